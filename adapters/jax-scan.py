@@ -1,0 +1,49 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["jax==0.10.2", "numpy==2.4.6"]
+#
+# [tool.snnbench]
+# cuda = ["jax[cuda13]==0.10.2"]
+# ///
+"""Plain JAX: the neuron's three lines in `jax.lax.scan`, compiled by XLA.
+
+Docs: https://docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html
+"""
+
+import jax
+import jax.numpy as jnp
+
+from snnbench.adapter import Unsupported
+from snnbench.backends.jax import Network
+
+BACKEND = "jax"
+
+
+def build(case, weights, variant):
+    if case.surrogate != "fast_sigmoid":
+        raise Unsupported(f"surrogate {case.surrogate} is not written here")
+
+    @jax.custom_jvp
+    def spike(distance):
+        return (distance >= 0).astype(distance.dtype)
+
+    @spike.defjvp
+    def spike_jvp(primals, tangents):
+        (distance,), (tangent,) = primals, tangents
+        return spike(distance), tangent / (1 + case.slope * jnp.abs(distance)) ** 2
+
+    def step(v, x):
+        u = case.beta * v + x
+        s = spike(u - case.threshold)
+        kept = jax.lax.stop_gradient(s) if case.detach_reset else s
+        v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
+        return v, s
+
+    def apply(params, x):
+        for weight, bias in params:
+            current = x @ weight.T + bias
+            _, x = jax.lax.scan(step, jnp.zeros_like(current[0]), current)
+        return x
+
+    params = [(layer.weight, layer.bias) for layer in weights]
+    return Network(apply, params, linears=lambda tree: tree)

@@ -1,0 +1,104 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["norse==1.1.0", "torch==2.13.0", "numpy==2.4.6"]
+#
+# [tool.uv]
+# override-dependencies = ["torchvision ; python_version < '3'"]
+# ///
+"""Norse: `LIFBoxCell` lifted over time, and the current-based `LIF` with a synapse that forgets at once.
+
+Norse integrates v' = v + dt * tau_mem_inv * (v_leak - v + i), so tau_mem_inv = (1 - beta) / dt decays by beta, and the
+weights carry the factor 1 / (1 - beta) that the current loses.
+Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
+"""
+
+import norse.torch as norse
+import torch
+from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_integral
+from norse.torch.functional.reset import reset_subtract, reset_value
+
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+VARIANTS = {
+    "box": "Lift(LIFBoxCell): any reset",
+    "lif": "LIF, which loops over time by itself",
+    "lift": "Lift(SequentialState(Linear, LIFCell)), the linear layer inside the loop over time",
+    "integral": "functional.lif_feed_forward_integral",
+}
+DT = 0.001
+
+
+def subtract_detached(spike, v, reset, threshold):
+    return v - spike.detach() * threshold
+
+
+def value_detached(spike, v, reset, threshold):
+    return v - spike.detach() * (v - reset)
+
+
+def build(case, weights, variant):
+    require(case, "method 'super' is the fast sigmoid, its slope fixed to 1", surrogate="fast_sigmoid", slope=1.0)
+    require(case, "the state of LIF is float32", dtype="float32")
+    if case.beta >= 1:
+        raise Unsupported("a neuron that does not leak would need infinite weights")
+    gain = 1 / (1 - case.beta)
+    linears = [layer.linear(gain) for layer in weights]
+    build_layer = {"box": box, "lif": lif, "lift": lift, "integral": integral}[variant]
+    layers = [build_layer(case, linear) for linear in linears]
+
+    def forward(x):
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    return Network(forward, linears, gain=gain)
+
+
+def box(case, linear):
+    resets = {
+        "subtract": reset_subtract,
+        "zero-attached": reset_value,
+        "subtract-detached": subtract_detached,
+        "zero": value_detached,
+    }
+    parameters = norse.LIFBoxParameters(
+        tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
+        v_th=torch.tensor(case.threshold, device=case.device),
+        method="super",
+        reset_method=resets[case.profile],
+    )
+    neuron = norse.Lift(norse.LIFBoxCell(p=parameters, dt=DT))
+    return lambda x: neuron(linear(x))[0]
+
+
+def current_based(case):
+    require(case, "LIF resets to a value, with the gradient attached", profile="zero-attached")
+    return norse.LIFParameters(
+        tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # forgets within one step
+        tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
+        v_th=torch.tensor(case.threshold, device=case.device),
+        method="super",
+        alpha=torch.tensor(1.0, device=case.device),
+    )
+
+
+def lif(case, linear):
+    neuron = norse.LIF(p=current_based(case), dt=DT)
+    return lambda x: neuron(linear(x))[0]
+
+
+def lift(case, linear):
+    network = norse.Lift(norse.SequentialState(linear, norse.LIFCell(p=current_based(case), dt=DT)))
+    return lambda x: network(x)[0]
+
+
+def integral(case, linear):
+    parameters = current_based(case)
+
+    def forward(x):
+        rest = x.new_zeros(x.shape[1], linear.out_features)
+        return lif_feed_forward_integral(linear(x), LIFFeedForwardState(v=rest, i=rest), parameters, DT)[0]
+
+    return forward

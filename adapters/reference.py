@@ -1,0 +1,29 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["numpy==2.4.6"]
+# ///
+"""The NumPy reference in float64, as a contender: to verify the verifier, not to be timed against."""
+
+import numpy as np
+
+from snnbench import reference
+from snnbench.adapter import Unsupported
+from snnbench.backends.numpy import Network
+
+BACKEND = "numpy"
+
+
+def build(case, weights, variant):
+    if case.dtype != "float64":
+        raise Unsupported("computes in float64 only")
+
+    def forward(x):
+        traces = reference.network_forward(weights, x, case)
+        return traces[-1].spikes, (x, traces)
+
+    def backward(kept, cotangent):
+        x, traces = kept
+        got = reference.network_backward(weights, x, traces, np.asarray(cotangent), case)
+        return got.weights, got.biases, got.input if case.input_gradient else None
+
+    return Network(forward, backward)

@@ -1,0 +1,57 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch==2.13.0", "numpy==2.4.6"]
+# ///
+"""Plain PyTorch: the neuron's three lines in a Python loop over time, the floor of what no library needs to add.
+
+Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
+"""
+
+import torch
+
+from snnbench.adapter import Unsupported
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+VARIANTS = {
+    "unbind": "the current is unbound along time before the loop",
+    "index": "the loop indexes current[t], whose backward pass is quadratic in T",
+}
+
+
+class Spike(torch.autograd.Function):
+    """A step with the fast sigmoid's derivative."""
+
+    @staticmethod
+    def forward(ctx, distance, slope):
+        ctx.save_for_backward(distance)
+        ctx.slope = slope
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (distance,) = ctx.saved_tensors
+        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+
+
+def build(case, weights, variant):
+    if case.surrogate != "fast_sigmoid":
+        raise Unsupported(f"surrogate {case.surrogate} is not written here")
+    linears = [layer.linear() for layer in weights]
+
+    def neuron(current):
+        v, spikes = torch.zeros_like(current[0]), []
+        for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
+            u = case.beta * v + (x if variant == "unbind" else current[t])
+            s = Spike.apply(u - case.threshold, case.slope)
+            kept = s.detach() if case.detach_reset else s
+            v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
+            spikes.append(s)
+        return torch.stack(spikes)
+
+    def forward(x):
+        for linear in linears:
+            x = neuron(linear(x))
+        return x
+
+    return Network(forward, linears)

@@ -1,0 +1,166 @@
+"""An adapter: one file that says how to build the harness's network in one library.
+
+The harness *reads* an adapter file (its header, docstring and constants) without running it, and *runs* it only in a
+worker process, in the library's own environment. What a file holds:
+
+    # /// script ... # ///      PEP 723 header: requires-python and dependencies with exact pins; the first dependency
+                                is the library, whose version goes into every record
+    BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
+    ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
+    VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
+    LATENCY = 0                 steps by which the output is late; the harness allows for it outside the timed region
+    DEVIATION = "..."           what it does differently, where it cannot be exact; left out otherwise
+    def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) where it must
+
+BACKEND, ORDER, LATENCY and DEVIATION may also be a dictionary by variant. All constants are literals.
+"""
+
+import ast
+import hashlib
+import importlib.util
+import re
+import sys
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+HEADER = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")  # the pattern of PEP 723
+
+
+class Unsupported(Exception):
+    """Raised by an adapter for a case that its library cannot express; the message is the reason."""
+
+
+def require(case: Any, because: str, **allowed: Any) -> None:
+    """Raise Unsupported where a field of `case` is none of its allowed values (one, or a tuple of them).
+
+    `profile` is a field here too: require(case, "LIFNeuronTorch subtracts", profile=("subtract",)).
+    """
+    for name, values in allowed.items():
+        value = getattr(case, name)
+        choices = values if isinstance(values, tuple) else (values,)
+        if value not in choices:
+            raise Unsupported(f"{name} {value}: {because}")
+
+
+class Incorrect(Exception):
+    """Raised where a network's answer cannot even be compared, for instance when spikes carry no gradient."""
+
+
+class AdapterError(ValueError):
+    """The adapter file itself is not usable; the message says where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What a file says of itself. `dependencies` and `overrides` are requirement strings with exact pins."""
+
+    name: str
+    path: Path
+    about: str
+    requires_python: str
+    dependencies: tuple[str, ...]
+    overrides: tuple[str, ...]
+    cuda: tuple[str, ...]
+    variants: dict[str, str]
+    backends: dict[str, str]
+    orders: dict[str, str]
+    latencies: dict[str, int]
+    deviations: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def default(self) -> str:
+        """The variant that the bare library name stands for."""
+        return next(iter(self.variants))
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that stand for the file's content."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
+
+    @property
+    def distribution(self) -> str:
+        """The distribution whose version is the library's version."""
+        return re.split(r"[=<>!~\[; ]", self.dependencies[0])[0]
+
+    def label(self, variant: str) -> str:
+        """`library/variant`, or the library alone where there is only one way of running it."""
+        return self.name if len(self.variants) == 1 else f"{self.name}/{variant}"
+
+
+def read(path: Path) -> Adapter:
+    """What the adapter file at `path` says of itself, without running it. Raises AdapterError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise AdapterError(f"{path}: {error}") from error
+    header = _header(path, text)
+    constants = _constants(tree)
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
+        raise AdapterError(f"{path}: no function build(case, weights, variant)")
+    variants = constants.get("VARIANTS") or {"default": (ast.get_docstring(tree) or path.stem).splitlines()[0]}
+    if "BACKEND" not in constants:
+        raise AdapterError(f'{path}: no BACKEND = "torch", "jax", "numpy" or "own"')
+    tool = header.get("tool", {})
+    return Adapter(
+        name=path.stem.replace("_", "-"),
+        path=path,
+        about=(ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " "),
+        requires_python=header.get("requires-python", ">=3.11"),
+        dependencies=tuple(header.get("dependencies", ())) or ("numpy",),
+        overrides=tuple(tool.get("uv", {}).get("override-dependencies", ())),
+        cuda=tuple(tool.get("snnbench", {}).get("cuda", ())),
+        variants=variants,
+        backends=_by_variant(constants["BACKEND"], variants),
+        orders=_by_variant(constants.get("ORDER", "TBN"), variants),
+        latencies=_by_variant(constants.get("LATENCY", 0), variants),
+        deviations=_by_variant(constants.get("DEVIATION", {}), variants),
+    )
+
+
+def load(path: Path) -> ModuleType:
+    """Run the adapter file under a private module name, so that adapters/norse.py cannot shadow `norse`."""
+    name = f"_snnbench_adapter_{path.stem.replace('-', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise AdapterError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def builder(module: ModuleType) -> Callable[[Any, Any, str], Any]:
+    """The adapter's `build` function."""
+    build: Callable[[Any, Any, str], Any] = module.build
+    return build
+
+
+def _header(path: Path, text: str) -> dict[str, Any]:
+    match = HEADER.search(text)
+    if match is None:
+        return {}
+    lines = match.group("content").splitlines(keepends=True)
+    try:
+        return tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+    except tomllib.TOMLDecodeError as error:
+        raise AdapterError(f"{path}: script header: {error}") from error
+
+
+def _constants(tree: ast.Module) -> dict[str, Any]:
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except ValueError:
+                continue  # a computed constant is the adapter's own business
+    return found
+
+
+def _by_variant(value: Any, variants: dict[str, str]) -> dict[str, Any]:
+    return value if isinstance(value, dict) else dict.fromkeys(variants, value)

@@ -1,0 +1,83 @@
+"""How a worker drives a framework: one small class per framework, imported only where it runs.
+
+A backend is made once in a worker; it sets precision and device and says what it found. A session is one network on
+one problem; its passes are what the harness times. `outputs` are the framework's own values, and nothing may be read
+from them before `synchronise(outputs)`.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Protocol
+
+from snnbench.case import Case
+from snnbench.inputs import Problem
+from snnbench.layout import Layout
+from snnbench.verify import Answer
+
+Build = Callable[[Case, Any, str], Any]
+
+
+class Session(Protocol):
+    """One network with its input and cotangent on the device."""
+
+    def load(self, which: int, cotangent: int) -> None:
+        """Put the numbered input and cotangent of the problem in place of what was there."""
+
+    def compile(self, phase: str) -> None:
+        """Compile what a phase needs and run nothing, where the framework can; so that memory is the pass's alone."""
+
+    def inference(self) -> Any:
+        """Spikes, nothing kept for a backward pass."""
+
+    def forward(self) -> Any:
+        """Spikes and all that `backward` needs."""
+
+    def backward(self, kept: Any) -> Any:
+        """Gradients, from what `forward` gave."""
+
+    def train(self) -> Any:
+        """Forward and backward as one piece: spikes and gradients."""
+
+    def synchronise(self, outputs: Any) -> None:
+        """Wait until all of `outputs` is there."""
+
+    def answer(self, spikes: Any, gradients: Any) -> Answer:
+        """Outputs as NumPy arrays in the harness's order; `gradients` may be None."""
+
+    def spikes_of(self, kept: Any) -> Any:
+        """The spikes in what `forward` gave."""
+
+    def static_bytes(self) -> int:
+        """Parameters, input and cotangent."""
+
+    def provider(self) -> str:
+        """The kernel or code path that ran, as the library itself names it."""
+
+
+class Backend(Protocol):
+    """A framework, set up for a case's device, precision and threads."""
+
+    def settings(self) -> dict[str, Any]:
+        """What is in force now, read back from the framework."""
+
+    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> Session:
+        """Build the network of `problem`; may raise Unsupported."""
+
+    def compilations(self) -> int:
+        """How many things were compiled in this process so far."""
+
+    def device_bytes(self) -> dict[str, int | None]:
+        """`peak`, `in_use` and `reserved` bytes of the device allocators, and `used` of the whole device; or {}."""
+
+    def failure_kind(self, error: BaseException) -> str | None:
+        """"oom-device" or "oom-host" where the error says so."""
+
+
+def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:
+    """The backend for a case. Raises Unsupported where it has no such device, dtype or precision."""
+    if name == "own":
+        own: Backend = adapter.Backend(case)
+        return own
+    backend: Backend = import_module(f"snnbench.backends.{name}").Backend(case)
+    return backend

@@ -1,0 +1,204 @@
+"""JAX on CPU and CUDA.
+
+`forward` is a compiled function that returns the spikes and the residuals, `backward` a compiled function that takes
+the residuals: really two pieces of work. Weights, input and cotangent are arguments of each, never constants.
+On the CPU dispatch is set to be synchronous: JAX would let passes overlap, which a training loop, where each pass needs
+the one before it, cannot do.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.monitoring
+import jax.numpy as jnp
+import numpy as np
+
+from snnbench.adapter import Unsupported
+from snnbench.backends import Build
+from snnbench.case import Case
+from snnbench.inputs import Problem
+from snnbench.layout import Layout
+from snnbench.verify import Answer
+
+PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
+COMPILED = "/jax/core/compile/backend_compile_duration"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+
+    weight: jax.Array
+    bias: jax.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What an adapter for JAX builds.
+
+    `apply(params, input)` gives the spikes. `params` holds nothing but the weights and biases to differentiate;
+    `linears(params)` picks (weight, bias) of each layer out of them, or out of their gradients, where they hold the
+    harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out].
+    """
+
+    apply: Callable[[Any, jax.Array], jax.Array]
+    params: Any
+    linears: Callable[[Any], Sequence[tuple[jax.Array, jax.Array]]]
+    gain: float = 1.0
+    transposed: bool = False
+
+
+class Backend:
+    """JAX, set to the case's device and precision."""
+
+    def __init__(self, case: Case) -> None:
+        if case.device == "cpu" and case.precision != "ieee":
+            raise Unsupported("tf32 exists on CUDA devices only")
+        platform, _, number = case.device.partition(":")
+        jax.config.update("jax_platforms", platform)
+        jax.config.update("jax_default_matmul_precision", PRECISIONS[case.precision])
+        jax.config.update("jax_enable_x64", case.dtype == "float64")
+        jax.config.update("jax_cpu_enable_async_dispatch", False)
+        try:
+            self.device = jax.devices(platform)[int(number or 0)]
+        except (RuntimeError, IndexError) as error:
+            raise Unsupported(f"JAX {jax.__version__} has no device {case.device}: {error}") from error
+        self._compiled = 0
+        jax.monitoring.register_event_duration_secs_listener(self._count)
+
+    def settings(self) -> dict[str, Any]:
+        """Version, precision and device in force."""
+        return {
+            "jax": jax.__version__,
+            "device": self.device.device_kind,
+            "platform": self.device.platform,
+            "matmul_precision": jax.config.jax_default_matmul_precision,
+            "x64": jax.config.jax_enable_x64,
+            "cpu_async_dispatch": jax.config.read("jax_cpu_enable_async_dispatch"),
+        }
+
+    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> "Session":
+        """Build the network."""
+        return Session(build, variant, layout, problem, self.device)
+
+    def compilations(self) -> int:
+        """Programs that XLA has compiled."""
+        return self._compiled
+
+    def device_bytes(self) -> dict[str, int | None]:
+        """The allocator's own count; JAX does not report the whole device's use."""
+        stats = self.device.memory_stats() if self.device.platform != "cpu" else None
+        if not stats:
+            return {}
+        return {
+            "peak": stats.get("peak_bytes_in_use"),
+            "in_use": stats.get("bytes_in_use"),
+            "reserved": stats.get("peak_pool_bytes", stats.get("pool_bytes")),
+            "used": None,
+        }
+
+    def failure_kind(self, error: BaseException) -> str | None:
+        """Out of memory, or nothing known."""
+        if isinstance(error, MemoryError):
+            return "oom-host"
+        if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
+            return "oom-host" if self.device.platform == "cpu" else "oom-device"
+        return None
+
+    def _count(self, event: str, duration: float, **_: Any) -> None:
+        self._compiled += event == COMPILED
+
+
+class Session:
+    """A network on one problem, with its arrays on the device."""
+
+    def __init__(self, build: Build, variant: str, layout: Layout, problem: Problem, device: Any) -> None:
+        case = problem.case
+        self.device, self.dtype = device, jnp.dtype(case.dtype)
+        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        self.network: Network = build(case, layers, variant)
+        self.problem, self.layout = problem, layout
+        self._inference: Any = jax.jit(self.network.apply)
+        self._forward: Any = jax.jit(self._vjp_with_input if case.input_gradient else self._vjp)
+        self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
+        self._train: Any = jax.jit(self._both)
+        self._with_input = case.input_gradient
+        self.load(0, 0)
+
+    def load(self, which: int, cotangent: int) -> None:
+        """New arrays; the compiled functions take them as arguments."""
+        self.input = self._place(self.layout.input(self.problem.input(which)))
+        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent)))
+        jax.block_until_ready((self.input, self.cotangent))
+
+    def compile(self, phase: str) -> None:
+        """Compile ahead of the first call."""
+        if phase == "train":
+            self._train = self._train.lower(self.network.params, self.input, self.cotangent).compile()
+        elif phase == "forward":
+            self._forward = self._forward.lower(self.network.params, self.input).compile()
+        elif phase == "inference":
+            self._inference = self._inference.lower(self.network.params, self.input).compile()
+
+    def inference(self) -> Any:
+        """Spikes."""
+        return self._inference(self.network.params, self.input)
+
+    def forward(self) -> Any:
+        """Spikes and residuals."""
+        return self._forward(self.network.params, self.input)
+
+    def backward(self, kept: Any) -> Any:
+        """Gradients from residuals."""
+        return self._backward(kept[1], self.cotangent)
+
+    def train(self) -> Any:
+        """Spikes and gradients, one program."""
+        return self._train(self.network.params, self.input, self.cotangent)
+
+    def synchronise(self, outputs: Any) -> None:
+        """Wait for every array in `outputs`."""
+        jax.block_until_ready(outputs)
+
+    def answer(self, spikes: Any, gradients: Any) -> Answer:
+        """In the harness's order, the gradients those of the harness's own weights."""
+        got = self.layout.spikes(_numpy(spikes))
+        if gradients is None:
+            return Answer(got)
+        network = self.network
+        pairs = network.linears(gradients[0])
+        weights = [_numpy(w.T if network.transposed else w) * network.gain for w, _ in pairs]
+        biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
+        entering = self.layout.input_gradient(_numpy(gradients[1])) if self._with_input else None
+        return Answer(got, weights, biases, entering)
+
+    def spikes_of(self, kept: Any) -> Any:
+        """The spikes in what `forward` gave."""
+        return kept[0]
+
+    def static_bytes(self) -> int:
+        """Parameters, input and cotangent."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.network.params, self.input, self.cotangent)))
+
+    def provider(self) -> str:
+        """XLA compiles everything."""
+        return f"xla:{self.device.platform}"
+
+    def _vjp_with_input(self, params: Any, entering: jax.Array) -> Any:
+        return jax.vjp(self.network.apply, params, entering)
+
+    def _vjp(self, params: Any, entering: jax.Array) -> Any:
+        return jax.vjp(lambda p: self.network.apply(p, entering), params)
+
+    def _both(self, params: Any, entering: jax.Array, cotangent: jax.Array) -> Any:
+        spikes, pull = (self._vjp_with_input if self._with_input else self._vjp)(params, entering)
+        return spikes, pull(cotangent)
+
+    def _place(self, array: Any) -> jax.Array:
+        return jax.device_put(jnp.asarray(array, self.dtype), self.device)
+
+
+def _numpy(array: jax.Array) -> Any:
+    return np.asarray(array.astype(jnp.float32) if array.dtype.itemsize == 2 else array)

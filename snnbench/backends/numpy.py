@@ -1,0 +1,111 @@
+"""NumPy: for the reference, and for adapters that bring their own forward and backward pass."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from snnbench.adapter import Unsupported
+from snnbench.backends import Build
+from snnbench.case import Case
+from snnbench.inputs import Problem
+from snnbench.layout import Layout
+from snnbench.verify import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """`forward(input) -> (spikes, kept)`; `backward(kept, cotangent) -> (weights, biases, input gradient)`."""
+
+    forward: Callable[[Any], tuple[Any, Any]]
+    backward: Callable[[Any, Any], tuple[list[Any], list[Any], Any]]
+
+
+class Backend:
+    """NumPy on the CPU, in float32 or float64."""
+
+    def __init__(self, case: Case) -> None:
+        if case.device != "cpu":
+            raise Unsupported("NumPy runs on the CPU only")
+        if case.dtype not in ("float32", "float64") or case.precision != "ieee":
+            raise Unsupported("NumPy adapters compute in float32 or float64, IEEE")
+
+    def settings(self) -> dict[str, Any]:
+        """NumPy's version."""
+        return {"numpy": np.__version__}
+
+    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> "Session":
+        """Build the network."""
+        return Session(build, variant, layout, problem)
+
+    def compilations(self) -> int:
+        """NumPy compiles nothing."""
+        return 0
+
+    def device_bytes(self) -> dict[str, int | None]:
+        """No device."""
+        return {}
+
+    def failure_kind(self, error: BaseException) -> str | None:
+        """Out of memory, or nothing known."""
+        return "oom-host" if isinstance(error, MemoryError) else None
+
+
+class Session:
+    """A network of NumPy functions on one problem."""
+
+    def __init__(self, build: Build, variant: str, layout: Layout, problem: Problem) -> None:
+        dtype = problem.case.dtype
+        self.layers = [(weight.astype(dtype), bias.astype(dtype)) for weight, bias in problem.layers()]
+        self.network: Network = build(problem.case, self.layers, variant)
+        self.problem, self.layout, self.dtype = problem, layout, dtype
+        self.load(0, 0)
+
+    def load(self, which: int, cotangent: int) -> None:
+        """Numbered input and cotangent."""
+        self.input = self.layout.input(self.problem.input(which)).astype(self.dtype, copy=False)
+        self.cotangent = self.layout.cotangent(self.problem.cotangent(cotangent)).astype(self.dtype, copy=False)
+
+    def compile(self, phase: str) -> None:
+        """Nothing to compile."""
+
+    def inference(self) -> Any:
+        """Spikes."""
+        return self.network.forward(self.input)[0]
+
+    def forward(self) -> Any:
+        """Spikes and what the network keeps."""
+        return self.network.forward(self.input)
+
+    def backward(self, kept: Any) -> Any:
+        """Gradients."""
+        return self.network.backward(kept[1], self.cotangent)
+
+    def train(self) -> Any:
+        """Spikes and gradients."""
+        spikes, kept = self.network.forward(self.input)
+        return spikes, self.network.backward(kept, self.cotangent)
+
+    def synchronise(self, outputs: Any) -> None:
+        """NumPy returns when the work is done."""
+
+    def answer(self, spikes: Any, gradients: Any) -> Answer:
+        """In the harness's order."""
+        if gradients is None:
+            return Answer(self.layout.spikes(spikes))
+        weights, biases, entering = gradients
+        back = None if entering is None else self.layout.input_gradient(entering)
+        return Answer(self.layout.spikes(spikes), weights, biases, back)
+
+    def spikes_of(self, kept: Any) -> Any:
+        """The spikes in what `forward` gave."""
+        return kept[0]
+
+    def static_bytes(self) -> int:
+        """Weights, biases, input and cotangent."""
+        return self.input.nbytes + self.cotangent.nbytes + sum(w.nbytes + b.nbytes for w, b in self.layers)
+
+    def provider(self) -> str:
+        """NumPy."""
+        return "numpy"

@@ -1,0 +1,78 @@
+"""A case: one fully specified piece of work. Equal cases are equal work.
+
+The network is `layers` times a linear map followed by a leaky integrate-and-fire neuron, all `neurons` wide, run over
+`time_steps` steps on `batch` samples:
+
+    u[t] = beta * v[t-1] + x[t]
+    s[t] = 1 if u[t] >= threshold else 0
+    v[t] = u[t] - threshold * s[t]          reset = "subtract"
+    v[t] = u[t] * (1 - s[t])                reset = "zero"
+    ds/du = surrogate(u - threshold; slope)    backward only
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+Dtype = Literal["float32", "float64", "bfloat16", "float16"]
+Precision = Literal["ieee", "tf32"]
+Reset = Literal["subtract", "zero"]
+Surrogate = Literal["fast_sigmoid", "sigmoid", "atan", "triangle", "rectangle", "one_sided"]
+
+PROFILES: dict[str, tuple[Reset, bool]] = {
+    "subtract": ("subtract", False),
+    "zero": ("zero", True),
+    "subtract-detached": ("subtract", True),
+    "zero-attached": ("zero", False),
+}
+"""Profile name -> (reset, detach_reset). The first two are the standard ones: no pair is native to every library."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One piece of work. `threads` is the number of CPUs a worker may use; `input_rate` spikes per step come in."""
+
+    workload: Literal["linear_lif"] = "linear_lif"
+    neurons: int
+    batch: int
+    time_steps: int
+    layers: int
+    device: str
+    dtype: Dtype
+    precision: Precision
+    threads: int
+    beta: float
+    threshold: float
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: float
+    input_rate: float
+    input_gradient: bool
+    seed: int
+
+    @property
+    def profile(self) -> str:
+        """The name of this (reset, detach_reset) pair."""
+        return next(name for name, pair in PROFILES.items() if pair == (self.reset, self.detach_reset))
+
+    @property
+    def updates(self) -> int:
+        """Neuron updates in one pass: T * B * N * L."""
+        return self.time_steps * self.batch * self.neurons * self.layers
+
+    @property
+    def key(self) -> str:
+        """A short name of the content: the same on every machine, different for any other work."""
+        return digest(asdict(self))
+
+    def resized(self, **changes: Any) -> "Case":
+        """The same work with some fields changed."""
+        return replace(self, **changes)
+
+
+def digest(value: Any) -> str:
+    """16 hexadecimal digits that stand for the JSON form of `value`."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -1,0 +1,31 @@
+"""A contender: a library and one of its variants, and the patterns by which a user names some of them.
+
+- `norse`: the library's default variant; `norse/box`: that one; `norse/*`: every variant of the library
+- `*`: every library's default variant; `*/index`: that variant, of every library that has it; `*/*`: everything
+"""
+
+from snnbench.adapter import Adapter
+from snnbench.nearest import unknown
+
+Contender = tuple[str, str]
+"""(library, variant)."""
+
+
+class UnknownContender(ValueError):
+    """A pattern that names no contender; the message is the end of a line that says where it stands."""
+
+
+def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
+    """The contenders that `pattern` names, in the order of `adapters`. Raises UnknownContender if there is none."""
+    library, slash, variant = pattern.partition("/")
+    if (library != "*" or not adapters) and library not in adapters:
+        raise UnknownContender(unknown("library", library, adapters))
+    candidates = list(adapters.values()) if library == "*" else [adapters[library]]
+    if not slash:
+        found = [(adapter.name, adapter.default) for adapter in candidates]
+    else:
+        found = [(adapter.name, name) for adapter in candidates for name in adapter.variants if variant in (name, "*")]
+    if not found:
+        variants = dict.fromkeys(name for adapter in candidates for name in adapter.variants)
+        raise UnknownContender(f"{library}: {unknown('variant', variant, variants)}")
+    return found

@@ -1,0 +1,38 @@
+"""Contention: how much of the machine others used while something was timed."""
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PROC_STAT = Path("/proc/stat")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """CPU seconds since boot: busy on the whole machine, stolen by the hypervisor, and used by this process."""
+
+    wall_s: float
+    busy_s: float
+    stolen_s: float
+    own_s: float
+
+
+def usage(stat: Path = PROC_STAT) -> Usage:
+    """A snapshot. The first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice."""
+    fields = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]]
+    ticks = os.sysconf("SC_CLK_TCK")
+    user, nice, system, _, _, irq, softirq, steal = fields
+    busy = user + nice + system + irq + softirq
+    return Usage(time.monotonic(), busy / ticks, steal / ticks, time.process_time())
+
+
+def between(before: Usage, after: Usage) -> dict[str, float]:
+    """CPUs, on average, that other processes and the hypervisor took meanwhile; the counter has 10 ms steps."""
+    wall_s = max(1e-9, after.wall_s - before.wall_s)
+    foreign_s = (after.busy_s - before.busy_s) - (after.own_s - before.own_s)
+    return {
+        "foreign_cpus": round(max(0.0, foreign_s / wall_s), 3),
+        "stolen_cpus": round((after.stolen_s - before.stolen_s) / wall_s, 3),
+        "own_cpus": round((after.own_s - before.own_s) / wall_s, 3),
+    }

@@ -1,0 +1,62 @@
+"""The exact exam: a tiny network in which no rounding exists, so spikes must match at every position.
+
+Three passes in one process: two on different inputs, so that an answer kept from the first cannot pass, and a third on
+the second input with its cotangent reversed in time, so that a gradient which ignores time cannot.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from snnbench import reference
+from snnbench.case import Case
+from snnbench.inputs import REVERSED, Problem
+from snnbench.verify import (
+    EXAM_GRADIENT_ROUNDOFFS,
+    Answer,
+    Finding,
+    compare_gradient,
+    compare_spikes,
+    gradient_tolerance,
+)
+
+PASSES = ((0, 0), (1, 1), (1, REVERSED))
+"""(number of the input, number of the cotangent) of each pass."""
+
+
+def sit(problem: Problem, run: Callable[[int, int], Answer]) -> Finding:
+    """Put `run(input, cotangent)` to the exam and report what was found in all passes together."""
+    finding = Finding()
+    case = problem.case
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
+    for which_input, which_cotangent in PASSES:
+        inputs = problem.input(which_input).astype(np.float64)
+        cotangent = problem.cotangent(which_cotangent).astype(np.float64)
+        traces = reference.network_forward(layers, inputs, case)
+        expected = reference.network_backward(layers, inputs, traces, cotangent, case)
+        _compare(finding, run(which_input, which_cotangent), traces[-1], expected, case, tolerance)
+        if not finding.correct:
+            break  # the first complaint says most; later ones follow from it
+    return finding
+
+
+def _compare(
+    finding: Finding,
+    answer: Answer,
+    trace: reference.Trace,
+    expected: reference.Gradients,
+    case: Case,
+    tolerance: float,
+) -> None:
+    if answer.spikes is None:
+        finding.complaints.append("no spikes")
+        return
+    compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
+    for number in range(case.layers):
+        name = "weight" if case.layers == 1 else f"weight of layer {number}"
+        got = answer.weights[number] if answer.weights else None
+        compare_gradient(finding, name, got, expected.weights[number], tolerance)
+        got = answer.biases[number] if answer.biases else None
+        compare_gradient(finding, name.replace("weight", "bias"), got, expected.biases[number], tolerance)
+    compare_gradient(finding, "input", answer.input, expected.input, tolerance)

@@ -1,0 +1,97 @@
+"""Inputs, weights and cotangents of a case: made from its seed, identical for every library.
+
+Two of each input and cotangent exist, numbered 0 and 1. Passes are timed on the first; before the last timed pass the
+harness swaps in the second, so that an answer kept from an earlier pass cannot pass for a new one.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.case import Case
+
+Array = NDArray[np.float32]
+Layer = tuple[Array, Array]
+"""Weight [N_out, N_in] and bias [N_out]."""
+
+WEIGHT_SCALE = 0.9
+"""Standard deviation of the current that a layer gets from its input: about 0.14 spikes per step at beta = 0.9."""
+BIAS_SCALE = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What a network is asked to do. Arrays are made when asked for: at N = 16384 each is over 500 MB."""
+
+    case: Case
+    exact: bool = False
+
+    def layers(self) -> list[Layer]:
+        """Weight [N, N] and bias [N] of each layer, float32."""
+        make = _sixteenths if self.exact else _normal
+        return [make(self.case, number) for number in range(self.case.layers)]
+
+    def input(self, which: int) -> Array:
+        """Spikes that come in, [T, B, N], 0 or 1."""
+        chance = _generator(self.case, "input", which).random(_shape(self.case), dtype=np.float32)
+        return np.less(chance, self.case.input_rate, out=chance)
+
+    def cotangent(self, which: int) -> Array:
+        """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
+        if which == REVERSED:
+            return np.ascontiguousarray(self.cotangent(1)[::-1])
+        return _generator(self.case, "cotangent", which).standard_normal(_shape(self.case), dtype=np.float32)
+
+
+REVERSED = 2
+"""The second cotangent, reversed in time: a gradient that ignores time would not change."""
+
+EXAM_SHAPE = {"time_steps": 8, "batch": 5, "neurons": 37}
+
+
+def exam(case: Case, layers: int) -> Problem:
+    """The exact exam of this case's neuron: no rounding exists and no potential can sit on the threshold.
+
+    Weights and biases are sixteenths and beta is 1/2, so every potential is a multiple of 2^-11 less a sum of
+    threshold fractions; with threshold = 1 + 2^-13 the distance to it is at least 2^-13 and never 0, and 24 bits
+    hold every value while |u| < 8. Any order of summation, fused or not, must then give the same spikes. Formats with
+    16 bits could not hold these values: their exam is sat in float32, and the spot check judges them.
+    """
+    odd = case.resized(
+        **EXAM_SHAPE,
+        layers=layers,
+        beta=0.5,
+        threshold=1 + 2.0**-13,
+        input_rate=0.5,
+        input_gradient=True,
+        dtype=case.dtype if case.dtype in ("float32", "float64") else "float32",
+    )
+    return Problem(odd, exact=True)
+
+
+def _shape(case: Case) -> tuple[int, int, int]:
+    return case.time_steps, case.batch, case.neurons
+
+
+def _generator(case: Case, name: str, number: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(np.random.SeedSequence([case.seed, number, *name.encode()])))
+
+
+def _normal(case: Case, number: int) -> Layer:
+    generator = _generator(case, "weight", number)
+    weight = generator.standard_normal((case.neurons, case.neurons), dtype=np.float32)
+    weight *= np.float32(WEIGHT_SCALE / (case.input_rate * case.neurons) ** 0.5)
+    bias = np.float32(BIAS_SCALE) * generator.standard_normal(case.neurons, dtype=np.float32)
+    return weight, bias
+
+
+def _sixteenths(case: Case, number: int) -> Layer:
+    """Six terms of at most a half in each row, so that |x| <= 3.25 and |u| <= 6.5 whatever comes in."""
+    generator = _generator(case, "exam", number)
+    weight = np.zeros((case.neurons, case.neurons), dtype=np.float32)
+    for row in weight:
+        chosen = generator.choice(case.neurons, size=6, replace=False)
+        row[chosen] = generator.integers(-5, 9, size=6) / 16
+    bias = (generator.integers(-2, 5, size=case.neurons) / 16).astype(np.float32)
+    return weight, bias

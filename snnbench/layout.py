@@ -1,0 +1,42 @@
+"""Between the harness's order [T, B, N] and a library's own, outside the timed region.
+
+A library whose output is late by some steps gets so many steps of silence more at the end of its input, and so many
+steps of its output are dropped at the start.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`order` is a permutation of "TBN"; `latency` the number of steps by which the output is late."""
+
+    order: str
+    latency: int = 0
+
+    def input(self, array: NDArray[Any]) -> NDArray[Any]:
+        """[T, B, N] input to the library's order."""
+        return self._arrange(np.pad(array, ((0, self.latency), (0, 0), (0, 0))) if self.latency else array)
+
+    def cotangent(self, array: NDArray[Any]) -> NDArray[Any]:
+        """[T, B, N] cotangent of the output to the library's order."""
+        return self._arrange(np.pad(array, ((self.latency, 0), (0, 0), (0, 0))) if self.latency else array)
+
+    def spikes(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The library's output to [T, B, N]."""
+        return self._back(array)[self.latency :]
+
+    def input_gradient(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The library's gradient of its input to [T, B, N]."""
+        back = self._back(array)
+        return back[: len(back) - self.latency]
+
+    def _arrange(self, array: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(array.transpose(["TBN".index(axis) for axis in self.order]))
+
+    def _back(self, array: NDArray[Any]) -> NDArray[Any]:
+        return array.transpose([self.order.index(axis) for axis in "TBN"]) if array.ndim == 3 else array

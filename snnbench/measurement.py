@@ -1,0 +1,130 @@
+"""One measurement: prove by the exam, measure, prove by the spot check what was measured."""
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from snnbench import contention, exam, memory, timing
+from snnbench.backends import Backend, Build, Session
+from snnbench.inputs import Problem
+from snnbench.inputs import exam as exam_problem
+from snnbench.layout import Layout
+from snnbench.spotcheck import SpotCheck
+from snnbench.verify import Answer, Finding, verdict
+from snnbench.wire import Reply, Request
+
+CHECKED = 1
+"""The input and cotangent that the last timed pass runs on."""
+
+
+class Measurement:
+    """A request being done on one backend."""
+
+    def __init__(
+        self, request: Request, backend: Backend, build: Build, layout: Layout, deviation: str | None
+    ) -> None:
+        self.request, self.backend, self.build = request, backend, build
+        self.layout, self.deviation = layout, deviation
+        self.problem = Problem(request.case)
+
+    def run(self, reply: Reply) -> None:
+        """Fill `reply`. An answer that is wrong, and not declared to be, ends it without a time."""
+        if not self._exam(reply):
+            return
+        session = self._session(self.problem)
+        reply.settings["provider"] = session.provider()
+        doing = {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure]
+        doing(session, reply)
+        reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
+        if not reply.outcome:
+            correct = all(check["correct"] for check in reply.checks.values())
+            reply.outcome = {"status": "measured", "verdict": verdict(self.request.case, correct, self.deviation)}
+            if self.deviation:
+                reply.outcome["deviation"] = self.deviation
+
+    def _exam(self, reply: Reply) -> bool:
+        """Every process sits the exam, for one layer and, where the case has more, for two."""
+        for layers in (1, 2)[: min(2, self.request.case.layers)]:
+            problem = exam_problem(self.request.case, layers)
+            session = self._session(problem)
+
+            def answer(which: int, cotangent: int, session: Session = session) -> Answer:
+                session.load(which, cotangent)
+                spikes, gradients = session.train()
+                session.synchronise((spikes, gradients))
+                return session.answer(spikes, gradients)
+
+            finding = exam.sit(problem, answer)
+            reply.checks[f"exam-{layers}"] = finding.as_dict()
+            if not self._accept(reply, "exam", finding):
+                return False
+        return True
+
+    def _verify(self, session: Session, reply: Reply) -> None:
+        session.load(CHECKED, CHECKED)
+        spikes, gradients = session.train()
+        session.synchronise((spikes, gradients))
+        self._spot(reply, "verify", SpotCheck(self.problem, CHECKED), session.answer(spikes, gradients))
+
+    def _memory(self, session: Session, reply: Reply) -> None:
+        phase = "train" if set(self.request.phases) - {"inference"} else "inference"
+        measured, spikes, gradients = memory.measure(session, self.backend, phase)
+        if self._spot(reply, phase, SpotCheck(self.problem, 0), session.answer(spikes, gradients)):
+            reply.memory = measured
+
+    def _time(self, session: Session, reply: Reply) -> None:
+        """Time every phase, and check what the last repetition of each one gave."""
+        check = SpotCheck(self.problem, CHECKED)
+        phases: dict[str, Any] = {}
+        for name in self.request.phases:
+            phases[name], answer = self._time_phase(session, name)
+            if not self._spot(reply, name, check, answer):
+                return
+            if compilations := phases[name]["compilations"]:
+                reason = f"{compilations} compilations inside the timed region of {name}"
+                reply.outcome = {"status": "failed", "kind": "recompiled", "reason": reason}
+                return
+        reply.phases = phases
+
+    def _time_phase(self, session: Session, name: str) -> tuple[dict[str, Any], Answer]:
+        request = self.request
+        run: Callable[[Any], Any] = {
+            "inference": lambda _: session.inference(),
+            "forward": lambda _: session.forward(),
+            "backward": lambda kept: (kept, session.backward(kept)),
+            "train": lambda _: session.train(),
+        }[name]
+        read: Callable[[Any], Answer] = {
+            "inference": lambda spikes: session.answer(spikes, None),
+            "forward": lambda kept: session.answer(session.spikes_of(kept), None),
+            "backward": lambda outputs: session.answer(session.spikes_of(outputs[0]), outputs[1]),
+            "train": lambda outputs: session.answer(*outputs),
+        }[name]
+        phase = timing.Phase(
+            run=run,
+            wait=session.synchronise,
+            compilations=self.backend.compilations,
+            prepare=session.forward if name == "backward" else None,
+        )
+        budget = timing.Budget(
+            request.warmup_passes, request.repetitions, request.min_repetition_ns, request.max_phase_ns
+        )
+        session.load(0, 0)
+        before = contention.usage()
+        measured, outputs = timing.measure(phase, budget, lambda: session.load(CHECKED, CHECKED))
+        others = contention.between(before, contention.usage())
+        return asdict(measured) | {"contention": others}, read(outputs)
+
+    def _spot(self, reply: Reply, name: str, check: SpotCheck, answer: Answer) -> bool:
+        finding = check.check(answer)
+        reply.checks[f"spot-{name}"] = finding.as_dict()
+        return self._accept(reply, f"spot check of {name}", finding)
+
+    def _accept(self, reply: Reply, name: str, finding: Finding) -> bool:
+        if finding.correct or self.deviation:
+            return True
+        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": f"{name}: {finding.message}"}
+        return False
+
+    def _session(self, problem: Problem) -> Session:
+        return self.backend.session(self.build, self.request.variant, self.layout, problem)

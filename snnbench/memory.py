@@ -1,0 +1,98 @@
+"""Memory of one pass: host memory as the kernel counts it, device memory as the allocators do.
+
+The host's high-water mark is reset through /proc/self/clear_refs before the pass. `ru_maxrss` would not do: a child
+inherits its parent's through exec.
+"""
+
+import ctypes
+import gc
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snnbench.backends import Backend, Session
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """Bytes of this process that are in memory now, and the most since the mark was last reset."""
+
+    now_bytes: int
+    peak_bytes: int
+
+
+def resident() -> Resident:
+    """VmRSS and VmHWM of this process."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return Resident(*(int(fields[name].split()[0]) * KIB for name in ("VmRSS", "VmHWM")))
+
+
+def reset_peak() -> None:
+    """Set the high-water mark to what is resident now."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def settle() -> None:
+    """Give back what is free: collect cycles, and let the C library return its free pages."""
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, Any], Any, Any]:
+    """Bytes around the first `train` or `inference` pass. Returns them, and the pass's spikes and gradients.
+
+    `peak` is above what was there before: parameters, input and cotangent, counted apart as `static`. `retained` is
+    what a forward pass leaves alive for the backward pass, the output spikes among it.
+    """
+    session.compile(phase)
+    session.synchronise(None)
+    settle()
+    device_before, before = backend.device_bytes(), resident()
+    reset_peak()
+    spikes, gradients = session.train() if phase == "train" else (session.inference(), None)
+    session.synchronise((spikes, gradients))
+    peak_bytes, device_after = resident().peak_bytes, backend.device_bytes()
+    retained_bytes, device_retained_bytes = _retained(session, backend) if phase == "train" else (None, None)
+    result: dict[str, Any] = {
+        "phase": phase,
+        "static_bytes": session.static_bytes(),
+        "host": {
+            "before_bytes": before.now_bytes,
+            "peak_bytes": max(0, peak_bytes - before.now_bytes),
+            "retained_bytes": retained_bytes,
+        },
+    }
+    if device_after:
+        result["device"] = _device(device_before, device_after) | {"retained_bytes": device_retained_bytes}
+    return result, spikes, gradients
+
+
+def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
+    """Bytes on host and device that a forward pass leaves alive."""
+    session.compile("forward")
+    settle()
+    host, device = resident().now_bytes, backend.device_bytes()
+    kept = session.forward()
+    session.synchronise(kept)
+    settle()
+    return max(0, resident().now_bytes - host), _grown(device, backend.device_bytes(), "in_use")
+
+
+def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict[str, int | None]:
+    used, reserved = after.get("used"), after.get("reserved")
+    return {
+        "before_bytes": before.get("in_use"),
+        "peak_bytes": _grown(before, after, "peak"),
+        "reserved_bytes": reserved,
+        "used_bytes": used,
+        "unaccounted_bytes": None if used is None or reserved is None else used - reserved,
+    }
+
+
+def _grown(before: dict[str, int | None], after: dict[str, int | None], name: str) -> int | None:
+    start, end = before.get("in_use"), after.get(name)
+    return None if start is None or end is None else end - start

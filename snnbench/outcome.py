@@ -1,0 +1,70 @@
+"""How a cell can end, and what verification can say: the closed lists."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+FailureKind = Literal[
+    "environment",
+    "import",
+    "incorrect",
+    "recompiled",
+    "oom-device",
+    "oom-host",
+    "timeout",
+    "crash",
+    "lost",
+    "cancelled",
+    "below-floor",
+]
+SkipKind = Literal["unsupported", "unavailable"]
+Verdict = Literal["exact", "equivalent", "deviates", "incorrect"]
+
+FAILURES: dict[str, str] = {
+    "environment": "the library's environment could not be made",
+    "import": "the adapter or its library could not be imported",
+    "incorrect": "the work done was not the work asked for, so no time is kept",
+    "recompiled": "something was compiled inside the timed region",
+    "oom-device": "the accelerator's memory ran out",
+    "oom-host": "the host's memory, or the limit set for a worker, ran out",
+    "timeout": "the worker did not finish in time and was killed",
+    "crash": "the worker raised an exception, or died of a signal or with an exit status",
+    "lost": "the worker ended as if all were well, without a whole reply",
+    "cancelled": "the user interrupted; the same command runs it again",
+    "below-floor": "the time is less than this machine can need for the work",
+}
+SKIPS: dict[str, str] = {
+    "unsupported": "the library cannot express this case",
+    "unavailable": "this machine lacks what the case needs",
+}
+VERDICTS: dict[str, str] = {
+    "exact": "every spike and gradient is the reference's, up to the rounding of the case's own number format",
+    "equivalent": "within the tolerance of a number format with fewer digits than float32",
+    "deviates": "differs by a declared and measured amount; never ranked among the exact",
+    "incorrect": "differs without having said so",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The work was proved and measured."""
+
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Not tried, with the reason and what the user can do."""
+
+    kind: SkipKind
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Tried and not measured."""
+
+    kind: FailureKind
+    reason: str
+
+
+Outcome = Measured | Skipped | Failed

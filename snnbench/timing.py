@@ -1,0 +1,101 @@
+"""Timing: `synchronise; t0; k passes; synchronise; t1`, and everything that is kept apart from it.
+
+k passes make a repetition, so that one lasts long enough for the clock and for the cost of a synchronisation not to
+matter. The first call, the warm-up passes and the repetitions are three things, all kept raw.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+Clock = Callable[[], int]
+
+EMPTY_SYNCHRONISATIONS = 1000
+"""A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
+FEWEST_REPETITIONS = 3
+"""Done even where a phase's time is up."""
+MOST_KEPT = 64
+"""Most passes in a repetition of the backward phase, whose graphs must all exist before the clock starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
+
+    `compilations()` counts what was compiled so far in this process.
+    """
+
+    run: Callable[[Any], Any]
+    wait: Callable[[Any], None]
+    compilations: Callable[[], int]
+    prepare: Callable[[], Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to measure: counts of passes and repetitions, lengths in nanoseconds."""
+
+    warmup_passes: int
+    repetitions: int
+    min_repetition_ns: int
+    max_phase_ns: int
+
+
+@dataclass(slots=True)
+class Timing:
+    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one."""
+
+    first_call_ns: int = 0
+    warmup_ns: list[int] = field(default_factory=list)
+    passes: int = 1
+    repetitions_ns: list[int] = field(default_factory=list)
+    compilations: int = 0
+
+
+def measure(
+    phase: Phase, budget: Budget, before_last: Callable[[], None], clock: Clock = time.perf_counter_ns
+) -> tuple[Timing, Any]:
+    """Time one phase. `before_last` runs, unclocked, before the last repetition. Returns that one's last outputs."""
+    timing = Timing()
+    timing.first_call_ns, _ = _repetition(phase, 1, clock)
+    timing.warmup_ns = [_repetition(phase, 1, clock)[0] for _ in range(budget.warmup_passes)]
+    timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
+    started = clock()
+    for number in range(budget.repetitions):
+        spent = clock() - started
+        estimate = spent // number if number else 0
+        last = number == budget.repetitions - 1 or (
+            number + 1 >= FEWEST_REPETITIONS and spent + 2 * estimate > budget.max_phase_ns
+        )
+        if last:
+            before_last()
+        compiled = phase.compilations()
+        duration_ns, outputs = _repetition(phase, timing.passes, clock)
+        timing.compilations += phase.compilations() - compiled
+        timing.repetitions_ns.append(duration_ns)
+        if last:
+            break
+    return timing, outputs
+
+
+def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:
+    """How many passes of `pass_ns` make a repetition of the length asked for."""
+    started = clock()
+    for _ in range(EMPTY_SYNCHRONISATIONS // 10):
+        phase.wait(None)
+    wanted_ns = max(budget.min_repetition_ns, 10 * (clock() - started))
+    passes = max(1, -(-wanted_ns // max(1, pass_ns)))
+    return min(passes, MOST_KEPT) if phase.prepare else passes
+
+
+def _repetition(phase: Phase, passes: int, clock: Clock) -> tuple[int, Any]:
+    """Nanoseconds of `passes` passes, and the outputs of the last."""
+    prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
+    phase.wait(prepared)
+    outputs = None
+    started = clock()
+    for item in prepared:
+        outputs = phase.run(item)
+    phase.wait(outputs)
+    return clock() - started, outputs

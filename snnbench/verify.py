@@ -1,0 +1,150 @@
+"""Verification: is the answer of a pass the answer of the reference, spike by spike and gradient by gradient?
+
+Tolerances come from number formats alone: `u` below is the unit roundoff of a format, half the distance from 1 to the
+next number. Nothing here was set by trying until a library passed.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.case import Case
+from snnbench.outcome import Verdict
+
+UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
+GRADIENT_ROUNDOFFS = 84
+"""Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, the growth of rounding over long sequences."""
+EXAM_GRADIENT_ROUNDOFFS = 168
+"""The same for the exam, whose norms are small: 1e-5 in float32."""
+REDUCED_GRADIENT_ROUNDOFFS = 16
+"""The same for formats with fewer digits: the roundings of a state that is kept for about 1 / (1 - beta) steps."""
+SPIKES_PER_DIFFERENCE = 1_000_000
+"""In float32 and float64 at most one spike in so many may differ, each explained by its distance to the threshold."""
+RATE_WINDOW = (0.01, 0.9)
+"""Spikes per step: outside of it a case is too silent or too saturated to tell right from wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a pass gave, in the order [T, B, N]; None for what that pass does not compute. Gradients by layer."""
+
+    spikes: NDArray[Any] | None
+    weights: list[NDArray[Any]] | None = None
+    biases: list[NDArray[Any]] | None = None
+    input: NDArray[Any] | None = None
+
+
+@dataclass(slots=True)
+class Finding:
+    """What one comparison found. Errors are relative, in the Euclidean norm."""
+
+    compared: int = 0
+    differing: int = 0
+    unexplained: int = 0
+    first_wrong: str = ""
+    rate: float = 0.0
+    gradient_errors: dict[str, float] = field(default_factory=dict)
+    cosines: dict[str, float] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def correct(self) -> bool:
+        """No complaint was made."""
+        return not self.complaints
+
+    @property
+    def message(self) -> str:
+        """Every complaint on one line."""
+        return "; ".join(self.complaints)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a reply."""
+        return asdict(self) | {"correct": self.correct}
+
+
+def product_format(case: Case) -> str:
+    """The format in which the matrix products see their operands."""
+    return "tf32" if case.precision == "tf32" and case.dtype == "float32" else case.dtype
+
+
+def verdict(case: Case, correct: bool, deviation: str | None) -> Verdict:
+    """The word for a case whose checks ended so."""
+    if not correct:
+        return "deviates" if deviation else "incorrect"
+    if deviation:
+        return "deviates"
+    return "exact" if product_format(case) in ("float32", "float64") else "equivalent"
+
+
+def compare_spikes(
+    finding: Finding,
+    got: NDArray[Any],
+    expected: NDArray[Any],
+    potential: NDArray[Any],
+    case: Case,
+    margin: NDArray[Any] | float = 0.0,
+    places: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> NDArray[Any]:
+    """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
+
+    A difference is explained where the reference's potential is within `margin` of the threshold. `places` are the
+    batch and neuron numbers that the last two axes stand for, if not simply counted from 0.
+    """
+    if got.shape != expected.shape:
+        finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
+        return np.ones(expected.shape, bool)
+    differs = got != expected
+    wrong = differs & (np.abs(potential - case.threshold) > margin)
+    finding.compared += differs.size
+    finding.differing += int(differs.sum())
+    finding.unexplained += int(wrong.sum())
+    finding.rate = float(np.asarray(got, np.float64).mean()) if got.size else 0.0
+    shown = wrong if wrong.any() else differs
+    if shown.any() and not finding.first_wrong:
+        t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
+        batch, neuron = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
+        finding.first_wrong = (
+            f"t={t}, b={batch}, n={neuron}: u={potential[t, b, n]:.6g}, "
+            f"expected {expected[t, b, n]:g}, got {float(got[t, b, n]):g}"
+        )
+    if wrong.any():
+        where = f", the first at {finding.first_wrong}"
+        finding.complaints.append(f"{finding.differing} of {differs.size} spikes differ{where}")
+    return differs
+
+
+def compare_gradient(
+    finding: Finding, name: str, got: NDArray[Any] | None, expected: NDArray[Any], tolerance: float
+) -> None:
+    """Compare one gradient in the Euclidean norm, and complain."""
+    if got is None or got.shape != expected.shape:
+        shape = "none" if got is None else list(got.shape)
+        finding.complaints.append(f"gradient of {name}: got shape {shape}, expected {list(expected.shape)}")
+        return
+    got = np.asarray(got, np.float64)
+    scale, size = float(np.linalg.norm(expected)), float(np.linalg.norm(got))
+    error = float(np.linalg.norm(got - expected))
+    relative = error / scale if scale else float(error > 0)
+    # A reply is JSON, which has no NaN: a gradient that is not finite is a complaint of its own.
+    if not np.isfinite(got).all():
+        finding.complaints.append(f"gradient of {name} is not finite")
+        return
+    finding.gradient_errors[name] = max(relative, finding.gradient_errors.get(name, 0.0))
+    cosine = float(np.vdot(got, expected)) / (scale * size) if scale and size else float(scale == size)
+    finding.cosines[name] = min(cosine, finding.cosines.get(name, 1.0))
+    if scale > 0 and size == 0:
+        finding.complaints.append(f"gradient of {name} is zero")
+    elif relative > tolerance:
+        finding.complaints.append(
+            f"gradient of {name} is off by {relative:.2g} (relative; {tolerance:.1g} allowed), cosine {cosine:.6f}"
+        )
+
+
+def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS) -> float:
+    """Relative error allowed in a gradient of this case."""
+    number_format = product_format(case)
+    full = number_format in ("float32", "float64")
+    return (roundoffs if full else REDUCED_GRADIENT_ROUNDOFFS) * UNIT_ROUNDOFF[number_format]

@@ -1,0 +1,132 @@
+"""The worker: one process that does one measurement of one variant of one adapter, and says what it found.
+
+    snnbench request norse/box | python -m snnbench.worker adapters/norse.py
+
+A request comes on standard input, the reply goes to standard output or to the descriptor in --reply-fd; what libraries
+print goes to standard error. Nothing but the standard library, NumPy and the adapter's own libraries is imported.
+"""
+
+import argparse
+import ctypes
+import importlib.metadata
+import os
+import resource
+import signal
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from snnbench.wire import BadRequest, Reply, Request, decode_request
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> int:
+    """Read a request, do it, reply. The exit status says only whether a reply was written."""
+    parser = argparse.ArgumentParser(prog="python -m snnbench.worker", description=__doc__.split("\n\n")[0])
+    parser.add_argument("adapter", type=Path, help="the adapter file")
+    parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
+    options = parser.parse_args()
+    reply_fd = _own_descriptor(options.reply_fd)
+    try:
+        request = decode_request(sys.stdin.read())
+    except BadRequest as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.reply_fd is not None:
+        _die_with_parent()
+    _confine(request)
+    with os.fdopen(reply_fd, "wb") as stream:
+        stream.write(_reply(options.adapter, request).encode())
+    return 0
+
+
+def _reply(path: Path, request: Request) -> Reply:
+    """Do the request; whatever happens becomes a reply."""
+    from snnbench import adapter
+
+    try:
+        description = adapter.read(path)
+        module = adapter.load(path)
+    except MemoryError as error:
+        return _failed("oom-host", error)
+    except Exception as error:  # an import runs a stranger's code: anything may come out of it
+        traceback.print_exc()
+        return _failed("import", error)
+    reply = Reply({})
+    backend = None
+    try:
+        from snnbench.backends import open_backend
+
+        backend = open_backend(description.backends[request.variant], request.case, module)
+        _measure(reply, request, description, module, backend)
+        reply.settings |= backend.settings()
+    except adapter.Unsupported as error:
+        return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
+    except adapter.Incorrect as error:
+        return _failed("incorrect", error)
+    except Exception as error:  # so may a pass
+        traceback.print_exc()
+        known = backend.failure_kind(error) if backend else None
+        return _failed(known or ("oom-host" if isinstance(error, MemoryError) else "crash"), error)
+    reply.settings |= _process_settings(description.distribution)
+    return reply
+
+
+def _measure(reply: Reply, request: Request, description: Any, module: ModuleType, backend: Any) -> None:
+    """Exam, measurement, spot check. A reply that ends as anything but measured holds no time and no memory."""
+    from snnbench.adapter import builder
+    from snnbench.layout import Layout
+    from snnbench.measurement import Measurement
+
+    layout = Layout(description.orders[request.variant], description.latencies[request.variant])
+    deviation = description.deviations.get(request.variant)
+    Measurement(request, backend, builder(module), layout, deviation).run(reply)
+
+
+def _process_settings(distribution: str) -> dict[str, Any]:
+    """What this process runs on, read back."""
+    try:
+        version: str | None = importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        version = None
+    return {
+        "version": version,
+        "python": sys.version.split()[0],
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "malloc": {name: value for name, value in os.environ.items() if name.startswith("MALLOC_")},
+    }
+
+
+def _failed(kind: str, error: BaseException) -> Reply:
+    text = str(error).strip()
+    reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+    return Reply({"status": "failed", "kind": kind, "reason": text if kind == "incorrect" else reason})
+
+
+def _own_descriptor(given: int | None) -> int:
+    """A descriptor for the reply that nobody else writes to: what was standard output now goes to standard error."""
+    reply_fd = os.dup(1) if given is None else given
+    os.set_inheritable(reply_fd, False)
+    os.dup2(2, 1)
+    return reply_fd
+
+
+def _die_with_parent() -> None:
+    """A harness that is killed leaves no worker behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def _confine(request: Request) -> None:
+    """CPUs and memory, before a framework starts its threads."""
+    if request.cpus:
+        os.sched_setaffinity(0, request.cpus)
+    if request.memory_limit_bytes is not None:
+        # RLIMIT_DATA and not RLIMIT_AS: frameworks reserve far more address space than they use.
+        resource.setrlimit(resource.RLIMIT_DATA, (request.memory_limit_bytes, request.memory_limit_bytes))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
