@@ -86,9 +86,14 @@ class Adapter:
         """The distribution whose version is the library's version."""
         return re.split(r"[=<>!~\[; ]", self.dependencies[0])[0]
 
-    def label(self, variant: str) -> str:
-        """`library/variant`, or the library alone where there is only one way of running it."""
-        return self.name if len(self.variants) == 1 else f"{self.name}/{variant}"
+
+ONLY_VARIANT = "default"
+"""What the variant of an adapter without VARIANTS is called, and nobody needs to say."""
+
+
+def label(library: str, variant: str) -> str:
+    """`library/variant`, or the library alone where there is only one way of running it."""
+    return library if variant == ONLY_VARIANT else f"{library}/{variant}"
 
 
 def read(path: Path) -> Adapter:
@@ -102,7 +107,7 @@ def read(path: Path) -> Adapter:
     constants = _constants(tree)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
         raise AdapterError(f"{path}: no function build(case, weights, variant)")
-    variants = constants.get("VARIANTS") or {"default": (ast.get_docstring(tree) or path.stem).splitlines()[0]}
+    variants = constants.get("VARIANTS") or {ONLY_VARIANT: (ast.get_docstring(tree) or path.stem).splitlines()[0]}
     if "BACKEND" not in constants:
         raise AdapterError(f'{path}: no BACKEND = "torch", "jax", "numpy" or "own"')
     tool = header.get("tool", {})

@@ -57,6 +57,8 @@ def read(path: Path) -> Document:
     if path.suffix not in READERS:
         raise ConfigError(f"{path}: unknown suffix {path.suffix!r} (known: {', '.join(READERS)})")
     tables = READERS[path.suffix](path, text)
+    if tables is None:  # an empty YAML file
+        tables = {}
     if not isinstance(tables, dict):
         raise ConfigError(f"{path}: {short(tables)} should be a table of keys")
     _check_shape(document := Document(str(path), tables))

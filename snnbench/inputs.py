@@ -87,11 +87,14 @@ def _normal(case: Case, number: int) -> Layer:
 
 
 def _sixteenths(case: Case, number: int) -> Layer:
-    """Six terms of at most a half in each row, so that |x| <= 3.25 and |u| <= 6.5 whatever comes in."""
+    """Six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 whatever comes in.
+
+    Fewer spikes come into a later layer; more bias keeps it firing, for a silent layer could hide a wrong one.
+    """
     generator = _generator(case, "exam", number)
     weight = np.zeros((case.neurons, case.neurons), dtype=np.float32)
     for row in weight:
         chosen = generator.choice(case.neurons, size=6, replace=False)
         row[chosen] = generator.integers(-5, 9, size=6) / 16
-    bias = (generator.integers(-2, 5, size=case.neurons) / 16).astype(np.float32)
+    bias = ((generator.integers(-2, 5, size=case.neurons) + (4 if number else 0)) / 16).astype(np.float32)
     return weight, bias

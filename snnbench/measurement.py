@@ -1,7 +1,7 @@
 """One measurement: prove by the exam, measure, prove by the spot check what was measured."""
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from snnbench import contention, exam, memory, timing
@@ -17,12 +17,33 @@ CHECKED = 1
 """The input and cotangent that the last timed pass runs on."""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a phase runs, what must exist before that, and how to read what came out."""
+
+    run: Callable[[Any], Any]
+    read: Callable[[Any], Answer]
+    prepare: Callable[[], Any] | None = None
+
+
+def pieces(session: Session) -> dict[str, Piece]:
+    """Every phase of a session."""
+    return {
+        "inference": Piece(lambda _: session.inference(), lambda spikes: session.answer(spikes, None)),
+        "forward": Piece(lambda _: session.forward(), lambda kept: session.answer(session.spikes_of(kept), None)),
+        "backward": Piece(
+            lambda kept: (kept, session.backward(kept)),
+            lambda outputs: session.answer(session.spikes_of(outputs[0]), outputs[1]),
+            session.forward,
+        ),
+        "train": Piece(lambda _: session.train(), lambda outputs: session.answer(*outputs)),
+    }
+
+
 class Measurement:
     """A request being done on one backend."""
 
-    def __init__(
-        self, request: Request, backend: Backend, build: Build, layout: Layout, deviation: str | None
-    ) -> None:
+    def __init__(self, request: Request, backend: Backend, build: Build, layout: Layout, deviation: str | None) -> None:
         self.request, self.backend, self.build = request, backend, build
         self.layout, self.deviation = layout, deviation
         self.problem = Problem(request.case)
@@ -61,10 +82,17 @@ class Measurement:
         return True
 
     def _verify(self, session: Session, reply: Reply) -> None:
-        session.load(CHECKED, CHECKED)
-        spikes, gradients = session.train()
-        session.synchronise((spikes, gradients))
-        self._spot(reply, "verify", SpotCheck(self.problem, CHECKED), session.answer(spikes, gradients))
+        """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
+        check = SpotCheck(self.problem, CHECKED)
+        every = pieces(session)
+        for name in self.request.phases or every:
+            piece = every[name]
+            for which in (0, CHECKED):
+                session.load(which, which)
+                outputs = piece.run(piece.prepare() if piece.prepare else None)
+                session.synchronise(outputs)
+            if not self._spot(reply, name, check, piece.read(outputs)):
+                return
 
     def _memory(self, session: Session, reply: Reply) -> None:
         phase = "train" if set(self.request.phases) - {"inference"} else "inference"
@@ -88,24 +116,8 @@ class Measurement:
 
     def _time_phase(self, session: Session, name: str) -> tuple[dict[str, Any], Answer]:
         request = self.request
-        run: Callable[[Any], Any] = {
-            "inference": lambda _: session.inference(),
-            "forward": lambda _: session.forward(),
-            "backward": lambda kept: (kept, session.backward(kept)),
-            "train": lambda _: session.train(),
-        }[name]
-        read: Callable[[Any], Answer] = {
-            "inference": lambda spikes: session.answer(spikes, None),
-            "forward": lambda kept: session.answer(session.spikes_of(kept), None),
-            "backward": lambda outputs: session.answer(session.spikes_of(outputs[0]), outputs[1]),
-            "train": lambda outputs: session.answer(*outputs),
-        }[name]
-        phase = timing.Phase(
-            run=run,
-            wait=session.synchronise,
-            compilations=self.backend.compilations,
-            prepare=session.forward if name == "backward" else None,
-        )
+        piece = pieces(session)[name]
+        phase = timing.Phase(piece.run, session.synchronise, self.backend.compilations, piece.prepare)
         budget = timing.Budget(
             request.warmup_passes, request.repetitions, request.min_repetition_ns, request.max_phase_ns
         )
@@ -113,7 +125,7 @@ class Measurement:
         before = contention.usage()
         measured, outputs = timing.measure(phase, budget, lambda: session.load(CHECKED, CHECKED))
         others = contention.between(before, contention.usage())
-        return asdict(measured) | {"contention": others}, read(outputs)
+        return asdict(measured) | {"contention": others}, piece.read(outputs)
 
     def _spot(self, reply: Reply, name: str, check: SpotCheck, answer: Answer) -> bool:
         finding = check.check(answer)

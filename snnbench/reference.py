@@ -34,7 +34,7 @@ def forward(current: Array, case: Case, forced: Array | None = None) -> Trace:
     two implementations is counted once and does not turn into another trajectory.
     """
     potential, spikes, decayed = np.empty_like(current), np.empty_like(current), np.empty_like(current)
-    v = np.zeros_like(current[0]) if len(current) else None
+    v = np.zeros(current.shape[1:])
     for t, x in enumerate(current):
         decayed[t] = case.beta * v
         potential[t] = u = decayed[t] + x
@@ -47,7 +47,7 @@ def backward(cotangent: Array, trace: Trace, case: Case) -> Array:
     """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]."""
     slopes = FORMULAS[case.surrogate](trace.potential - case.threshold, case.slope, case.threshold)
     gradient = np.empty_like(cotangent)
-    gv = np.zeros_like(cotangent[0]) if len(cotangent) else None
+    gv = np.zeros(cotangent.shape[1:])
     for t in range(len(cotangent) - 1, -1, -1):
         u, s = trace.potential[t], trace.spikes[t]
         through_reset = 0.0 if case.detach_reset else (case.threshold if case.reset == "subtract" else u)

@@ -77,7 +77,8 @@ class SpotCheck:
             compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.case)
         elif self.case.layers == 1:
             self._few_neurons(finding, answer, answer.spikes)
-            self._one_sample(finding, answer, answer.spikes)
+            if finding.correct:
+                self._one_sample(finding, answer, answer.spikes)
         else:
             self._whole(finding, answer, answer.spikes)
         if finding.correct:
@@ -198,7 +199,7 @@ def rounding_margin(trace: reference.Trace, case: Case) -> Array:
     """
     unit = UNIT_ROUNDOFF[case.dtype]
     margin = np.empty_like(trace.potential)
-    carried = np.zeros_like(trace.potential[0]) if len(margin) else None
+    carried = np.zeros(trace.potential.shape[1:])
     for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
         margin[t] = carried + unit * (np.abs(decayed) + np.abs(u - decayed) + np.abs(u))
         kept = 1.0 if case.reset == "subtract" else 1.0 - trace.spikes[t]

@@ -16,7 +16,7 @@ from snnbench.outcome import Verdict
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
 GRADIENT_ROUNDOFFS = 84
-"""Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, the growth of rounding over long sequences."""
+"""Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, rounding over long sequences."""
 EXAM_GRADIENT_ROUNDOFFS = 168
 """The same for the exam, whose norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
@@ -90,20 +90,21 @@ def compare_spikes(
 ) -> NDArray[Any]:
     """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
 
-    A difference is explained where the reference's potential is within `margin` of the threshold. `places` are the
-    batch and neuron numbers that the last two axes stand for, if not simply counted from 0.
+    A difference is explained where the reference's potential is within `margin` of the threshold and the answer is 0
+    or 1. `places` are the batch and neuron numbers that the last two axes stand for, if not simply counted from 0.
     """
     if got.shape != expected.shape:
         finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
         return np.ones(expected.shape, bool)
-    differs = got != expected
-    wrong = differs & (np.abs(potential - case.threshold) > margin)
+    differs: NDArray[np.bool_] = got != expected
+    possible = (got == 0) | (got == 1)
+    wrong = differs & ((np.abs(potential - case.threshold) > margin) | ~possible)
     finding.compared += differs.size
     finding.differing += int(differs.sum())
     finding.unexplained += int(wrong.sum())
-    finding.rate = float(np.asarray(got, np.float64).mean()) if got.size else 0.0
+    finding.rate = np.count_nonzero(got) / got.size if got.size else 0.0  # finite even where an answer is not
     shown = wrong if wrong.any() else differs
-    if shown.any() and not finding.first_wrong:
+    if shown.any() and (wrong.any() or not finding.first_wrong):
         t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
         batch, neuron = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
         finding.first_wrong = (
@@ -112,7 +113,7 @@ def compare_spikes(
         )
     if wrong.any():
         where = f", the first at {finding.first_wrong}"
-        finding.complaints.append(f"{finding.differing} of {differs.size} spikes differ{where}")
+        finding.complaints.append(f"{int(differs.sum())} of {differs.size} spikes differ{where}")
     return differs
 
 
@@ -128,8 +129,8 @@ def compare_gradient(
     scale, size = float(np.linalg.norm(expected)), float(np.linalg.norm(got))
     error = float(np.linalg.norm(got - expected))
     relative = error / scale if scale else float(error > 0)
-    # A reply is JSON, which has no NaN: a gradient that is not finite is a complaint of its own.
-    if not np.isfinite(got).all():
+    # A reply is JSON, which has no NaN and no infinity: what is not finite is a complaint of its own.
+    if not np.isfinite([size, relative]).all():
         finding.complaints.append(f"gradient of {name} is not finite")
         return
     finding.gradient_errors[name] = max(relative, finding.gradient_errors.get(name, 0.0))

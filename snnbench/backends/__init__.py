@@ -71,7 +71,7 @@ class Backend(Protocol):
         """`peak`, `in_use` and `reserved` bytes of the device allocators, and `used` of the whole device; or {}."""
 
     def failure_kind(self, error: BaseException) -> str | None:
-        """"oom-device" or "oom-host" where the error says so."""
+        """ "oom-device" or "oom-host" where the error says so."""
 
 
 def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:

@@ -59,13 +59,14 @@ class Session:
         dtype = problem.case.dtype
         self.layers = [(weight.astype(dtype), bias.astype(dtype)) for weight, bias in problem.layers()]
         self.network: Network = build(problem.case, self.layers, variant)
-        self.problem, self.layout, self.dtype = problem, layout, dtype
-        self.load(0, 0)
+        self.problem, self.layout = problem, layout
+        self.input = layout.input(problem.input(0)).astype(dtype, copy=False)
+        self.cotangent = layout.cotangent(problem.cotangent(0)).astype(dtype, copy=False)
 
     def load(self, which: int, cotangent: int) -> None:
-        """Numbered input and cotangent."""
-        self.input = self.layout.input(self.problem.input(which)).astype(self.dtype, copy=False)
-        self.cotangent = self.layout.cotangent(self.problem.cotangent(cotangent)).astype(self.dtype, copy=False)
+        """In place: whoever remembers an input by its identity remembers the wrong one."""
+        self.input[...] = self.layout.input(self.problem.input(which))
+        self.cotangent[...] = self.layout.cotangent(self.problem.cotangent(cotangent))
 
     def compile(self, phase: str) -> None:
         """Nothing to compile."""

@@ -1,4 +1,4 @@
-"""A problem: one thing wrong in a config, as pydantic finds it and as one line that a user can act on."""
+"""A mistake: one thing wrong in a config, as pydantic finds it and as one line that a user can act on."""
 
 import re
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries"
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Mistake:
     """`kind` is pydantic's name for it and `message` its sentence; `choices` are the valid values where listed."""
 
     location: Location
@@ -26,13 +26,13 @@ class Problem:
     choices: tuple[str, ...]
 
 
-def problems(model: type[BaseModel], tables: dict[str, Any], within: Location = ()) -> list[Problem]:
+def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = ()) -> list[Mistake]:
     """What keeps `tables`, which stand at the location `within`, from being a `model`."""
     try:
         model.model_validate(tables)
     except ValidationError as error:
         return [
-            Problem(
+            Mistake(
                 location=(*within, *found["loc"]),
                 kind=found["type"],
                 value=found["input"],
@@ -44,12 +44,12 @@ def problems(model: type[BaseModel], tables: dict[str, Any], within: Location = 
     return []
 
 
-def explain(document: Document, problem: Problem, keys: Keys) -> str:
-    """The line for `problem`: where, what is wrong, what was expected, and the nearest valid name."""
-    depth = min({"protocol": 1, "case": 1, "sweep": 2}.get(str(problem.location[0]), 0), len(problem.location) - 1)
-    place, key = problem.location[: depth + 1], str(problem.location[depth])
+def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
+    """The line for `mistake`: where, what is wrong, what was expected, and the nearest valid name."""
+    depth = min({"protocol": 1, "case": 1, "sweep": 2}.get(str(mistake.location[0]), 0), len(mistake.location) - 1)
+    place, key = mistake.location[: depth + 1], str(mistake.location[depth])
     section = str(place[0]) if depth else ""
-    match problem.kind:
+    match mistake.kind:
         case "extra_forbidden":
             where = document.where(*(place if place in document.settings else place[:-1]))
             return f"{where}: {_unknown_key(section, key, keys)}"
@@ -57,13 +57,15 @@ def explain(document: Document, problem: Problem, keys: Keys) -> str:
             return f"{document.where(*place[:-1])}: missing key {key!r} (give it here or in [case])"
         case "missing":
             return f"{document.where(*place[:-1])}: missing key {key!r}"
+        case "invalid_key":  # YAML has keys that are numbers
+            return f"{document.where(*place[:-1])}: the key {key} should be a string"
         case "empty" if place == ("sweep",):
             return f"{document.where()}: no [[sweep]]"
         case "literal_error":
-            expected = f"is not one of {', '.join(problem.choices)}{did_you_mean(str(problem.value), problem.choices)}"
+            expected = f"is not one of {', '.join(mistake.choices)}{did_you_mean(str(mistake.value), mistake.choices)}"
         case _:
-            expected = re.sub(r"^[A-Z]\w* should", "should", problem.message)
-    return f"{document.where(*place)}: {short(problem.value)} {expected}"
+            expected = re.sub(r"^[A-Z]\w* should", "should", mistake.message)
+    return f"{document.where(*place)}: {short(mistake.value)} {expected}"
 
 
 def _unknown_key(section: str, key: str, keys: Keys) -> str:

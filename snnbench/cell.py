@@ -1,0 +1,68 @@
+"""A cell: a case, the contender that runs it, a trial and what is measured. One process runs one cell."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from snnbench.adapter import Adapter, label
+from snnbench.case import Case, digest
+from snnbench.config import Protocol, Work
+from snnbench.wire import Measure, Request
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`trial` counts from 0 within what is measured."""
+
+    case: Case
+    library: str
+    variant: str
+    trial: int
+    measure: Measure
+
+    @property
+    def label(self) -> str:
+        """The contender's name."""
+        return label(self.library, self.variant)
+
+    def key(self, adapter: Adapter, environment: str, machine: str, protocol: Protocol) -> str:
+        """What this cell is, by content: equal keys are equal measurements, on one machine model."""
+        return digest([asdict(self), adapter.digest, environment, machine, protocol.digest])
+
+    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
+        """What its worker is asked to do."""
+        limit = protocol.memory_limit_gib
+        return Request(
+            measure=self.measure,
+            case=self.case,
+            variant=self.variant,
+            phases=protocol.phases,
+            warmup_passes=protocol.warmup_passes,
+            repetitions=protocol.repetitions,
+            min_repetition_ns=round(protocol.min_repetition_ms * 1e6),
+            max_phase_ns=round(protocol.max_phase_seconds * 1e9),
+            memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
+            cpus=tuple(cpus),
+        )
+
+
+def cells(works: Sequence[Work], protocol: Protocol) -> list[Cell]:
+    """Every cell of a run in the order of running: trials are blocks, and contenders are shuffled within a block.
+
+    So a machine that gets slower while it works makes every contender slower, not the last one. Memory comes after the
+    first block of times: a look at early results then has both.
+    """
+    blocks: list[tuple[Measure, int]]
+    if protocol.phases:
+        times: list[tuple[Measure, int]] = [("time", trial) for trial in range(protocol.trials)]
+        blocks = [times[0], *(("memory", trial) for trial in range(protocol.memory_trials)), *times[1:]]
+    else:
+        blocks = [("verify", trial) for trial in range(protocol.trials)]
+    planned = []
+    for measure, trial in blocks:
+        block = [Cell(work.case, work.library, work.variant, trial, measure) for work in works]
+        random.Random(f"{protocol.seed} {measure} {trial}").shuffle(block)
+        planned += block
+    return planned

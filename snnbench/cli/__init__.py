@@ -1,0 +1,72 @@
+"""The command line. Data goes to standard output, everything else to standard error.
+
+Commands import what they need when they run, so that `snnbench --help` answers at once.
+"""
+
+import signal
+import sys
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+import snnbench
+from snnbench.cli import comparison, environment, listing, reporting, request, running, verification
+from snnbench.cli.exits import Exit, exit_for
+
+EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
+
+app = typer.Typer(
+    help="Times spiking-network libraries, and only on work that was proved to be the same work.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(name="run")(running.run)
+app.command(name="verify")(verification.verify)
+app.command(name="list")(listing.list_adapters)
+app.command(name="report")(reporting.report)
+app.command(name="compare")(comparison.compare)
+app.command(name="request")(request.request)
+app.add_typer(environment.app, name="env")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"snnbench {snnbench.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def main() -> int:
+    """Run a command; every error is a line that says what to do, and an exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    debug = "--debug" in sys.argv
+    try:
+        status = app(standalone_mode=False)
+    except typer.TyperException as error:
+        typer.echo(f"snnbench: {error.format_message()} (snnbench --help tells more)", err=True)
+        return int(Exit.USAGE)
+    except (KeyboardInterrupt, typer.Abort):
+        typer.echo("snnbench: interrupted; what was measured is kept, and the same command continues", err=True)
+        return int(Exit.INTERRUPTED)
+    except Exception as error:  # the last place before the user
+        if debug:
+            raise
+        typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
+        return int(exit_for(error))
+    return int(status or 0)
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,49 @@
+"""`snnbench env`: the environments that adapters run in."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AdapterOption
+
+app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
+
+LibrariesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="Names of libraries; all if left out.")
+]
+
+
+@app.command(name="sync")
+def sync(libraries: LibrariesArgument = None, adapter: AdapterOption = None) -> None:
+    """Make the environments that are missing. Needs the network; runs afterwards do not."""
+    from snnbench import environments, machine
+    from snnbench.cli.progress import say
+    from snnbench.contender import find
+    from snnbench.library import discover
+
+    adapters = discover(adapter or [])
+    names = dict.fromkeys(name for pattern in libraries or ["*"] for name, _ in find(pattern, adapters))
+    for name in names:
+        made = environments.sync(environments.plan(adapters[name], machine.has_cuda()), say)
+        typer.echo(f"{name}: {made.folder}")
+
+
+@app.command(name="list")
+def list_environments() -> None:
+    """Show what there is and how large it is; files that uv shares with its cache count fully."""
+    from snnbench import environments
+
+    for found in environments.installed():
+        size = f"{found.size_bytes / (1 << 20):.0f} MiB"
+        typer.echo(f"{found.folder}  {size}  {', '.join(found.adapters) or 'half made'}")
+
+
+@app.command(name="remove")
+def remove(libraries: LibrariesArgument = None) -> None:
+    """Remove the environments of these libraries, or all."""
+    from snnbench import environments
+    from snnbench.cli.progress import say
+
+    for found in environments.installed():
+        if not libraries or set(libraries) & set(found.adapters):
+            environments.remove(found, say)

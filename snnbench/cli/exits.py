@@ -1,0 +1,41 @@
+"""Exit codes, and which error ends with which."""
+
+from enum import IntEnum
+
+
+class Exit(IntEnum):
+    """How the program can end. Click itself ends with 2 for a usage error."""
+
+    meaning: str
+
+    def __new__(cls, code: int, meaning: str) -> "Exit":
+        """A number that carries its meaning."""
+        member = int.__new__(cls, code)
+        member._value_ = code
+        member.meaning = meaning
+        return member
+
+    OK = 0, "all is well"
+    ERROR = 1, "something else went wrong, such as a results folder that cannot be written"
+    USAGE = 2, "the command line is not understood"
+    CONFIG = 3, "the config is invalid"
+    UNAVAILABLE = 4, "an environment or adapter is unavailable"
+    FAILED_CELLS = 5, "finished, with failed cells"
+    INTERRUPTED = 130, "interrupted"
+
+
+def exit_for(error: Exception) -> Exit:
+    """The exit code of an error that reached the top."""
+    from snnbench.adapter import AdapterError
+    from snnbench.contender import UnknownContender
+    from snnbench.document import ConfigError
+    from snnbench.environments import EnvironmentFailed
+    from snnbench.selection import SelectionError
+
+    if isinstance(error, ConfigError):
+        return Exit.CONFIG
+    if isinstance(error, AdapterError | EnvironmentFailed):
+        return Exit.UNAVAILABLE
+    if isinstance(error, SelectionError | UnknownContender):
+        return Exit.USAGE
+    return Exit.ERROR

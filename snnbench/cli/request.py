@@ -1,0 +1,61 @@
+"""`snnbench request`: what a worker would be asked, to drive one by hand, under a debugger or a profiler."""
+
+import shlex
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
+
+
+class Measured(StrEnum):
+    """What one worker can be asked for."""
+
+    time = "time"
+    memory = "memory"
+    verify = "verify"
+
+
+def request(
+    library: Annotated[str, typer.Argument(metavar="LIBRARY", help="norse, or norse/box.")],
+    measure: Annotated[Measured, typer.Option(help="What to ask for.")] = Measured.time,
+    config: ConfigOption = "quick",
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Print one request: the first case of a config that is left. The worker's command line goes to standard error.
+
+    snnbench request norse/box | python -m snnbench.worker adapters/norse.py
+    """
+    from snnbench import config as configs
+    from snnbench import contender, environments, machine, process, runner, selection
+    from snnbench.cell import Cell
+    from snnbench.library import discover
+
+    adapters = discover(adapter or [])
+    found = contender.find(library, adapters)
+    if len(found) != 1:
+        raise typer.BadParameter("name one variant", param_hint="LIBRARY")
+    (name, variant) = found[0]
+    loaded = configs.load(config_path(config), settings or [])
+    conditions = [selection.parse(expression) for expression in only or []]
+    cases = [
+        case
+        for case in (case for sweep in loaded.sweeps for case in sweep.cases())
+        if all(holds(configs.Work(case, name, variant)) for holds in conditions)
+    ]
+    if not cases:
+        raise typer.BadParameter("no case of this config is left", param_hint="--only")
+    case = cases[0]
+    cell = Cell(case, name, variant, 0, measure.value)
+    facts = machine.facts()
+    asked = cell.request(loaded.protocol, machine.cpus(case.threads), runner.memory_bytes(facts))
+    typer.echo(asked.encode(), nl=False)
+    managed = env is Env.managed
+    python = environments.plan(adapters[name], machine.has_cuda()).python if managed else environments.current()
+    folder = process.environment(case.threads, environments.home())["PYTHONPATH"]
+    line = shlex.join(process.command(python, adapters[name].path))
+    typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)

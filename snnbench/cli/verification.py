@@ -1,0 +1,54 @@
+"""`snnbench verify`: the exam and the spot check, without timing anything."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
+
+
+def verify(
+    libraries: Annotated[
+        list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="norse, norse/box or norse/*; all if left out.")
+    ] = None,
+    config: ConfigOption = "exam",
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Prove that libraries do the work asked for: spikes by position, gradients of weight, bias and input."""
+    from snnbench import config as configs
+    from snnbench import contender, judge, machine, runner, selection
+    from snnbench.cell import Cell
+    from snnbench.cli.progress import say, shown
+    from snnbench.library import discover
+    from snnbench.verdicts import table
+
+    adapters = discover(adapter or [])
+    loaded = configs.load(config_path(config), settings or [])
+    patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
+    wanted = {found for pattern in patterns for found in contender.find(pattern, adapters)}
+    conditions = [selection.parse(expression) for expression in only or []]
+    works = [
+        work
+        for work in configs.expand(loaded, adapters)
+        if all(holds(work) for holds in conditions) and (not wanted or (work.library, work.variant) in wanted)
+    ]
+    if not works:
+        raise typer.BadParameter("no case of this config is left", param_hint="--only")
+    facts = machine.facts()
+    needed = [adapters[name] for name in dict.fromkeys(work.library for work in works)]
+    interpreters = runner.interpreters(needed, env is Env.managed, machine.has_cuda(), say)
+    setup = runner.Run(adapters, interpreters, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
+    records = []
+    with shown(len(works)) as progress:
+        for work in works:
+            cell = Cell(work.case, work.library, work.variant, 0, "verify")
+            progress.start(cell)
+            records.append(runner.measure(cell, setup.key(cell), setup, judge.Inference()))
+            progress.end(cell, records[-1])
+    typer.echo(table(records))
+    if any(found.status == "failed" for found in records):
+        raise typer.Exit(Exit.FAILED_CELLS)

@@ -1,0 +1,187 @@
+"""A worker process from the harness's side: start it, wait without spinning, end it with all it started.
+
+What a worker prints goes to a file, so nobody has to read it while something is timed. Its reply comes through a pipe
+of its own. It runs in a session of its own, so that a kill reaches its children.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+import snnbench
+from snnbench.case import digest
+from snnbench.wire import Reply, Request, decode_reply
+
+LOG_TAIL_BYTES = 8192
+MARK = "SNNBENCH_WORKER"
+"""Names, in the environment of a worker and of all that it starts, the worker that they belong to."""
+LONGEST_END_S = 5.0
+PACKAGE = Path(snnbench.__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a worker ended: its whole reply or None, its exit status as subprocess gives it, and what it printed last."""
+
+    reply: Reply | None
+    status: int
+    timed_out: bool
+    log: str
+    wall_s: float
+    oom_killed: bool = False
+
+
+def command(python: Path, adapter: Path) -> list[str]:
+    """The worker's command line. -P keeps the current folder off sys.path, where files may shadow libraries."""
+    return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
+
+
+def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The worker's environment: thread limits before any framework is imported, and this package on the path.
+
+    Of this package's surroundings nothing else may be importable there, so a folder that holds only a link to it is
+    what PYTHONPATH names.
+    """
+    limits = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
+    )
+    fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
+    jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
+    return {**os.environ, **limits, **fixed, **jax, **(extra or {})}
+
+
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
+"""Where memory is measured: what is freed leaves the process, so that a warm heap does not hide an allocation."""
+
+
+def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], timeout_s: float) -> Ending:
+    """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises."""
+    started = time.monotonic()
+    oom_kills = _oom_kills()
+    mark = uuid.uuid4().hex
+    read_fd, write_fd = os.pipe()
+    with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as standard_input:
+        standard_input.write(request.encode().encode())
+        standard_input.seek(0)
+        try:
+            process = subprocess.Popen(
+                [*command(python, adapter), "--reply-fd", str(write_fd)],
+                stdin=standard_input,
+                stdout=log,
+                stderr=log,
+                env={**env, MARK: mark},
+                pass_fds=(write_fd,),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(read_fd)
+            raise
+        finally:
+            os.close(write_fd)
+        try:
+            data, timed_out = _wait(process, read_fd, started + timeout_s)
+        finally:
+            os.close(read_fd)
+            _end(process, mark)
+        text = _tail(log)
+    return Ending(
+        reply=None if timed_out else decode_reply(data),
+        status=process.returncode,
+        timed_out=timed_out,
+        log=text,
+        wall_s=time.monotonic() - started,
+        oom_killed=process.returncode == -signal.SIGKILL and not timed_out and _oom_kills() > oom_kills,
+    )
+
+
+def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float) -> tuple[bytes, bool]:
+    """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
+    chunks: list[bytes] = []
+    poller = select.poll()
+    pidfd = os.pidfd_open(process.pid)
+    poller.register(read_fd, select.POLLIN | select.POLLHUP)
+    poller.register(pidfd, select.POLLIN)
+    try:
+        while True:
+            remaining_ms = (deadline - time.monotonic()) * 1000
+            ready = dict(poller.poll(max(0.0, remaining_ms)))
+            if read_fd in ready:
+                if chunk := os.read(read_fd, 1 << 20):
+                    chunks.append(chunk)
+                    continue  # a reply is read to its end before the process's end counts
+                poller.unregister(read_fd)
+            if pidfd in ready:
+                return b"".join(chunks), False
+            if not ready:
+                return b"".join(chunks), True
+    finally:
+        os.close(pidfd)
+
+
+def _end(process: "subprocess.Popen[bytes]", mark: str) -> None:
+    """Kill what is left of the worker's session, and those that left it.
+
+    While the worker lives, they are known by descent; once it is gone, they are init's, and known by its mark.
+    """
+    descendants: list[psutil.Process] = []
+    with suppress(psutil.NoSuchProcess):
+        descendants = psutil.Process(process.pid).children(recursive=True)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    for descendant in descendants:
+        with suppress(psutil.NoSuchProcess):
+            descendant.kill()
+    process.wait()
+    deadline = time.monotonic() + LONGEST_END_S
+    while (orphans := _marked(mark)) and time.monotonic() < deadline:
+        for orphan in orphans:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(orphan, signal.SIGKILL)
+        time.sleep(0.001)
+
+
+def _marked(mark: str) -> list[int]:
+    """Processes that have this mark. One that was killed has no environment left."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError):
+                if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                    found.append(int(folder.name))
+    return found
+
+
+def _tail(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - LOG_TAIL_BYTES))
+    return log.read().decode(errors="replace")
+
+
+def _oom_kills() -> int:
+    """How often the kernel has killed a process for memory since boot."""
+    for line in Path("/proc/vmstat").read_text().splitlines():
+        if line.startswith("oom_kill "):
+            return int(line.split()[1])
+    return 0
+
+
+def _package_folder(home: Path) -> Path:
+    """A folder with nothing in it but a link to this package."""
+    folder = home / "worker" / digest(str(PACKAGE))
+    link = folder / PACKAGE.name
+    if not link.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            link.symlink_to(PACKAGE)
+    return folder

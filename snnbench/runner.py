@@ -1,0 +1,156 @@
+"""The runner: every planned cell becomes exactly one record, whatever happens to its worker."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from typing import Protocol as Interface
+
+from snnbench import environments, judge, machine, process
+from snnbench.adapter import Adapter
+from snnbench.cell import Cell
+from snnbench.config import Protocol
+from snnbench.record import Record, Writer
+from snnbench.wire import Reply
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Interpreter:
+    """The Python that an adapter runs under; `key` names what is installed there, `problem` why it is not to be had."""
+
+    python: Path
+    key: str
+    versions: dict[str, str]
+    problem: str = ""
+
+
+class Progress(Interface):
+    """Who wants to know how far a run is."""
+
+    def start(self, cell: Cell) -> None:
+        """A cell is about to run."""
+
+    def end(self, cell: Cell, record: Record) -> None:
+        """A cell has become a record."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What stays the same over all cells."""
+
+    adapters: dict[str, Adapter]
+    interpreters: dict[str, Interpreter]
+    protocol: Protocol
+    machine: str
+    memory_bytes: int
+
+    def key(self, cell: Cell) -> str:
+        """The cell's content-addressed name."""
+        return cell.key(self.adapters[cell.library], self.interpreters[cell.library].key, self.machine, self.protocol)
+
+
+def memory_bytes(facts: Mapping[str, Any]) -> int:
+    """What a worker may use where its config does not say: all that there is."""
+    memory = facts["memory"]
+    return int(memory["limit_bytes"] or memory["total_bytes"])
+
+
+def interpreters(adapters: Iterable[Adapter], managed: bool, cuda: bool, say: Say) -> dict[str, Interpreter]:
+    """An interpreter for each adapter, its environment made where that is needed."""
+    if not managed:
+        python = environments.current()
+        versions = environments.versions(python)
+        return {adapter.name: Interpreter(python, "current", versions) for adapter in adapters}
+    found = {}
+    for adapter in adapters:
+        try:
+            environment = environments.sync(environments.plan(adapter, cuda), say)
+            found[adapter.name] = Interpreter(
+                environment.python, environment.key, environments.versions(environment.python)
+            )
+        except environments.EnvironmentFailed as error:
+            found[adapter.name] = Interpreter(Path(), "", {}, str(error))
+    return found
+
+
+def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> list[Record]:
+    """Run what is missing of `plan`. An interrupt records the cell that it stopped as cancelled."""
+    done = writer.done()
+    inference = judge.Inference()
+    records = []
+    for cell in plan:
+        if (key := run.key(cell)) in done:
+            continue
+        progress.start(cell)
+        try:
+            record = measure(cell, key, run, inference)
+        except KeyboardInterrupt:
+            stopped = judge.failed("cancelled", "interrupted; the same command continues here")
+            with suppress(OSError):
+                writer.add(_record(cell, key, run, stopped))
+            raise
+        writer.add(record)
+        inference.learn(cell, record.outcome)
+        progress.end(cell, record)
+        records.append(record)
+    return records
+
+
+def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Record:
+    """Run one cell's worker, unless its outcome is known before."""
+    interpreter = run.interpreters[cell.library]
+    if interpreter.problem:
+        return _record(cell, key, run, judge.failed("environment", interpreter.problem))
+    if cell.case.device.startswith("cuda") and not machine.has_cuda():
+        return _record(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
+    if predicted := inference.predict(cell):
+        return _record(cell, key, run, predicted)
+    try:
+        cpus = machine.cpus(cell.case.threads)
+    except ValueError as error:
+        return _record(cell, key, run, judge.skipped("unavailable", str(error)))
+    extra = process.ALLOCATOR if cell.measure == "memory" else {}
+    ending = process.run(
+        interpreter.python,
+        run.adapters[cell.library].path,
+        cell.request(run.protocol, cpus, run.memory_bytes),
+        process.environment(cell.case.threads, environments.home(), extra),
+        run.protocol.timeout_seconds,
+    )
+    outcome = judge.outcome(ending, run.protocol.timeout_seconds)
+    return _record(cell, key, run, outcome, ending)
+
+
+def _record(cell: Cell, key: str, run: Run, outcome: dict[str, Any], ending: process.Ending | None = None) -> Record:
+    reply = (ending.reply if ending else None) or Reply({})
+    measured = outcome["status"] == "measured"
+    adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.library]
+    return Record(
+        cell=key,
+        library=cell.library,
+        variant=cell.variant,
+        trial=cell.trial,
+        measure=cell.measure,
+        case=asdict(cell.case),
+        outcome=outcome,
+        version=reply.settings.get("version") or _version(interpreter, adapter.distribution),
+        adapter=adapter.digest,
+        environment=interpreter.key,
+        checks=reply.checks,
+        settings=reply.settings,
+        phases=reply.phases if measured else {},
+        memory=reply.memory if measured else {},
+        flags=judge.flags(reply.phases) if measured else [],
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        wall_s=round(ending.wall_s, 3) if ending else 0.0,
+        log=ending.log if ending and outcome["status"] == "failed" else "",
+    )
+
+
+def _version(interpreter: Interpreter, distribution: str) -> str | None:
+    names = {name.lower().replace("_", "-"): version for name, version in interpreter.versions.items()}
+    return names.get(distribution.lower().replace("_", "-"))

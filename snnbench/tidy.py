@@ -1,0 +1,103 @@
+"""Tidy data: one row for each case, contender, trial, phase and metric of one or more recordings.
+
+A contender that was found incorrect in any cell of a case has no measurement of that case here: whatever its other
+processes measured was not proved to be the work.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from snnbench.adapter import label
+from snnbench.case import Case
+from snnbench.record import Record, Recording
+from snnbench.statistics import trial_median
+
+Row = dict[str, Any]
+
+CASE_FIELDS = [name for name in Case.__dataclass_fields__ if name != "workload"]
+COLUMNS = [
+    "recording",
+    "library",
+    "variant",
+    "version",
+    *CASE_FIELDS,
+    "measure",
+    "trial",
+    "status",
+    "kind",
+    "reason",
+    "verdict",
+    "flags",
+    "phase",
+    "metric",
+    "unit",
+    "value",
+]
+"""Columns of the table; a row of a cell that was not measured has its status, and no phase, metric or value."""
+
+
+def rows(recordings: Iterable[Recording]) -> list[Row]:
+    """All rows of all recordings."""
+    return [row for recording in recordings for row in _of_recording(recording)]
+
+
+def contender(record: Record) -> str:
+    """`library` or `library/variant`."""
+    return label(record.library, record.variant)
+
+
+def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
+    """(case, contender) pairs of which a cell was found incorrect."""
+    return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
+
+
+def pair(record: Record) -> tuple[Any, ...]:
+    """What identifies case and contender within a recording."""
+    return (*record.case.values(), contender(record))
+
+
+def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
+    """(phase, metric, unit, value) of one measured record."""
+    for phase, timing in record.phases.items():
+        yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
+        yield phase, "first_call", "ns", timing["first_call_ns"]
+    if record.memory:
+        phase = record.memory["phase"]
+        yield phase, "static", "bytes", record.memory["static_bytes"]
+        for place in ("host", "device"):
+            for name, value in record.memory.get(place, {}).items():
+                if value is not None:
+                    yield phase, f"{place}_{name.removesuffix('_bytes')}", "bytes", value
+
+
+def _of_recording(recording: Recording) -> Iterator[Row]:
+    wrong = incorrect(recording.records)
+    for record in recording.records:
+        shared: Row = {
+            "recording": recording.name,
+            "library": record.library,
+            "variant": record.variant,
+            "version": record.version,
+            **{name: record.case[name] for name in CASE_FIELDS},
+            "measure": record.measure,
+            "trial": record.trial,
+            "status": record.status,
+            "kind": record.outcome.get("kind"),
+            "reason": record.outcome.get("reason"),
+            "verdict": record.outcome.get("verdict"),
+            "flags": " ".join(record.flags),
+        }
+        measured = [] if pair(record) in wrong else list(metrics(record))
+        for phase, metric, unit, value in measured:
+            yield {**shared, "phase": phase, "metric": metric, "unit": unit, "value": value}
+        if not measured:
+            yield shared
+
+
+def to_csv(table: list[Row]) -> str:
+    """The rows as CSV, one header line first."""
+    import pandas as pd
+
+    frame = pd.DataFrame(table, columns=COLUMNS)
+    csv: str = frame.to_csv(index=False)
+    return csv

@@ -1,0 +1,59 @@
+"""Patterns that name contenders."""
+
+from pathlib import Path
+
+import pytest
+
+from snnbench import adapter
+from snnbench.adapter import Adapter
+from snnbench.contender import UnknownContender, find
+
+VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif", "index"]}
+
+
+@pytest.fixture
+def adapters(tmp_path: Path) -> dict[str, Adapter]:
+    for name, variants in VARIANTS.items():
+        lines = ["BACKEND = 'numpy'", f"VARIANTS = {dict.fromkeys(variants, 'a way')!r}", "def build(*_): ..."]
+        (tmp_path / f"{name}.py").write_text("\n".join(lines))
+    return {name: adapter.read(tmp_path / f"{name}.py") for name in VARIANTS}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("norse", ["norse/box"]),
+        ("norse/lif", ["norse/lif"]),
+        ("norse/*", ["norse/box", "norse/lif", "norse/index"]),
+        ("*", ["torch-loop/unbind", "norse/box"]),
+        ("*/index", ["torch-loop/index", "norse/index"]),
+        ("*/*", ["torch-loop/unbind", "torch-loop/index", "norse/box", "norse/lif", "norse/index"]),
+    ],
+)
+def test_a_pattern_names_contenders_in_the_order_of_the_adapters(
+    adapters: dict[str, Adapter], pattern: str, expected: list[str]
+) -> None:
+    assert ["/".join(contender) for contender in find(pattern, adapters)] == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("norze", "unknown library 'norze' (did you mean 'norse'?)"),
+        ("brian/x", "unknown library 'brian' (known: torch-loop, norse)"),
+        ("norse/lift", "norse: unknown variant 'lift' (did you mean 'lif'?)"),
+        ("norse/", "norse: unknown variant '' (known: box, lif, index)"),
+        ("*/unbnd", "*: unknown variant 'unbnd' (did you mean 'unbind'?)"),
+    ],
+)
+def test_a_pattern_that_names_none_is_told_with_the_nearest(
+    adapters: dict[str, Adapter], pattern: str, expected: str
+) -> None:
+    with pytest.raises(UnknownContender) as caught:
+        find(pattern, adapters)
+    assert str(caught.value) == expected
+
+
+def test_without_adapters_there_is_nothing_to_name() -> None:
+    with pytest.raises(UnknownContender, match=r"unknown library '\*' \(known: none\)"):
+        find("*", {})

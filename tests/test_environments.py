@@ -1,0 +1,284 @@
+"""Managed environments, made for real by uv from packages of a few kilobytes."""
+
+import fcntl
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import uv
+
+from snnbench import environments
+from snnbench.adapter import Adapter, read
+from snnbench.environments import EnvironmentFailed
+
+SMALL = ("packaging==24.2",)
+
+
+def adapter(name: str = "small", dependencies: tuple[str, ...] = SMALL, **changes: object) -> Adapter:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{name}.py"
+        path.write_text('BACKEND = "numpy"\ndef build(case, weights, variant): ...\n')
+        plain = read(path)
+    pinned = replace(plain, path=Path(f"adapters/{name}.py"), requires_python=">=3.11", dependencies=dependencies)
+    return replace(pinned, **changes)  # type: ignore[arg-type]
+
+
+def quiet(line: str) -> None:
+    del line
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("UV_TORCH_BACKEND", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def no_uv(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From its call on, whoever needs uv fails."""
+
+    def missing() -> str:
+        raise FileNotFoundError("uv")
+
+    return lambda: monkeypatch.setattr(uv, "find_uv_bin", missing)
+
+
+def key(wanted: Adapter, cuda: bool = False) -> str:
+    return environments.plan(wanted, cuda).key
+
+
+def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "chosen"))
+    assert environments.home() == tmp_path / "chosen"
+    monkeypatch.delenv("SNNBENCH_HOME")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert environments.home() == tmp_path / "snnbench"
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    assert environments.home() == Path.home() / ".cache" / "snnbench"
+
+
+def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -> None:
+    lines: list[str] = []
+    planned = environments.plan(adapter(), cuda=False)
+    assert planned.folder == home / "envs" / planned.key
+    assert not environments.is_ready(planned)
+    environments.sync(planned, lines.append)
+    assert environments.is_ready(planned)
+    assert any("packaging==24.2" in line and "+" in line for line in lines)
+    script = "import packaging; print(packaging.__version__)"
+    assert subprocess.check_output([planned.python, "-I", "-c", script], text=True) == "24.2\n"
+    assert environments.versions(planned.python) == {"packaging": "24.2"}
+
+    no_uv()
+    lines.clear()
+    other = adapter("other", tuple(reversed((*SMALL, " packaging == 24.2"))))  # the same pins, said differently
+    assert environments.sync(environments.plan(adapter(), cuda=False), lines.append) == planned
+    assert environments.sync(environments.plan(other, cuda=False), lines.append).folder == planned.folder
+    assert lines == []
+    [found] = environments.installed()
+    assert (found.folder, list(found.adapters)) == (planned.folder, ["other", "small"])
+    assert list(found.requirements) == ["packaging==24.2"]
+    assert found.created.endswith("+00:00")
+    assert found.size_bytes > 100_000
+
+    environments.remove(found, quiet)
+    assert environments.installed() == []
+    assert not environments.is_ready(planned)
+    with pytest.raises(EnvironmentFailed, match="install the package `uv`"):
+        environments.sync(planned, quiet)
+
+
+def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = adapter()
+    with_cuda = adapter(cuda=("six==1.16.0",))
+    keys = [
+        key(plain),
+        key(adapter(dependencies=("packaging==24.1",))),
+        key(adapter(overrides=("six; python_version < '3'",))),
+        key(adapter(requires_python=">=3.11,<3.99")),
+        key(with_cuda, cuda=True),
+    ]
+    monkeypatch.setenv("UV_TORCH_BACKEND", "cpu")
+    keys.append(key(plain))
+    assert len(set(keys)) == len(keys)
+    monkeypatch.delenv("UV_TORCH_BACKEND")
+    assert key(with_cuda) == key(plain) == key(plain, cuda=True) == key(adapter("another"))
+    assert environments.plan(with_cuda, cuda=True).requirements == ("packaging==24.2", "six==1.16.0")
+
+
+def test_interpreter_is_this_one_where_it_fits(home: Path) -> None:
+    assert environments.plan(adapter(), cuda=False).interpreter == sys.executable
+    assert environments.plan(adapter(requires_python="<3.9,>=3.8"), cuda=False).interpreter == "<3.9,>=3.8"
+
+
+@pytest.mark.parametrize("wrong", [{"requires_python": "three"}, {"dependencies": ("six==",)}])
+def test_header_that_cannot_be_read(home: Path, wrong: dict[str, object]) -> None:
+    with pytest.raises(EnvironmentFailed, match=r"^adapters/small\.py: script header: .*") as caught:
+        environments.plan(adapter(**wrong), cuda=False)  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_half_made_folder_is_made_anew(home: Path) -> None:
+    planned = environments.plan(adapter(), cuda=False)
+    (planned.folder / "bin").mkdir(parents=True)
+    planned.python.symlink_to(sys.executable)
+    (planned.folder / "left-over").touch()
+    assert not environments.is_ready(planned)
+    assert [found.created for found in environments.installed()] == [""]
+    environments.sync(planned, quiet)
+    assert environments.is_ready(planned)
+    assert not (planned.folder / "left-over").exists()
+
+    planned.python.unlink()  # its interpreter was uninstalled
+    assert not environments.is_ready(planned)
+    environments.sync(planned, quiet)
+    assert environments.is_ready(planned)
+
+    (planned.folder / "snnbench.json").write_text('{"adapters": ["sm')
+    assert not environments.is_ready(planned)
+
+
+def test_missing_package_is_one_line_with_a_next_step(home: Path) -> None:
+    wanted = environments.plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
+    with pytest.raises(EnvironmentFailed) as caught:
+        environments.sync(wanted, quiet)
+    message = str(caught.value)
+    assert message.startswith("mine: No solution found when resolving dependencies: ")
+    assert "snnbench-no-such-package-xyz" in message
+    assert message.endswith("; check the pins in adapters/mine.py, then run `snnbench env sync mine`")
+    assert "\n" not in message
+    assert not environments.is_ready(wanted)
+
+
+def test_missing_interpreter(home: Path) -> None:
+    wanted = environments.plan(adapter(requires_python=">=3.99"), cuda=False)
+    with pytest.raises(EnvironmentFailed, match=r"^small: .*; install a Python >=3\.99$"):
+        environments.sync(wanted, quiet)
+
+
+def test_folder_that_cannot_be_written(home: Path) -> None:
+    home.write_text("not a folder")
+    with pytest.raises(EnvironmentFailed, match="set SNNBENCH_HOME to a folder that can be written"):
+        environments.sync(environments.plan(adapter(), cuda=False), quiet)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            ["Using Python 3", "error: Failed to fetch: an index", "  cause: client error", "  cause: refused (111)"],
+            "small: Failed to fetch: an index: refused (111); check the network, then `snnbench env sync small`",
+        ),
+        (
+            ["error: Failed to build `x==1`", "  cause: failed", "", "    [stderr]", "    No module named 'torch'", ""]
+            + ["hint: perhaps", "or so"],
+            "small: Failed to build `x==1`: No module named 'torch'; install what building it needs, or pin a version "
+            "that comes as a wheel in adapters/small.py",
+        ),
+        (
+            ["error: No space left on device (os error 28)"],
+            "small: No space left on device (os error 28); free some disk space, or set SNNBENCH_HOME to a folder on "
+            "a larger disk",
+        ),
+        (
+            [],
+            "small: uv failed without a word; check the pins in adapters/small.py, then run `snnbench env sync small`",
+        ),
+    ],
+)
+def test_explanation(home: Path, said: list[str], expected: str) -> None:
+    assert environments._explain(environments.plan(adapter(), cuda=False), said) == expected
+
+
+def test_overrides_keep_a_dependency_out(home: Path) -> None:
+    wanted = adapter(dependencies=("python-dateutil==2.9.0.post0",), overrides=("six; python_version < '3'",))
+    made = environments.sync(environments.plan(wanted, cuda=False), quiet)
+    assert environments.versions(made.python) == {"python-dateutil": "2.9.0.post0"}
+
+
+def test_project_around_does_not_change_the_pins(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = '[project]\nname = "x"\nversion = "1"\n[tool.uv]\noverride-dependencies = ["packaging==24.1"]\n'
+    (home.parent / "pyproject.toml").write_text(project)
+    monkeypatch.chdir(home.parent)
+    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    assert environments.versions(made.python) == {"packaging": "24.2"}
+
+
+def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:
+    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    no_uv()
+    waited = threading.Event()
+    with made.folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        (made.folder / "snnbench.json").rename(made.folder / "later")  # as if the first were still at work
+        second = threading.Thread(target=environments.sync, args=(made, lambda line: waited.set()))
+        second.start()
+        assert waited.wait(10)
+        (made.folder / "later").rename(made.folder / "snnbench.json")
+    second.join(10)
+    assert not second.is_alive()
+    assert environments.is_ready(made)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, BrokenPipeError])
+def test_interruption_leaves_what_is_made_anew(home: Path, interruption: type[BaseException]) -> None:
+    def interrupt(line: str) -> None:
+        if line.startswith("Using"):
+            raise interruption
+
+    planned = environments.plan(adapter(), cuda=False)
+    with pytest.raises(interruption):
+        environments.sync(planned, interrupt)
+    assert not environments.is_ready(planned)
+    assert environments.is_ready(environments.sync(planned, quiet))
+
+
+def test_versions_of_another_interpreter() -> None:
+    assert environments.versions(environments.current())["pytest"] == pytest.__version__
+    with pytest.raises(EnvironmentFailed, match=r"^/no/such/python: .*No such file"):
+        environments.versions(Path("/no/such/python"))
+
+
+def test_uv_hears_what_pip_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wheels").mkdir()
+    monkeypatch.chdir(tmp_path)
+    told = {
+        "PIP_FIND_LINKS": "wheels https://index.example/links gone",
+        "PIP_INDEX_URL": "https://index.example/simple",
+        "PIP_EXTRA_INDEX_URL": "https://a.example https://b.example",
+        "PIP_CERT": "/certificates.pem",
+        "OTHER": "kept",
+    }
+    heard = environments.uv_settings(told)
+    assert heard == told | {
+        "UV_FIND_LINKS": f"{tmp_path}/wheels,https://index.example/links",
+        "UV_DEFAULT_INDEX": "https://index.example/simple",
+        "UV_INDEX": "https://a.example https://b.example",
+        "SSL_CERT_FILE": "/certificates.pem",
+        "NO_COLOR": "1",
+    }
+
+
+def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
+    own = {
+        "UV_FIND_LINKS": "/own,https://own.example/links",
+        "UV_INDEX_URL": "https://own.example/simple",
+        "UV_INDEX": "https://own.example/more",
+        "SSL_CERT_FILE": "/own.pem",
+    }
+    pip = dict.fromkeys(("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT"), str(tmp_path))
+    assert environments.uv_settings(own | pip) == own | pip | {"NO_COLOR": "1"}
+    assert "UV_FIND_LINKS" not in environments.uv_settings({})
+
+
+def test_marker_is_plain_json(home: Path) -> None:
+    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    marker = json.loads((made.folder / "snnbench.json").read_text())
+    assert marker.keys() == {"adapters", "requires_python", "requirements", "overrides", "versions", "created"}

@@ -1,0 +1,301 @@
+"""The machine's facts, read from made-up /proc and /sys trees and a made-up driver."""
+
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from snnbench import machine
+
+Tree = Callable[[dict[str, str]], Path]
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Tree:
+    def write(files: dict[str, str]) -> Path:
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        return tmp_path
+
+    return write
+
+
+def topology(siblings: dict[int, str], packages: dict[int, int] | None = None) -> dict[str, str]:
+    files = {f"{machine.CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in siblings.items()}
+    for cpu, package in (packages or {}).items():
+        files[f"{machine.CPUS}/cpu{cpu}/topology/physical_package_id"] = f"{package}\n"
+    return files
+
+
+def description(cpu: str = "Intel(R) Xeon(R) Processor @ 2.50GHz", usable: int = 2, *gpus: str) -> dict[str, Any]:
+    return {
+        "cpu": {"model": cpu, "usable_cpus": usable},
+        "memory": {"total_bytes": 25_276_514_304},
+        "gpus": [{"name": name, "mig": False} for name in gpus],
+    }
+
+
+def test_facts_are_json_quick_and_without_the_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    platform.uname()  # kept by `platform` from the first call on: not the made-up one
+    monkeypatch.setattr(platform, "node", lambda: "secret-host")
+    monkeypatch.setattr("socket.gethostname", lambda: "secret-host")
+    monkeypatch.setattr("os.uname", lambda: os.uname_result(("Linux", "secret-host", "6", "#1", "x86_64")))
+    machine.facts()  # the first call imports and loads
+    start = time.perf_counter()
+    found = machine.facts()
+    assert time.perf_counter() - start < 0.2
+    text = json.dumps(found)
+    assert "secret-host" not in text
+    assert re.fullmatch("[0-9a-f]{12}", found["host"])
+    assert found["memory"]["total_bytes"] > 2**27
+    assert 1 <= found["cpu"]["usable_cpus"] <= found["cpu"]["logical_cpus"]
+    assert found["model"] == machine.model(found)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine.slug(found))
+    assert len(machine.load()) == 3
+
+
+def test_facts_of_a_machine_that_says_nothing(tmp_path: Path) -> None:
+    found = machine.facts(tmp_path)
+    assert found["memory"] == {"total_bytes": 0, "limit_bytes": None}
+    assert found["cpu"]["caches_bytes"] == {}
+    assert found["cpu"]["turbo"] is found["cpu"]["frequency_max_hz"] is found["virtualisation"] is None
+    assert found["cpu"]["model"] == platform.machine()
+
+
+def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
+    cpu = f"{machine.CPUS}/cpu0"
+    root = tree(
+        topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"})
+        | {
+            "proc/cpuinfo": "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 1\nmodel name\t: AMD  EPYC 7763 64-Core\n"
+            "stepping\t: 1\nflags\t\t: fpu avx avx2 hypervisor\n\nprocessor\t: 1\nmodel name\t: other\n",
+            "proc/meminfo": "MemTotal:       16384000 kB\nMemFree: 1 kB\n",
+            "proc/self/cgroup": "0::/user/job\n",
+            "sys/fs/cgroup/user/memory.max": "8589934592\n",
+            "sys/fs/cgroup/user/job/memory.max": "max\n",
+            "sys/class/dmi/id/sys_vendor": "QEMU\n",
+            "sys/devices/system/node/node0/cpulist": "0-3\n",
+            "sys/devices/system/node/node1/cpulist": "\n",
+            f"{cpu}/cpufreq/cpuinfo_max_freq": "3500000\n",
+            f"{cpu}/cpufreq/scaling_governor": "performance\n",
+            f"{cpu}/cache/index0/level": "1",
+            f"{cpu}/cache/index0/type": "Data",
+            f"{cpu}/cache/index0/size": "32K",
+            f"{cpu}/cache/index3/level": "3",
+            f"{cpu}/cache/index3/type": "Unified",
+            f"{cpu}/cache/index3/size": "36608K",
+            f"{machine.CPUS}/intel_pstate/no_turbo": "1\n",
+            "etc/os-release": 'NAME="Ours"\nPRETTY_NAME="Ours 12"\n',
+            ".dockerenv": "",
+        }
+    )
+    found = machine.facts(root)
+    assert found["cpu"] == {
+        "model": "AMD EPYC 7763 64-Core",
+        "identity": "25-1-1",
+        "simd": ["avx2"],
+        "logical_cpus": found["cpu"]["logical_cpus"],
+        "physical_cores": 2,
+        "allowed_cpus": [0, 1],
+        "quota_cpus": None,
+        "usable_cpus": 2,
+        "caches_bytes": {"L1d": 32 * 1024, "L3": 36608 * 1024},
+        "numa_nodes": 2,
+        "frequency_max_hz": 3_500_000_000,
+        "frequency_governors": ["performance"],
+        "turbo": False,
+    }
+    assert found["memory"] == {"total_bytes": 16384000 * 1024, "limit_bytes": 8589934592}
+    assert (found["os"], found["virtualisation"]) == ("Ours 12", "QEMU")
+    assert found["container"] in ("docker", "kubernetes", "apptainer")
+
+
+def test_model_says_what_makes_machines_comparable() -> None:
+    plain = description()
+    assert machine.model(plain) == "Intel(R) Xeon(R) Processor @ 2.50GHz, 2 CPUs, 24 GiB"
+    same = description() | {"memory": {"total_bytes": 25_300_000_000}, "load": (9.0, 9.0, 9.0)}
+    assert machine.model(same) == machine.model(plain)
+    two_cards = description("X", 8, "NVIDIA H200", "NVIDIA H200")
+    assert (
+        machine.model(two_cards)
+        == "X, 8 CPUs, NVIDIA H200, 24 GiB"
+        == machine.model(description("X", 8, "NVIDIA H200"))
+    )
+    two_cards["gpus"][0]["mig"] = True
+    assert machine.model(two_cards) == "X, 8 CPUs, NVIDIA H200, NVIDIA H200 MIG, 24 GiB"
+
+
+@pytest.mark.parametrize(
+    ("name", "gpus", "expected"),
+    [
+        ("Intel(R) Xeon(R) Processor @ 2.50GHz", [], "xeon-2-50ghz-2cpu"),
+        ("AMD EPYC 7763 64-Core Processor", [], "epyc-7763-2cpu"),
+        ("AMD Ryzen 7 5800H with Radeon Graphics", [], "ryzen-7-5800h-2cpu"),
+        ("13th Gen Intel(R) Core(TM) i7-1370P", [], "core-i7-1370p-2cpu"),
+        ("aarch64 0xd40", [], "aarch64-0xd40-2cpu"),
+        ("X", ["NVIDIA H200"], "h200"),
+        ("X", ["NVIDIA GeForce RTX 4090", "NVIDIA A100-SXM4-80GB"], "a100-sxm4-80gb-rtx-4090"),
+    ],
+)
+def test_slug(name: str, gpus: list[str], expected: str) -> None:
+    assert machine.slug(description(name, 2, *gpus)) == expected
+
+
+def test_slug_has_an_end() -> None:
+    assert machine.slug(description("x" * 59 + " y", 2)) == "x" * 59
+
+
+def test_cpus_take_every_core_before_a_second_thread_of_one(tree: Tree) -> None:
+    root = tree(topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}))
+    assert machine.cpus(2, root, range(4)) == [0, 2]
+    assert machine.cpus(4, root, range(4)) == [0, 2, 1, 3]
+    assert machine.cpus(2, root, {1, 2, 3}) == [1, 2]
+
+
+def test_cpus_stay_on_one_package(tree: Tree) -> None:
+    root = tree(topology({cpu: str(cpu) for cpu in range(4)}, {0: 0, 1: 1, 2: 0, 3: 1}))
+    assert machine.cpus(3, root, range(4)) == [0, 2, 1]
+
+
+def test_cpus_prefer_large_cores(tree: Tree) -> None:
+    root = tree({f"{machine.CPUS}/cpu{cpu}/cpu_capacity": str(400 if cpu < 2 else 1024) for cpu in range(4)})
+    assert machine.cpus(3, root, range(4)) == [2, 3, 0]
+
+
+def test_cpus_without_topology(tmp_path: Path) -> None:
+    assert machine.cpus(2, tmp_path, [5, 3]) == [3, 5]
+
+
+@pytest.mark.parametrize("count", [0, -1, 5])
+def test_cpus_that_are_not_there(tmp_path: Path, count: int) -> None:
+    with pytest.raises(ValueError, match=f"^threads = {count}: expected 1 to 4, "):
+        machine.cpus(count, tmp_path, range(4))
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({}, 4),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "max 100000"}, 4),
+        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "250000 100000"}, 2),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000"}, 1),
+        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "900000 100000"}, 4),
+        (
+            {
+                "proc/self/cgroup": "5:cpuset:/other\n4:cpu:/job\n3:memory:/\n0::/\n",
+                "sys/fs/cgroup/cpu/other/cpu.cfs_quota_us": "100000",
+                "sys/fs/cgroup/cpu/other/cpu.cfs_period_us": "100000",
+                "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "300000",
+                "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000",
+            },
+            3,
+        ),
+        (
+            {
+                "proc/self/cgroup": "4:cpu,cpuacct:/\n",
+                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
+                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
+            },
+            4,
+        ),
+    ],
+)
+def test_control_group_limits_the_cpus(tree: Tree, files: dict[str, str], expected: int) -> None:
+    assert machine.usable_cpus(tree(files), range(4)) == expected
+
+
+def test_memory_limit_of_version_1(tree: Tree) -> None:
+    files = {"proc/self/cgroup": "4:memory:/a/b\n", "proc/meminfo": "MemTotal: 1024 kB\n"}
+    limit = "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes"
+    assert machine.facts(tree(files | {limit: "9223372036854771712\n"}))["memory"]["limit_bytes"] is None
+    assert machine.facts(tree(files | {limit: "4096\n"}))["memory"]["limit_bytes"] == 4096
+
+
+def test_only_listed_settings_are_recorded() -> None:
+    environ = {
+        "OMP_NUM_THREADS": "2",
+        "JAX_PLATFORMS": "cpu",
+        "PYTORCH_CUDA_ALLOC_CONF": "x",
+        "TORCHINDUCTOR_CACHE_DIR": "y",
+        "LD_PRELOAD": "z",
+        "AWS_SECRET_ACCESS_KEY": "secret",
+        "LD_PRELOADED": "no",
+        "MY_OMP_TOKEN": "secret",
+        "PIP_INDEX_URL": "secret",
+    }
+    assert list(machine.settings(environ)) == [
+        "JAX_PLATFORMS",
+        "LD_PRELOAD",
+        "OMP_NUM_THREADS",
+        "PYTORCH_CUDA_ALLOC_CONF",
+        "TORCHINDUCTOR_CACHE_DIR",
+    ]
+
+
+class NoAnswer(Exception):
+    """What the made-up driver says to a question that its card does not know."""
+
+
+def refuse(*arguments: object) -> object:
+    raise NoAnswer
+
+
+def driver(**changes: object) -> Any:
+    answers: dict[str, Any] = {
+        "NVMLError": NoAnswer,
+        "NVML_CLOCK_SM": 1,
+        "nvmlDeviceGetCount": lambda: 1,
+        "nvmlDeviceGetHandleByIndex": lambda index: index,
+        "nvmlDeviceGetName": lambda handle: "NVIDIA H200",
+        "nvmlDeviceGetMemoryInfo": lambda handle: SimpleNamespace(total=150_754_820_096),
+        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
+        "nvmlSystemGetCudaDriverVersion": lambda: 12080,
+        "nvmlDeviceGetUUID": lambda handle: "GPU-secret",
+        "nvmlDeviceGetCudaComputeCapability": lambda handle: (9, 0),
+        "nvmlDeviceGetPowerManagementLimit": lambda handle: 700_000,
+        "nvmlDeviceGetMaxClockInfo": lambda handle, clock: 1980,
+        "nvmlDeviceGetEccMode": lambda handle: [1, 1],
+        "nvmlDeviceGetMigMode": lambda handle: [0, 1],
+    }
+    return SimpleNamespace(**answers | changes)
+
+
+def test_facts_of_a_gpu() -> None:
+    found = machine.gpu(driver(), 0)
+    assert re.fullmatch("[0-9a-f]{12}", found.pop("uuid"))
+    assert found == {
+        "name": "NVIDIA H200",
+        "memory_bytes": 150_754_820_096,
+        "driver": "580.65.06",
+        "cuda_driver": "12.8",
+        "compute_capability": "9.0",
+        "power_limit_watts": 700.0,
+        "clock_max_hz": 1_980_000_000,
+        "ecc": True,
+        "mig": False,
+    }
+
+
+def test_card_that_does_not_answer() -> None:
+    found = machine.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
+    assert found["ecc"] is found["mig"] is None
+    assert machine.slug(description() | {"gpus": [found]}) == "h200"
+
+
+def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_nvml", driver)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    assert machine.has_cuda()
+    for visible, expected in (("0", True), ("GPU-1,GPU-2", True), ("", False), ("-1", False), ("NoDevFiles", False)):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert machine.has_cuda() == expected
+        assert bool(machine.facts()["gpus"]) == expected
