@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from snnbench.case import Case
 from snnbench.record import Recording
-from snnbench.report import Standing, standings, title
+from snnbench.standing import Standing, standings, title
 from snnbench.statistics import Summary
 
 METRICS = {"time": ("time", "ns"), "host_peak": ("host peak", "bytes"), "device_peak": ("device peak", "bytes")}
@@ -34,7 +34,10 @@ class Row:
 
 
 def compare(base: Recording, new: Recording) -> list[Row]:
-    """Every cell of either recording. A cell that only one has is `missing`, of a failed one `failed`."""
+    """Every cell of either recording. A cell that only one has is `missing`, or `failed` where the other tried.
+
+    Not the same machine, protocol or work is `incomparable`; a contender that began to deviate does other work.
+    """
     before, after = standings(base.records), standings(new.records)
     comparable = base.machine.get("model") == new.machine.get("model") and _protocol(base) == _protocol(new)
     rows = []
@@ -49,8 +52,9 @@ def compare(base: Recording, new: Recording) -> list[Row]:
 def differing(base: Recording, new: Recording) -> list[str]:
     """Facts that make the two incomparable, for the user."""
     facts = [("machine", base.machine.get("model"), new.machine.get("model"))]
-    facts += [(f"protocol.{k}", v, _protocol(new).get(k)) for k, v in _protocol(base).items()]
-    return [f"{name}: {old!r} in {base.name}, {other!r} in {new.name}" for name, old, other in facts if old != other]
+    old, other = _protocol(base), _protocol(new)
+    facts += [(f"protocol.{key}", old.get(key), other.get(key)) for key in dict.fromkeys((*old, *other))]
+    return [f"{name}: {one!r} in {base.name}, {two!r} in {new.name}" for name, one, two in facts if one != two]
 
 
 def markdown(rows: list[Row]) -> str:
@@ -61,7 +65,7 @@ def markdown(rows: list[Row]) -> str:
         parts += ["| --- | --- | --- | ---: | ---: | ---: |"]
         for row in rows:
             if row.case == case:
-                ratio = row.word if row.ratio is None else f"{row.ratio:.3f}"
+                ratio = (row.word or "-") if row.ratio is None else f"{row.ratio:.3f}"
                 name = METRICS[row.metric][0] if row.metric in METRICS else row.metric
                 base, new = (_shown(row.metric, summary) for summary in (row.base, row.new))
                 parts.append(f"| {row.contender} | {row.phase} | {name} | {base} | {new} | {ratio} |")
@@ -77,7 +81,8 @@ def _rows(case: Case, name: str, old: Standing | None, new: Standing | None, com
     for phase, metric in found:
         before = old.summaries.get((phase, metric)) if old else None
         after = new.summaries.get((phase, metric)) if new else None
-        word = "" if comparable else "incomparable"
+        same = comparable and len({side.verdict == "deviates" for side in sides}) == 1
+        word = "" if same else "incomparable"
         if before is None or after is None:
             lacking = old if before is None else new
             word = "failed" if lacking and any(reason.startswith("failed") for reason in lacking.reasons) else "missing"

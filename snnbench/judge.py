@@ -1,13 +1,21 @@
 """From how a worker ended to what became of its cell."""
 
 import signal
+from contextlib import suppress
 from typing import Any
 
 from snnbench.cell import Cell
+from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.process import Ending
+from snnbench.wire import Reply
 
 CONTENDED_CPUS = 0.1
 """CPUs that others took on average while a phase was timed, from which on a record is flagged."""
+FLAGS: dict[str, str] = {
+    "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
+    "threads": "the framework ran with another number of threads than asked",
+}
+"""What a reader should know of a cell that was measured; nothing is dropped for it."""
 SIZES = ("neurons", "batch", "time_steps", "layers")
 
 
@@ -17,10 +25,10 @@ def outcome(ending: Ending, timeout_s: float) -> dict[str, Any]:
         return failed("timeout", f"no reply within {timeout_s:g} s; killed")
     if ending.oom_killed:
         return failed("oom-host", "killed by the kernel, which was out of memory")
-    if ending.reply is not None:
+    if ending.reply is not None and _known(ending.reply.outcome):
         return ending.reply.outcome
     if ending.status < 0:
-        return failed("crash", f"died of {signal.Signals(-ending.status).name}{_last(ending)}")
+        return failed("crash", f"died of {_signal(-ending.status)}{_last(ending)}")
     if ending.status > 0:
         return failed("crash", f"exit status {ending.status}{_last(ending)}")
     return failed("lost", f"exit status 0 without a whole reply{_last(ending)}")
@@ -36,14 +44,18 @@ def skipped(kind: str, reason: str) -> dict[str, Any]:
     return {"status": "skipped", "kind": kind, "reason": reason}
 
 
-def flags(phases: dict[str, Any]) -> list[str]:
-    """What a reader should know of the circumstances; the samples are kept."""
+def flags(reply: Reply, threads: int) -> list[str]:
+    """What a reader should know of the circumstances of a cell that asked for so many threads."""
     taken = [
         phase["contention"]["foreign_cpus"] + phase["contention"]["stolen_cpus"]
-        for phase in phases.values()
+        for phase in reply.phases.values()
         if "contention" in phase
     ]
-    return ["contended"] if taken and max(taken) > CONTENDED_CPUS else []
+    raised = {
+        "contended": bool(taken) and max(taken) > CONTENDED_CPUS,
+        "threads": reply.settings.get("threads", threads) != threads,
+    }
+    return [flag for flag in FLAGS if raised[flag]]
 
 
 class Inference:
@@ -81,6 +93,25 @@ def _no_smaller(cell: Cell, than: Cell) -> bool:
     if cell.case.resized(**sizes) != than.case:
         return False
     return all(getattr(cell.case, name) >= size for name, size in sizes.items())
+
+
+def _known(outcome: Any) -> bool:
+    """Whether it is one of the outcomes there are: an adapter runs beside the reply and can spoil it."""
+    match outcome:
+        case {"status": "measured", "verdict": str(verdict)}:
+            return verdict in VERDICTS and verdict != "incorrect"
+        case {"status": "skipped", "kind": str(kind), "reason": str()}:
+            return kind in SKIPS
+        case {"status": "failed", "kind": str(kind), "reason": str()}:
+            return kind in FAILURES
+    return False
+
+
+def _signal(number: int) -> str:
+    """Its name; most real-time signals have none."""
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
 
 
 def _last(ending: Ending) -> str:

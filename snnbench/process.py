@@ -130,36 +130,40 @@ def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float) -> 
 
 
 def _end(process: "subprocess.Popen[bytes]", mark: str) -> None:
-    """Kill what is left of the worker's session, and those that left it.
+    """Kill what is left of the worker's session and those that left it, and wait until they are gone.
 
     While the worker lives, they are known by descent; once it is gone, they are init's, and known by its mark.
     """
-    descendants: list[psutil.Process] = []
+    left: set[psutil.Process] = set()
     with suppress(psutil.NoSuchProcess):
-        descendants = psutil.Process(process.pid).children(recursive=True)
+        left.update(psutil.Process(process.pid).children(recursive=True))
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    for descendant in descendants:
-        with suppress(psutil.NoSuchProcess):
-            descendant.kill()
     process.wait()
     deadline = time.monotonic() + LONGEST_END_S
-    while (orphans := _marked(mark)) and time.monotonic() < deadline:
-        for orphan in orphans:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(orphan, signal.SIGKILL)
+    while (left := {one for one in left | _marked(mark) if _alive(one)}) and time.monotonic() < deadline:
+        for one in left:
+            with suppress(psutil.Error):
+                one.kill()
         time.sleep(0.001)
 
 
-def _marked(mark: str) -> list[int]:
-    """Processes that have this mark. One that was killed has no environment left."""
-    found = []
+def _marked(mark: str) -> set[psutil.Process]:
+    """Processes that were started with this mark."""
+    found = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
-            with suppress(OSError):
+            with suppress(OSError, psutil.Error):
                 if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
+                    found.add(psutil.Process(int(folder.name)))
     return found
+
+
+def _alive(process: psutil.Process) -> bool:
+    """Whether a process runs; a zombie does not, but only its parent can bury it."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
 
 
 def _tail(log: IO[bytes]) -> str:

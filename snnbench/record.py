@@ -6,19 +6,20 @@
         records.jsonl     one record a line, appended and flushed to the disk before the next cell starts
         environments.json versions of everything that was installed, by environment key
 
-Nothing here is ever rewritten but environments.json, which only grows. A line that a kill or a full disk tore is not
-a record, and its cell is run again.
+No record is ever rewritten; environments.json grows, and config.json learns at the end that the run is finished. A line
+that a kill or a full disk tore is not a record, and its cell is run again.
 """
 
 import fcntl
 import json
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
+from io import FileIO
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 SCHEMA = 1
 """1: first version."""
@@ -37,7 +38,7 @@ class Record:
     """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
 
     `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
-    measured has neither `phases` nor `memory`.
+    measured has no `phases`, no `memory` and not even the seconds that its worker lived.
     """
 
     cell: str
@@ -56,11 +57,11 @@ class Record:
     memory: dict[str, Any] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     started: str = ""
-    wall_s: float = 0.0
+    wall_s: float | None = None
     log: str = ""
 
     def __post_init__(self) -> None:
-        if self.outcome["status"] != "measured" and (self.phases or self.memory):
+        if self.outcome["status"] != "measured" and (self.phases or self.memory or self.wall_s is not None):
             raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
 
     @property
@@ -86,24 +87,33 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """The recording in `folder`, also while it is written. Of two records of a cell the later counts."""
+    """The recording in `folder`, also while it is written. Of two records of a cell the later counts.
+
+    Of a library only the records of its latest adapter file and environment count: what was measured before either
+    changed is no trial of what there is now.
+    """
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     records: dict[str, Record] = {}
+    latest: dict[str, tuple[str, str]] = {}
     torn = 0
     for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").splitlines():
-        record = _parse(line)
+        record = _parse(line, folder)
         if record is None:
             torn += bool(line.strip())
         else:
             records[record.cell] = record
-    return Recording(folder, _json(folder / CONFIG), _json(folder / MACHINE), list(records.values()), torn)
+            latest[record.library] = (record.adapter, record.environment)
+    counting = [one for one in records.values() if (one.adapter, one.environment) == latest[one.library]]
+    return Recording(folder, _json(folder / CONFIG), _json(folder / MACHINE), counting, torn)
 
 
 def choose(root: Path, name: str, identity: str, machine: str, today: date) -> Path:
     """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one."""
     for config in sorted(root.glob(f"*/{CONFIG}"), reverse=True):
-        found = _json(config)
+        found: dict[str, Any] = {}
+        with suppress(RecordingError):  # a broken recording is no reason not to start another
+            found = _json(config)
         if (found.get("identity"), found.get("machine")) == (identity, machine) and not found.get("finished"):
             return config.parent
     stem = f"{today.isoformat()}_{name}_{machine}"
@@ -116,30 +126,30 @@ def choose(root: Path, name: str, identity: str, machine: str, today: date) -> P
 
 @contextmanager
 def append(folder: Path, config: dict[str, Any], machine: dict[str, Any]) -> Iterator["Writer"]:
-    """Open a recording for appending, made if it is not there. Raises RecordingError, RecordingBusy included."""
-    try:
+    """Open a recording for appending, made if it is not there. Raises RecordingError."""
+    with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / RECORDS).open("ab+") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RecordingError(f"{folder}: another run is writing here") from error
-            yield Writer(folder, stream, config, machine)
-    except OSError as error:
-        raise RecordingError(f"{folder}: {error.strerror or error}; what was measured so far is kept") from error
+        # Unbuffered: what a full disk refused must not be tried again when the stream is closed.
+        stream = (folder / RECORDS).open("ab+", buffering=0)
+    with stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise RecordingError(f"{folder}: another run is writing here") from error
+        yield Writer(folder, stream, config, machine)
 
 
 class Writer:
     """The one place that writes a recording."""
 
-    def __init__(self, folder: Path, stream: IO[bytes], config: dict[str, Any], machine: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, stream: FileIO, config: dict[str, Any], machine: dict[str, Any]) -> None:
         self.folder, self._stream = folder, stream
         known = _json(folder / CONFIG)
-        if known and known["identity"] != config["identity"]:
-            raise RecordingError(f"{folder}: holds a recording of another config ({known['config']['name']})")
+        if known and known.get("identity") != config["identity"]:
+            raise RecordingError(f"{folder}: holds a recording of another config or machine; name another folder")
         if not known:
-            _replace(folder / MACHINE, machine)
-            _replace(folder / CONFIG, config)
+            self._replace(MACHINE, machine)
+            self._replace(CONFIG, config)
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # a torn line ends here and stays what it is: no record
 
@@ -153,23 +163,42 @@ class Writer:
 
     def environments(self, versions: dict[str, dict[str, str]]) -> None:
         """Remember what is installed where."""
-        _replace(self.folder / ENVIRONMENTS, _json(self.folder / ENVIRONMENTS) | versions)
+        self._replace(ENVIRONMENTS, _json(self.folder / ENVIRONMENTS) | versions)
 
     def finish(self) -> None:
         """Every planned cell is here: the next run of the same config starts a recording of its own."""
-        _replace(self.folder / CONFIG, _json(self.folder / CONFIG) | {"finished": True})
+        self._replace(CONFIG, _json(self.folder / CONFIG) | {"finished": True})
 
     def _write(self, data: bytes) -> None:
-        self._stream.write(data)
-        self._stream.flush()
-        os.fsync(self._stream.fileno())
+        with _writing(self.folder):
+            while data:
+                data = data[self._stream.write(data) :]
+            os.fsync(self._stream.fileno())
+
+    def _replace(self, name: str, value: dict[str, Any]) -> None:
+        fresh = (self.folder / name).with_suffix(".new")
+        with _writing(self.folder):
+            with fresh.open("w", encoding="utf-8") as stream:
+                stream.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+            fresh.replace(self.folder / name)
 
 
-def _parse(line: str) -> Record | None:
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        kept = "what is there is kept, and the same command continues once it can"
+        raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {kept}") from error
+
+
+def _parse(line: str, folder: Path) -> Record | None:
     try:
         fields = json.loads(line)
         if fields.pop("schema") > SCHEMA:
-            raise RecordingError(f"written by a newer snnbench (schema above {SCHEMA}); install that one")
+            raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
         return Record(**fields)
     except RecordingError:
         raise
@@ -177,7 +206,7 @@ def _parse(line: str) -> Record | None:
         return None
 
 
-def _ends_line(stream: IO[bytes]) -> bool:
+def _ends_line(stream: FileIO) -> bool:
     stream.seek(-1, os.SEEK_END)
     return stream.read(1) == b"\n"
 
@@ -190,12 +219,3 @@ def _json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise RecordingError(f"{path}: {error}") from error
     return found
-
-
-def _replace(path: Path, value: dict[str, Any]) -> None:
-    fresh = path.with_suffix(".new")
-    with fresh.open("w", encoding="utf-8") as stream:
-        stream.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
-        stream.flush()
-        os.fsync(stream.fileno())
-    fresh.replace(path)

@@ -1,5 +1,6 @@
 """The runner: every planned cell becomes exactly one record, whatever happens to its worker."""
 
+import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -10,9 +11,10 @@ from typing import Protocol as Interface
 
 from snnbench import environments, judge, machine, process
 from snnbench.adapter import Adapter
+from snnbench.case import digest
 from snnbench.cell import Cell
 from snnbench.config import Protocol
-from snnbench.record import Record, Writer
+from snnbench.record import Record, RecordingError, Writer
 from snnbench.wire import Reply
 
 Say = Callable[[str], None]
@@ -64,7 +66,8 @@ def interpreters(adapters: Iterable[Adapter], managed: bool, cuda: bool, say: Sa
     if not managed:
         python = environments.current()
         versions = environments.versions(python)
-        return {adapter.name: Interpreter(python, "current", versions) for adapter in adapters}
+        key = f"current-{digest([platform.python_version(), versions])}"
+        return {adapter.name: Interpreter(python, key, versions) for adapter in adapters}
     found = {}
     for adapter in adapters:
         try:
@@ -90,7 +93,7 @@ def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> l
             record = measure(cell, key, run, inference)
         except KeyboardInterrupt:
             stopped = judge.failed("cancelled", "interrupted; the same command continues here")
-            with suppress(OSError):
+            with suppress(RecordingError):
                 writer.add(_record(cell, key, run, stopped))
             raise
         writer.add(record)
@@ -114,13 +117,16 @@ def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Recor
     except ValueError as error:
         return _record(cell, key, run, judge.skipped("unavailable", str(error)))
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
-    ending = process.run(
-        interpreter.python,
-        run.adapters[cell.library].path,
-        cell.request(run.protocol, cpus, run.memory_bytes),
-        process.environment(cell.case.threads, environments.home(), extra),
-        run.protocol.timeout_seconds,
-    )
+    try:
+        ending = process.run(
+            interpreter.python,
+            run.adapters[cell.library].path,
+            cell.request(run.protocol, cpus, run.memory_bytes),
+            process.environment(cell.case.threads, environments.home(), extra),
+            run.protocol.timeout_seconds,
+        )
+    except OSError as error:
+        return _record(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
     outcome = judge.outcome(ending, run.protocol.timeout_seconds)
     return _record(cell, key, run, outcome, ending)
 
@@ -144,9 +150,9 @@ def _record(cell: Cell, key: str, run: Run, outcome: dict[str, Any], ending: pro
         settings=reply.settings,
         phases=reply.phases if measured else {},
         memory=reply.memory if measured else {},
-        flags=judge.flags(reply.phases) if measured else [],
+        flags=judge.flags(reply, cell.case.threads) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        wall_s=round(ending.wall_s, 3) if ending else 0.0,
+        wall_s=round(ending.wall_s, 3) if ending and measured else None,
         log=ending.log if ending and outcome["status"] == "failed" else "",
     )
 

@@ -138,8 +138,8 @@ class SpotCheck:
         trace = reference.forward(sample.current, case, forced=got)
         expected = (trace.potential >= case.threshold).astype(np.float64)
         margin = sample.margin + rounding_margin(trace, case)
-        compare_spikes(finding, got, expected, trace.potential, case, margin, (sample.batch, sample.neurons))
-        self._limit(finding)
+        differs = compare_spikes(finding, got, expected, trace.potential, case, margin, (sample.batch, sample.neurons))
+        self._limit(finding, differs)
         return trace
 
     def _whole(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
@@ -176,13 +176,12 @@ class SpotCheck:
             input_gradient = None if answer.input is None else answer.input[:, agreeing]
             compare_gradient(finding, "input", input_gradient, expected.input[:, agreeing], self.tolerance)
 
-    def _limit(self, finding: Finding) -> None:
+    def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """In full precision explained differences must also be rare; in formats with fewer digits they are not."""
-        allowed = max(1, finding.compared // SPIKES_PER_DIFFERENCE)
-        if product_format(self.case) in ("float32", "float64") and finding.differing > allowed and finding.correct:
+        allowed, count = max(1, differs.size // SPIKES_PER_DIFFERENCE), int(differs.sum())
+        if product_format(self.case) in ("float32", "float64") and count > allowed and finding.correct:
             finding.complaints.append(
-                f"{finding.differing} of {finding.compared} spikes differ, {allowed} allowed; "
-                f"the first at {finding.first_wrong}"
+                f"{count} of {differs.size} spikes differ, {allowed} allowed; the first at {finding.first_wrong}"
             )
 
     def _guard(self, finding: Finding) -> None:

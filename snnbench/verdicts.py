@@ -7,33 +7,40 @@ from snnbench.case import Case
 from snnbench.record import Record
 from snnbench.tidy import contender
 
-HEADER = (
-    "| library | version | profile | layers | dtype | device | verdict | spikes compared | gradients off by |"
-)
+COLUMNS = ("library", "version", "profile", "layers", "dtype", "device", "verdict", "spikes off", "gradients off by")
 
 
 def table(records: Iterable[Record]) -> str:
-    """Markdown, with the reason of what was not verified below."""
+    """Markdown; below it the reason of what was not verified, and what deviates where."""
     ordered = sorted(records, key=lambda record: (contender(record), *_case_order(Case(**record.case))))
-    lines = [HEADER, "|" + " --- |" * 7 + " ---: |" * 2, *(_line(record) for record in ordered)]
-    reasons: dict[str, list[str]] = {}
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * 7 + " ---: |" * 2, *(_line(record) for record in ordered)]
+    remarks: dict[str, list[str]] = {}
     for record in ordered:
-        if record.status != "measured":
-            what = f"{contender(record)}: {record.outcome['kind']}: {record.outcome['reason']}"
-            where = Case(**record.case).profile
-            reasons.setdefault(what, [])
-            reasons[what] += [where] if where not in reasons[what] else []
-    return "\n".join([*lines, "", *(f"- {what} ({', '.join(where)})" for what, where in reasons.items())])
+        if remark := _remark(record):
+            where = remarks.setdefault(f"{contender(record)}: {remark}", [])
+            profile = Case(**record.case).profile
+            where += [profile] if profile not in where else []
+    return "\n".join([*lines, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
 
 
 def _line(record: Record) -> str:
     case = Case(**record.case)
-    compared = sum(check["compared"] for check in record.checks.values())
+    compared, differing = (sum(check[name] for check in record.checks.values()) for name in ("compared", "differing"))
     errors = [error for check in record.checks.values() for error in check["gradient_errors"].values()]
     found = record.outcome.get("verdict") or record.outcome["kind"]
     cells: list[Any] = [contender(record), record.version or "", case.profile, case.layers, case.dtype, case.device]
-    cells += [found, compared or "-", f"{max(errors):.1e}" if errors else "-"]
+    cells += [found, f"{differing} of {compared}" if compared else "-", f"{max(errors):.1e}" if errors else "-"]
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _remark(record: Record) -> str:
+    """Why a contender was not found to do the work; nothing where it was."""
+    if record.status != "measured":
+        return f"{record.outcome['kind']}: {record.outcome['reason']}"
+    if "deviation" not in record.outcome:
+        return ""
+    found = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
+    return "; ".join([f"deviates: {record.outcome['deviation']}", *found[:1]])
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:

@@ -102,7 +102,7 @@ def compare_spikes(
     finding.compared += differs.size
     finding.differing += int(differs.sum())
     finding.unexplained += int(wrong.sum())
-    finding.rate = np.count_nonzero(got) / got.size if got.size else 0.0  # finite even where an answer is not
+    finding.rate = int(np.count_nonzero(got)) / got.size if got.size else 0.0  # finite even where an answer is not
     shown = wrong if wrong.any() else differs
     if shown.any() and (wrong.any() or not finding.first_wrong):
         t, b, n = (int(axis[0]) for axis in np.nonzero(shown))

@@ -11,6 +11,7 @@ import ctypes
 import importlib.metadata
 import os
 import resource
+import select
 import signal
 import sys
 import traceback
@@ -36,7 +37,7 @@ def main() -> int:
         print(error, file=sys.stderr)
         return 2
     if options.reply_fd is not None:
-        _die_with_parent()
+        _die_with_parent(options.reply_fd)
     _confine(request)
     with os.fdopen(reply_fd, "wb") as stream:
         stream.write(_reply(options.adapter, request).encode())
@@ -114,9 +115,13 @@ def _own_descriptor(given: int | None) -> int:
     return reply_fd
 
 
-def _die_with_parent() -> None:
-    """A harness that is killed leaves no worker behind."""
+def _die_with_parent(reply_fd: int) -> None:
+    """A harness that is killed leaves no worker behind, not even one that had only just been started."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    reader = select.poll()
+    reader.register(reply_fd, 0)
+    if reader.poll(0):  # an error, the one thing not asked for: nobody is left to read the reply
+        sys.exit("the harness is gone")
 
 
 def _confine(request: Request) -> None:

@@ -55,10 +55,11 @@ def main() -> int:
     try:
         status = app(standalone_mode=False)
     except typer.TyperException as error:
-        typer.echo(f"snnbench: {error.format_message()} (snnbench --help tells more)", err=True)
+        if message := error.format_message():  # none where a command without arguments has shown its help
+            typer.echo(f"snnbench: {message} (snnbench --help tells more)", err=True)
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("snnbench: interrupted; what was measured is kept, and the same command continues", err=True)
+        typer.echo("snnbench: interrupted", err=True)
         return int(Exit.INTERRUPTED)
     except Exception as error:  # the last place before the user
         if debug:

@@ -44,6 +44,11 @@ def remove(libraries: LibrariesArgument = None) -> None:
     from snnbench import environments
     from snnbench.cli.progress import say
 
-    for found in environments.installed():
+    installed = environments.installed()
+    made = {name for found in installed for name in found.adapters}
+    if missing := [name for name in libraries or [] if name not in made]:
+        known = ", ".join(sorted(made)) or "none"
+        raise typer.BadParameter(f"no environment of {', '.join(missing)} (there are: {known})", param_hint="LIBRARY")
+    for found in installed:
         if not libraries or set(libraries) & set(found.adapters):
             environments.remove(found, say)

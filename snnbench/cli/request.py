@@ -26,7 +26,9 @@ def request(
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
-    """Print one request: the first case of a config that is left. The worker's command line goes to standard error.
+    """Print one request: a config's first case for this library, or its first one where it has none.
+
+    The command line that a run would give to the worker goes to standard error.
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
     """
@@ -49,7 +51,8 @@ def request(
     ]
     if not cases:
         raise typer.BadParameter("no case of this config is left", param_hint="--only")
-    case = cases[0]
+    own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
+    case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
     facts = machine.facts()
     asked = cell.request(loaded.protocol, machine.cpus(case.threads), runner.memory_bytes(facts))

@@ -28,8 +28,9 @@ def run(
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs what is missing.
     """
+    from snnbench import __version__, contender, machine, record, report, runner, selection
     from snnbench import config as configs
-    from snnbench import machine, record, report, runner, selection
+    from snnbench.adapter import label
     from snnbench.case import digest
     from snnbench.cell import cells
     from snnbench.cli.progress import describe, say, shown
@@ -52,17 +53,29 @@ def run(
     needed = [adapters[name] for name in dict.fromkeys(cell.library for cell in plan)]
     interpreters = runner.interpreters(needed, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
-    identity = digest([loaded.resolved(), only, env.value])
-    folder = output or record.choose(Path("results"), loaded.name, identity, machine.slug(facts), date.today())
-    about = {"config": loaded.resolved(), "only": only, "identity": identity, "machine": machine.slug(facts)}
+    slug = machine.slug(facts)
+    identity = digest([loaded.resolved(), only, env.value, model])
+    folder = output or record.choose(Path("results"), loaded.name, identity, slug, date.today())
+    about = {
+        "snnbench": __version__,
+        "config": loaded.resolved(),
+        "only": only,
+        "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
+        "identity": identity,
+        "machine": slug,
+    }
     with record.append(folder, about, {**facts, "model": model}) as writer:
         writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
         done = writer.done()
         left = [cell for cell in plan if setup.key(cell) not in done]
         if len(left) < len(plan):
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
-        with shown(len(left)) as progress:
-            runner.run(left, setup, writer, progress)
+        try:
+            with shown(len(left)) as progress:
+                runner.run(left, setup, writer, progress)
+        except KeyboardInterrupt:
+            say(f"{folder}: what was measured is kept, and the same command continues")
+            raise
         writer.finish()
     recording = record.read(folder)
     typer.echo(report.markdown([recording]), nl=False)

@@ -1,0 +1,96 @@
+"""A standing: how one contender did in one case, over all its trials."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from snnbench.case import Case
+from snnbench.record import Record
+from snnbench.statistics import Summary, summarise
+from snnbench.tidy import contender, incorrect, metrics, pair
+
+PHASES = ("train", "forward", "backward", "inference")
+"""By interest: contenders are ordered by the first of these that was timed."""
+Metric = tuple[str, str]
+"""(phase, metric)."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """One contender in one case: a summary over trials for each metric, or why there is none."""
+
+    contender: str
+    version: str
+    verdict: str = ""
+    summaries: dict[Metric, Summary] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+
+    @property
+    def order(self) -> tuple[int, float, str]:
+        """Exact ones by time, then the equivalent, then those that deviate, then those without a time."""
+        time = next((self.summaries[p, "time"].median for p in PHASES if (p, "time") in self.summaries), None)
+        ranks = {"exact": 0, "equivalent": 1, "deviates": 2}
+        return ranks.get(self.verdict, 3), float("inf") if time is None else time, self.contender
+
+
+def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
+    """Contenders by case, each list in the order of a table."""
+    records = list(records)
+    wrong = incorrect(records)
+    grouped: dict[Case, dict[str, list[Record]]] = {}
+    for record in records:
+        grouped.setdefault(Case(**record.case), {}).setdefault(contender(record), []).append(record)
+    result = {}
+    for case in sorted(grouped, key=_case_order):
+        found = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
+        result[case] = sorted(found, key=lambda standing: standing.order)
+    return result
+
+
+def title(case: Case) -> str:
+    """A case in one line, which no other case has."""
+    layers = "" if case.layers == 1 else f", {case.layers} layers"
+    threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
+    gradient = "" if case.input_gradient else ", no gradient of the input"
+    return (
+        f"{case.profile}: N={case.neurons}, B={case.batch}, T={case.time_steps}{layers} on {case.device}, "
+        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
+        f"{case.surrogate}({case.slope:g}), input rate {case.input_rate:g}{gradient}, {threads}, "
+        f"seed {case.seed}"
+    )
+
+
+def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
+    version = next((record.version for record in records if record.version), None)
+    standing = Standing(name, version or "")
+    values: dict[Metric, list[float]] = {}
+    for record in records:
+        if record.status != "measured":
+            reason = " ".join(f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}".split())
+            standing.reasons += [reason] if reason not in standing.reasons else []
+            continue
+        standing.flags |= set(record.flags)
+        for phase, metric, _, value in metrics(record):
+            values.setdefault((phase, metric), []).append(value)
+    if not wrong:
+        verdicts = [str(record.outcome["verdict"]) for record in records if record.status == "measured"]
+        standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
+        standing.summaries = {metric: summarise(found) for metric, found in values.items()}
+    if standing.verdict == "deviates":
+        standing.reasons.insert(0, _deviation(records))
+    return standing
+
+
+def _deviation(records: list[Record]) -> str:
+    """What a contender declares that it does differently, and by how much it was found to."""
+    declared = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
+    checks = [check for record in records for check in record.checks.values()]
+    share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
+    error = max((error for check in checks for error in check["gradient_errors"].values()), default=0.0)
+    return f"deviates: {declared} (up to {share:.2%} of the spikes differ, gradients by up to {error:.1e})"
+
+
+def _case_order(case: Case) -> tuple[Any, ...]:
+    kind = (case.device, case.dtype, case.precision, case.profile)
+    return *kind, case.layers, case.neurons, case.batch, case.time_steps, case.threads, case.beta, case.key

@@ -1,0 +1,85 @@
+"""Records and recordings made by hand, with numbers that are easy to reckon with."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from fakes import CASE
+
+from snnbench.adapter import ONLY_VARIANT
+from snnbench.case import Case, digest
+from snnbench.record import Record, Recording
+
+MIB = 1 << 20
+PROTOCOL = {"phases": ["train"], "trials": 3, "repetitions": 3, "memory_trials": 1, "seed": 0, "timeout_seconds": 9.0}
+EXACT = {"status": "measured", "verdict": "exact"}
+
+
+def record(name: str, measure: str = "time", trial: int = 0, case: Case = CASE, **fields: Any) -> Record:
+    """A cell of the contender `library` or `library/variant`, found exact if nothing else is said."""
+    library, _, variant = name.partition("/")
+    cell = digest([name, measure, trial, asdict(case)])
+    given: dict[str, Any] = {"outcome": EXACT, "version": "1.0", **fields}
+    return Record(
+        cell=cell,
+        library=library,
+        variant=variant or ONLY_VARIANT,
+        trial=trial,
+        measure=measure,
+        case=asdict(case),
+        **given,
+    )
+
+
+def timed(name: str, trial: int = 0, case: Case = CASE, first_call_ms: float = 50.0, **fields: Any) -> Record:
+    """A cell in which a pass of each phase took so many milliseconds: timed("norse", train=3.0, forward=1.0)."""
+    phases = {
+        phase: {
+            "first_call_ns": round(first_call_ms * 1e6),
+            "warmup_ns": [],
+            "passes": 2,
+            "repetitions_ns": [round(2e6 * ms), round(2e6 * ms), round(9e6 * ms)],  # the last is an outlier
+            "compilations": 0,
+        }
+        for phase in ("train", "forward", "backward", "inference")
+        if (ms := fields.pop(phase, None)) is not None
+    }
+    return record(name, "time", trial, case, phases=phases, wall_s=1.5, **fields)
+
+
+def weighed(name: str, case: Case = CASE, device_mib: float | None = None, **fields: Any) -> Record:
+    """A cell whose training pass took 6 MiB of the host, 2 MiB of them retained, and `device_mib` of the device."""
+    memory: dict[str, Any] = {
+        "phase": "train",
+        "static_bytes": MIB,
+        "host": {"before_bytes": 100 * MIB, "peak_bytes": 6 * MIB, "retained_bytes": 2 * MIB},
+    }
+    if device_mib is not None:
+        memory["device"] = {"peak_bytes": round(device_mib * MIB), "retained_bytes": MIB, "used_bytes": None}
+    return record(name, "memory", case=case, memory=memory, wall_s=1.5, **fields)
+
+
+def failed(name: str, kind: str, reason: str, **fields: Any) -> Record:
+    """A cell that failed."""
+    return record(name, outcome={"status": "failed", "kind": kind, "reason": reason}, **fields)
+
+
+def skipped(name: str, kind: str, reason: str, **fields: Any) -> Record:
+    """A cell that was not tried."""
+    return record(name, outcome={"status": "skipped", "kind": kind, "reason": reason}, **fields)
+
+
+def deviating(name: str, differing: int = 3, **fields: Any) -> Record:
+    """A cell of a contender that declares a deviation, with `differing` of 100 spikes elsewhere."""
+    check = {"compared": 100, "differing": differing, "gradient_errors": {"weight": 0.02, "bias": 0.01}}
+    complaints = [f"{differing} of 100 spikes differ, the first at t=2, b=1, n=2: u=1.01, expected 1, got 0"]
+    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires a step late"}
+    return timed(name, outcome=outcome, checks={"exam-1": check | {"complaints": complaints}}, **fields)
+
+
+def recording(
+    *records: Record, name: str = "one", baseline: str = "", model: str = "a laptop", **protocol: Any
+) -> Recording:
+    """A recording of these records on a machine of this model."""
+    config = {"config": {"protocol": PROTOCOL | protocol}, "baseline": baseline}
+    return Recording(Path("results") / name, config, {"model": model}, list(records), 0)

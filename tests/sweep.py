@@ -1,0 +1,93 @@
+"""A small config of fake contenders, and the command line that runs it as a user would."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+CONFIG = """
+name = "tiny"
+analysis = "Fakes, to see what becomes of their cells."
+baseline = "{baseline}"
+
+[protocol]
+phases = ["inference", "forward", "backward", "train"]
+trials = {trials}
+memory_trials = {memory_trials}
+warmup_passes = 1
+repetitions = 3
+min_repetition_ms = 0.01
+max_phase_seconds = 1.0
+timeout_seconds = {timeout_seconds}
+memory_limit_gib = 1.0
+seed = 0
+
+[case]
+neurons = {neurons}
+batch = 5
+time_steps = 12
+layers = 1
+device = "cpu"
+dtype = "float32"
+precision = "ieee"
+threads = 1
+beta = 0.91
+threshold = 1.0
+surrogate = "fast_sigmoid"
+slope = 1.0
+input_rate = 0.2
+input_gradient = true
+seed = 7
+
+[[sweep]]
+name = "all"
+profile = "subtract"
+libraries = {libraries}
+"""
+SETTINGS = {"trials": 2, "memory_trials": 1, "timeout_seconds": 20.0, "neurons": 24}
+TIMEOUT_S = 60.0
+
+
+def write_config(folder: Path, libraries: Sequence[str], **settings: Any) -> Path:
+    """A config in which these libraries run one case; the first of them is the baseline."""
+    path = folder / "tiny.toml"
+    asked = {**SETTINGS, "baseline": libraries[0], "libraries": json.dumps(list(libraries)), **settings}
+    path.write_text(CONFIG.format(**asked))
+    return path
+
+
+def command(*arguments: str | Path) -> list[str]:
+    """The command line of snnbench itself."""
+    return [sys.executable, "-m", "snnbench", *map(str, arguments)]
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """Environment variables with which snnbench keeps what it keeps in `folder`, and asks no network."""
+    return {**os.environ, "SNNBENCH_HOME": str(folder / "home"), "UV_OFFLINE": "1", "COLUMNS": "200"}
+
+
+def snnbench(folder: Path, *arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run snnbench in `folder`, where its results go."""
+    captured = {} if {"stdout", "stderr"} & set(options) else {"capture_output": True}
+    return subprocess.run(
+        command(*arguments), cwd=folder, env=surroundings(folder), text=True, timeout=TIMEOUT_S, **captured, **options
+    )
+
+
+def run_arguments(config: Path, adapters: Sequence[Path], *more: str | Path) -> list[str | Path]:
+    """`run` with this config and these adapter files, in this interpreter."""
+    files = [part for adapter in adapters for part in ("--adapter", adapter)]
+    return ["run", "--config", config, "--env", "current", *files, *more]
+
+
+def recordings(folder: Path) -> list[Path]:
+    """The recordings that were made there."""
+    return sorted((folder / "results").glob("*"))
+
+
+def lines(recording: Path) -> list[dict[str, Any]]:
+    """What stands in a recording's file of records, line by line."""
+    return [json.loads(line) for line in (recording / "records.jsonl").read_text().splitlines()]

@@ -1,0 +1,120 @@
+"""Inputs, weights and cotangents: made from the seed, and the same for every library."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import CASE, profile
+
+from snnbench.inputs import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
+from snnbench.inputs import exam as exam_problem
+
+LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))
+
+
+def arrays(problem: Problem) -> list[np.ndarray]:
+    """All that a problem hands to a library."""
+    pairs = [array for layer in problem.layers() for array in layer]
+    return [*pairs, *(problem.input(which) for which in (0, 1)), *(problem.cotangent(which) for which in (0, 1, 2))]
+
+
+def fingerprint(problem: Problem) -> str:
+    """A few digits that stand for every bit of a problem."""
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays(problem))).hexdigest()[:16]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"device": "cuda"},
+        {"dtype": "float64"},
+        {"dtype": "bfloat16"},
+        {"precision": "tf32"},
+        {"threads": 8},
+        {"input_gradient": False},
+        {"surrogate": "atan", "slope": 2.0},
+        {"beta": 0.5, "threshold": 2.0},
+        profile("zero"),
+    ],
+)
+def test_what_says_how_a_library_runs_does_not_change_what_it_is_given(change: dict[str, Any]) -> None:
+    assert fingerprint(Problem(CASE.resized(**change))) == fingerprint(Problem(CASE))
+
+
+@pytest.mark.parametrize("change", [{"seed": 8}, {"neurons": 49}, {"batch": 8}, {"time_steps": 21}, {"layers": 2}])
+def test_another_size_or_seed_is_another_problem(change: dict[str, Any]) -> None:
+    assert fingerprint(Problem(CASE.resized(**change))) != fingerprint(Problem(CASE))
+
+
+def test_the_problem_is_the_same_on_every_machine_and_with_every_numpy() -> None:
+    assert fingerprint(Problem(CASE)) == "3644c12f5bc51a4b"
+    assert fingerprint(exam_problem(CASE, 2)) == "a0dd2013490d56b4"
+
+
+def test_every_array_is_a_float32_of_its_own() -> None:
+    every = arrays(LARGE)
+    assert {array.dtype for array in every} == {np.dtype(np.float32)}
+    assert all(array.flags.c_contiguous for array in every)
+    contents = {array.tobytes() for array in every}
+    assert len(contents) == len(every)
+
+
+def test_shapes() -> None:
+    assert [array.shape for array in arrays(Problem(CASE))] == [(48, 48), (48,), *[(20, 7, 48)] * 5]
+
+
+def test_inputs_are_spikes_at_the_case_s_rate() -> None:
+    spikes = LARGE.input(0)
+    assert set(np.unique(spikes)) == {0.0, 1.0}
+    deviation = (0.2 * 0.8 / spikes.size) ** 0.5
+    assert abs(spikes.mean() - 0.2) < 5 * deviation
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(0.0, {0.0}), (1.0, {1.0})])
+def test_a_rate_of_nothing_and_of_everything(rate: float, expected: set[float]) -> None:
+    assert set(np.unique(Problem(CASE.resized(input_rate=rate)).input(0))) == expected
+
+
+def test_cotangents_are_dense_and_normal() -> None:
+    cotangent = LARGE.cotangent(0)
+    assert np.count_nonzero(cotangent) == cotangent.size
+    assert abs(cotangent.mean()) < 5 / cotangent.size**0.5
+    assert cotangent.std() == pytest.approx(1, rel=0.01)
+
+
+def test_the_third_cotangent_is_the_second_backwards_in_time() -> None:
+    assert np.array_equal(LARGE.cotangent(REVERSED), LARGE.cotangent(1)[::-1])
+    assert not np.array_equal(LARGE.cotangent(REVERSED), LARGE.cotangent(1))
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.8])
+def test_weights_give_the_same_current_whatever_the_size_and_rate(rate: float) -> None:
+    weight, bias = Problem(CASE.resized(neurons=256, input_rate=rate)).layers()[0]
+    assert weight.std() * (rate * 256) ** 0.5 == pytest.approx(WEIGHT_SCALE, rel=0.02)
+    assert bias.std() == pytest.approx(BIAS_SCALE, rel=0.2)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_exam_s_weights_are_six_sixteenths_a_row(layers: int) -> None:
+    for weight, bias in exam_problem(CASE, layers).layers():
+        assert np.array_equal(weight * 16, np.round(weight * 16))
+        assert np.array_equal(bias * 16, np.round(bias * 16))
+        assert ((weight != 0).sum(1) <= 6).all()
+        assert np.abs(weight).max() <= 0.5 and np.abs(bias).max() <= 0.5
+
+
+def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
+    case = CASE.resized(**profile("zero"), surrogate="atan", slope=2.0, input_gradient=False, layers=3)
+    sat = exam_problem(case, 2).case
+    assert (sat.reset, sat.detach_reset, sat.surrogate, sat.slope, sat.seed) == ("zero", True, "atan", 2.0, case.seed)
+    assert (sat.beta, sat.threshold, sat.layers, sat.input_gradient) == (0.5, 1 + 2.0**-13, 2, True)
+    assert len({*EXAM_SHAPE.values()}) == 3, "a swapped axis must show in the shape"
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sat_in"),
+    [("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32"), ("float16", "float32")],
+)
+def test_formats_that_cannot_hold_the_exam_sit_it_in_float32(dtype: str, sat_in: str) -> None:
+    assert exam_problem(CASE.resized(dtype=dtype), 1).case.dtype == sat_in

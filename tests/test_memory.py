@@ -1,0 +1,125 @@
+"""Memory of a pass: what a pass needs at most, what it keeps, and nothing of what others hold."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
+
+from snnbench import memory
+
+MIB = 1 << 20
+SMALL = CASE.resized(time_steps=8, batch=2, neurons=16)
+LARGE = CASE.resized(time_steps=100, batch=8, neurons=256)
+
+SPIKE = """
+def forward(x):
+    held = np.ones(64 << 20, np.uint8)
+    started = time.perf_counter()
+    while time.perf_counter() - started < 0.005:
+        pass
+    del held
+    return right.forward(x)
+
+import time
+return Network(forward, right.backward)
+"""
+
+KEEPING = """
+def forward(x):
+    spikes, kept = right.forward(x)
+    return spikes, (kept, np.ones({mib} << 20, np.uint8))
+
+return Network(forward, lambda kept, cotangent: right.backward(kept[0], cotangent))
+"""
+
+
+def measured(folder: Path, source: str, case: Any = SMALL, **changes: Any) -> dict[str, Any]:
+    """What a worker says of the memory of the adapter with this text."""
+    reply = reply_of(ask(folder, source, request("memory", case, **changes)))
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    return reply.memory
+
+
+def test_what_the_parent_holds_does_not_count(tmp_path: Path) -> None:
+    alone = measured(tmp_path, CORRECT, LARGE)["host"]["peak_bytes"]
+    held = np.ones(1 << 30, np.uint8)
+    beside = measured(tmp_path, CORRECT, LARGE)["host"]["peak_bytes"]
+    assert held.nbytes == 1 << 30
+    assert alone > 2 * MIB, "a peak of nothing would agree with any other"
+    assert abs(beside - alone) < MIB
+
+
+def test_a_spike_of_five_milliseconds_is_seen(tmp_path: Path) -> None:
+    found = measured(tmp_path, altered(SPIKE))["host"]
+    assert abs(found["peak_bytes"] - 64 * MIB) < 2 * MIB
+    assert found["retained_bytes"] < MIB, "it is gone when the pass is over"
+
+
+@pytest.mark.parametrize("mib", [0, 32])
+def test_what_a_forward_pass_keeps_for_the_backward_pass_is_seen(tmp_path: Path, mib: int) -> None:
+    found = measured(tmp_path, altered(KEEPING.format(mib=mib)))["host"]
+    assert abs(found["retained_bytes"] - mib * MIB) < 2 * MIB
+    assert abs(found["peak_bytes"] - mib * MIB) < 2 * MIB
+
+
+def test_a_peak_before_the_pass_is_forgotten(tmp_path: Path) -> None:
+    """What an import or the exam once needed is not the pass's."""
+    source = CORRECT + "\nnp.ones(200 << 20, np.uint8)\n"
+    assert measured(tmp_path, source)["host"]["peak_bytes"] < 2 * MIB
+
+
+def test_the_peak_is_what_the_arrays_of_the_case_need(tmp_path: Path) -> None:
+    """At least spikes, potentials and decayed potentials, and the gradients of input and current."""
+    found = measured(tmp_path, CORRECT, LARGE)
+    array = 4 * LARGE.updates
+    assert found["phase"] == "train"
+    assert found["static_bytes"] == 2 * array + 4 * 256 * 257
+    assert 5 * array < found["host"]["peak_bytes"] < 15 * array
+    assert 3 * array <= found["host"]["retained_bytes"] < 3 * array + 2 * MIB
+    assert "device" not in found
+
+
+def test_inference_alone_keeps_nothing_for_later(tmp_path: Path) -> None:
+    found = measured(tmp_path, altered(SPIKE), phases=("inference",))
+    assert (found["phase"], found["host"]["retained_bytes"]) == ("inference", None)
+    assert abs(found["host"]["peak_bytes"] - 64 * MIB) < 2 * MIB
+
+
+DEVICE = overridden("pass") + """
+
+class Backend(Backend):
+    \"\"\"A device whose allocator has 100 bytes in use more each time it is asked.\"\"\"
+
+    asked = 0
+
+    def device_bytes(self):
+        self.asked += 1
+        in_use = 1000 + 100 * self.asked
+        return {"peak": in_use + 5000, "in_use": in_use, "reserved": 8000, "used": %(used)s}
+"""
+
+
+@pytest.mark.parametrize(("used", "unaccounted"), [("9500", 1500), ("None", None)])
+def test_a_device_s_bytes_are_its_allocators(tmp_path: Path, used: str, unaccounted: int | None) -> None:
+    device = measured(tmp_path, DEVICE % {"used": used})["device"]
+    assert device == {
+        "before_bytes": 1100,
+        "peak_bytes": 1200 + 5000 - 1100,
+        "reserved_bytes": 8000,
+        "used_bytes": None if unaccounted is None else 9500,
+        "unaccounted_bytes": unaccounted,
+        "retained_bytes": 100,
+    }
+
+
+def test_the_high_water_mark_falls_when_it_is_reset_and_rises_with_what_is_touched() -> None:
+    np.ones(64 << 20, np.uint8)
+    memory.settle()
+    memory.reset_peak()
+    before = memory.resident()
+    assert before.peak_bytes - before.now_bytes < 2 * MIB
+    np.ones(64 << 20, np.uint8)
+    after = memory.resident()
+    assert abs(after.peak_bytes - before.now_bytes - 64 * MIB) < 2 * MIB

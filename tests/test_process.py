@@ -1,0 +1,240 @@
+"""A worker from outside: however it ends, the harness knows how, has slept meanwhile, and is alone again."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from fakes import CASE, CORRECT, altered, ask, reply_of, request, write
+
+from snnbench import process
+from snnbench.process import LOG_TAIL_BYTES, environment, run
+
+VERIFY = request("verify")
+TIMEOUT_S = 1.0
+SETTLED_S = 5.0
+
+
+def dying(statement: str) -> str:
+    """A fake whose build does this."""
+    return altered(f"import ctypes, os, signal, subprocess, sys, time\n{statement}\nreturn right")
+
+
+RECORDED = """
+from pathlib import Path
+
+def record(pid):
+    with Path(__file__).with_name("pids").open("a") as file:
+        file.write(f"{pid}\\n")
+
+"""
+GRANDCHILDREN = {
+    "a child": "record(subprocess.Popen(['sleep', '60']).pid)",
+    "a child in a session of its own": "record(subprocess.Popen(['sleep', '60'], start_new_session=True).pid)",
+    "a child in a session of its own without an environment": (
+        "record(subprocess.Popen(['/bin/sleep', '60'], start_new_session=True, env={}).pid)"
+    ),
+    "a child that init has adopted": "subprocess.run(['sh', '-c', 'setsid sleep 60 & echo $! >> ' + pids])",
+    "a fork": "pid = os.fork()\nif not pid:\n    os.setsid()\n    time.sleep(60)\nrecord(pid)",
+}
+ADOPTED = [name for name in GRANDCHILDREN if "without an environment" not in name]
+"""Those that can be told from strangers when the worker is gone."""
+
+
+def family(grandchild: str, then: str) -> str:
+    """A fake that starts a process, notes its own pid and that one's, and then does something."""
+    body = f"pids = str(Path(__file__).with_name('pids'))\nrecord(os.getpid())\n{GRANDCHILDREN[grandchild]}\n{then}"
+    return dying(body) + RECORDED
+
+
+def alive(pid: int) -> bool:
+    """Whether this process runs. A zombie, which only its parent can bury, does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def recorded(folder: Path) -> list[int]:
+    """The pids that a fake has noted."""
+    path = folder / "pids"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+
+def eventually(condition: Callable[[], bool]) -> bool:
+    """Whether this comes true within a few seconds."""
+    deadline = time.monotonic() + SETTLED_S
+    while not (met := condition()) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return met
+
+
+@pytest.mark.parametrize("grandchild", GRANDCHILDREN)
+def test_a_worker_that_hangs_is_killed_with_all_it_started(tmp_path: Path, grandchild: str) -> None:
+    started = time.monotonic()
+    ending = ask(tmp_path, family(grandchild, "time.sleep(60)"), VERIFY, TIMEOUT_S)
+    assert ending.timed_out and ending.reply is None and not ending.oom_killed
+    assert TIMEOUT_S <= ending.wall_s <= time.monotonic() - started < 10
+    assert ending.status == -signal.SIGKILL
+    pids = recorded(tmp_path)
+    assert len(pids) == 2
+    assert not [pid for pid in pids if alive(pid)]
+
+
+@pytest.mark.parametrize("grandchild", ADOPTED)
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGSEGV)", "return right"])
+def test_a_worker_that_ends_leaves_nothing_behind(tmp_path: Path, grandchild: str, end: str) -> None:
+    ask(tmp_path, family(grandchild, end), VERIFY)
+    pids = recorded(tmp_path)
+    assert len(set(pids)) >= 2
+    assert not [pid for pid in pids if alive(pid)]
+
+
+def test_a_stranger_survives(tmp_path: Path) -> None:
+    stranger = subprocess.Popen(["sleep", "60"])
+    try:
+        ask(tmp_path, CORRECT, VERIFY)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
+
+
+@pytest.mark.parametrize(
+    ("statement", "status"),
+    [
+        ("ctypes.string_at(0)", -signal.SIGSEGV),
+        ("os.abort()", -signal.SIGABRT),
+        ("os.kill(os.getpid(), signal.SIGKILL)", -signal.SIGKILL),
+        ("os._exit(3)", 3),
+        ("os._exit(0)", 0),
+        ("sys.exit(4)", 4),
+    ],
+)
+def test_a_death_without_a_reply_is_known_by_its_status(tmp_path: Path, statement: str, status: int) -> None:
+    ending = ask(tmp_path, dying(f"print('last words', flush=True)\n{statement}"), VERIFY)
+    assert (ending.reply, ending.status, ending.timed_out, ending.oom_killed) == (None, status, False, False)
+    assert "last words" in ending.log
+
+
+def test_a_death_in_a_pass_too(tmp_path: Path) -> None:
+    source = altered("import ctypes\nreturn Network(lambda x: ctypes.string_at(0), right.backward)")
+    assert ask(tmp_path, source, VERIFY).status == -signal.SIGSEGV
+
+
+FIND_DESCRIPTOR = "descriptor = int(sys.argv[sys.argv.index('--reply-fd') + 1])\n"
+
+
+@pytest.mark.parametrize("part", ['{"protocol": 1, "outcome": {"sta', '{"protocol": 1, "outcome": {}}'])
+def test_a_reply_that_breaks_off_is_no_reply(tmp_path: Path, part: str) -> None:
+    ending = ask(tmp_path, dying(f"{FIND_DESCRIPTOR}os.write(descriptor, {part.encode()!r})\nos._exit(0)"), VERIFY)
+    assert (ending.reply, ending.status, ending.timed_out) == (None, 0, False)
+
+
+def test_a_closed_descriptor_is_no_reply(tmp_path: Path) -> None:
+    ending = ask(tmp_path, dying(f"{FIND_DESCRIPTOR}os.close(descriptor)"), VERIFY)
+    assert ending.reply is None and ending.status == 1 and not ending.timed_out
+
+
+def test_a_reply_larger_than_a_pipe_arrives_whole(tmp_path: Path) -> None:
+    source = dying("from snnbench.adapter import Unsupported\nraise Unsupported('x' * 3_000_000)")
+    assert len(reply_of(ask(tmp_path, source, VERIFY)).outcome["reason"]) == 3_000_000
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_megabyte_that_is_printed_neither_blocks_nor_hides_the_end(tmp_path: Path, stream: str) -> None:
+    statement = f"sys.{stream}.write('noise ' * 200_000)\nprint('the end', file=sys.{stream}, flush=True)"
+    ending = ask(tmp_path, dying(statement), VERIFY)
+    assert reply_of(ending).outcome["status"] == "measured"
+    assert "the end" in ending.log
+    assert len(ending.log) <= LOG_TAIL_BYTES
+
+
+def test_a_log_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
+    ending = ask(tmp_path, dying(r"os.write(1, b'\xff\xfe\n')"), VERIFY)
+    assert reply_of(ending).outcome["status"] == "measured" and ending.log
+
+
+def test_a_worker_that_has_replied_and_then_hangs_is_ended(tmp_path: Path) -> None:
+    source = CORRECT + "\nimport atexit, time\natexit.register(time.sleep, 60)\n"
+    ending = ask(tmp_path, source, VERIFY, TIMEOUT_S)
+    assert ending.timed_out and ending.status == -signal.SIGKILL
+
+
+def test_an_interpreter_that_is_not_there_is_an_error_and_leaks_nothing(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(FileNotFoundError):
+        run(tmp_path / "python", write(tmp_path, CORRECT), VERIFY, environment(1, tmp_path), 1)
+    assert os.listdir("/proc/self/fd") == before
+
+
+def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
+    before = os.listdir("/proc/self/fd")
+    ask(tmp_path, CORRECT, VERIFY)
+    ask(tmp_path, dying("os._exit(3)"), VERIFY)
+    assert os.listdir("/proc/self/fd") == before
+
+
+HARNESS = """
+import sys
+from pathlib import Path
+from snnbench.case import Case
+from snnbench.process import environment, run
+from snnbench.wire import decode_request
+
+run(Path(sys.executable), Path(sys.argv[1]), decode_request(sys.stdin.read()), environment(1, Path(sys.argv[2])), 60)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_harness_that_is_stopped_leaves_no_worker(tmp_path: Path, number: signal.Signals) -> None:
+    adapter = write(tmp_path, family("a child in a session of its own", "time.sleep(60)"))
+    harness = subprocess.Popen(
+        [sys.executable, "-c", HARNESS, str(adapter), str(tmp_path)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert harness.stdin is not None
+    harness.stdin.write(VERIFY.encode().encode())
+    harness.stdin.close()
+    assert eventually(lambda: len(recorded(tmp_path)) == 2)
+    worker, grandchild = recorded(tmp_path)
+    try:
+        harness.send_signal(number)
+        harness.wait(SETTLED_S)
+        assert eventually(lambda: not alive(worker))
+        if number == signal.SIGINT:  # nobody is left who could, after SIGKILL
+            assert not alive(grandchild)
+    finally:
+        for pid in (worker, grandchild):
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+
+
+def test_the_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
+    started, cpu = time.monotonic(), time.process_time()
+    ending = ask(tmp_path, dying("time.sleep(2)"), VERIFY)
+    used, lasted = time.process_time() - cpu, time.monotonic() - started
+    assert reply_of(ending).outcome["status"] == "measured"
+    assert lasted > 4, "build sleeps for the exam and for the case"
+    assert used / lasted < 0.01
+
+
+def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: Path) -> None:
+    env = environment(3, tmp_path, {"EXTRA": "1"})
+    assert {env[name] for name in env if name.endswith("_NUM_THREADS")} == {"3"}
+    assert env["EXTRA"] == "1"
+    assert [path.name for path in Path(env["PYTHONPATH"]).iterdir()] == ["snnbench"]
+    assert environment(3, tmp_path)["PYTHONPATH"] == env["PYTHONPATH"]
+    assert (Path(env["PYTHONPATH"]) / "snnbench").resolve() == process.PACKAGE.resolve()
+
+
+def test_the_environment_of_the_caller_does_not_choose_the_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "64")
+    monkeypatch.setenv("PYTHONPATH", "/elsewhere")
+    env = environment(CASE.threads, tmp_path)
+    assert env["OMP_NUM_THREADS"] == "1" and "/elsewhere" not in env["PYTHONPATH"]

@@ -1,0 +1,107 @@
+"""Tidy tables: a row for each case, contender, trial, phase and metric, and none for what was not proved."""
+
+import csv
+import io
+
+from fakes import CASE
+from recordings import MIB, failed, record, recording, skipped, timed, weighed
+
+from snnbench import tidy
+
+LARGE = CASE.resized(neurons=96)
+
+
+def written(*recordings_: tidy.Recording) -> list[dict[str, str]]:
+    """The rows of the CSV."""
+    return list(csv.DictReader(io.StringIO(tidy.to_csv(tidy.rows(recordings_)))))
+
+
+def test_a_row_for_each_case_contender_trial_phase_and_metric() -> None:
+    records = [
+        timed(name, trial, case, train=3.0, forward=1.0)
+        for name in ("norse/box", "norse/lif", "sinabs")
+        for trial in (0, 1)
+        for case in (CASE, LARGE)
+    ]
+    rows = written(recording(*records))
+    identities = [
+        tuple(row[column] for column in ("library", "variant", "neurons", "trial", "phase", "metric")) for row in rows
+    ]
+    assert len(set(identities)) == len(rows) == len(records) * 2 * 2
+    assert {row["status"] for row in rows} == {"measured"}
+
+
+def test_a_time_is_the_median_repetition_by_pass_and_the_first_call_stays_apart() -> None:
+    rows = written(recording(timed("norse/box", train=3.0)))
+    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert found == {("train", "time"): (3e6, "ns"), ("train", "first_call"): (50e6, "ns")}
+
+
+def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
+    rows = written(recording(weighed("norse/box", device_mib=16)))
+    assert {row["phase"] for row in rows} == {"train"}
+    assert {row["metric"]: float(row["value"]) / MIB for row in rows} == {
+        "static": 1,
+        "host_before": 100,
+        "host_peak": 6,
+        "host_retained": 2,
+        "device_peak": 16,
+        "device_retained": 1,
+    }, "what is None has no row"
+
+
+def test_every_row_says_what_it_is_of() -> None:
+    (row, _) = written(recording(timed("norse/box", 1, train=3.0, flags=["contended"], version="2.1"), name="monday"))
+    assert {name: row[name] for name in ("recording", "library", "variant", "version", "trial", "measure")} == {
+        "recording": "monday",
+        "library": "norse",
+        "variant": "box",
+        "version": "2.1",
+        "trial": "1",
+        "measure": "time",
+    }
+    assert (row["verdict"], row["flags"], row["kind"], row["reason"]) == ("exact", "contended", "", "")
+    assert {name: str(getattr(CASE, name)) for name in tidy.CASE_FIELDS} == {name: row[name] for name in tidy.CASE_FIELDS}
+
+
+def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:
+    rows = written(recording(failed("norse", "crash", "died of SIGSEGV"), skipped("sinabs", "unsupported", "no reset")))
+    assert [(row["library"], row["status"], row["kind"], row["reason"]) for row in rows] == [
+        ("norse", "failed", "crash", "died of SIGSEGV"),
+        ("sinabs", "skipped", "unsupported", "no reset"),
+    ]
+    assert {row[name] for row in rows for name in ("phase", "metric", "unit", "value")} == {""}
+
+
+def test_one_incorrect_cell_takes_every_measurement_of_its_contender_and_case() -> None:
+    """Whatever its other processes measured was not proved to be the work."""
+    wrong = "exam: 3 of 100 spikes differ"
+    for cell in ({"measure": "memory"}, {"trial": 1}):
+        rows = written(
+            recording(
+                timed("norse/box", 0, train=3.0),
+                weighed("norse/box"),
+                failed("norse/box", "incorrect", wrong, **cell),
+                timed("norse/lif", 0, train=4.0),
+                timed("norse/box", 0, LARGE, train=9.0),
+                timed("sinabs", 0, train=5.0),
+            )
+        )
+        with_values = {(row["library"], row["variant"], row["neurons"]) for row in rows if row["value"]}
+        assert with_values == {("norse", "lif", "48"), ("norse", "box", "96"), ("sinabs", "default", "48")}
+        assert wrong in {row["reason"] for row in rows}
+
+
+def test_an_incorrect_cell_of_one_recording_is_none_of_another() -> None:
+    bad = recording(failed("norse", "incorrect", "wrong"), timed("norse", 1, train=1.0), name="bad")
+    good = recording(timed("norse", train=2.0), name="good")
+    assert {row["recording"] for row in written(bad, good) if row["value"]} == {"good"}
+
+
+def test_what_was_only_verified_is_a_row_with_its_verdict() -> None:
+    (row,) = written(recording(record("norse", "verify")))
+    assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
+
+
+def test_an_empty_table_has_its_columns() -> None:
+    assert tidy.to_csv([]).strip().split(",") == tidy.COLUMNS

@@ -1,0 +1,244 @@
+"""Timing: what is inside the clock and what is not, on a clock that only the work moves; then on a real one."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pytest
+from fakes import CASE, CORRECT, PHASES, ask, reply_of, request
+
+from snnbench.timing import FEWEST_REPETITIONS, MOST_KEPT, Budget, Phase, Timing, measure
+
+BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
+MS = 1_000_000
+
+
+@dataclass
+class Bench:
+    """A clock, and work that moves it by so many nanoseconds; `events` is what happened in which order."""
+
+    pass_ns: int = 100
+    sync_ns: int = 0
+    first_ns: int | None = None
+    prepare_ns: int = 1000
+    pending_ns: int = 0
+    now: int = 0
+    compiled: int = 0
+    runs: int = 0
+    events: list[str] = field(default_factory=list)
+
+    def clock(self) -> int:
+        self.events.append("clock")
+        return self.now
+
+    def run(self, prepared: Any) -> Any:
+        """Starts work; it takes its time when somebody waits for it."""
+        slow = self.runs == 0 and self.first_ns is not None
+        self.pending_ns += self.first_ns if slow and self.first_ns is not None else self.pass_ns
+        self.runs += 1
+        self.events.append("run")
+        return ("output", self.runs, prepared)
+
+    def wait(self, outputs: Any) -> None:
+        self.now += self.pending_ns + self.sync_ns
+        self.pending_ns = 0
+        self.events.append("wait")
+
+    def prepare(self) -> str:
+        self.now += self.prepare_ns
+        self.events.append("prepare")
+        return f"kept {self.events.count('prepare')}"
+
+    def before_last(self) -> None:
+        self.now += 10**6
+        self.events.append("before last")
+
+    def phase(self, prepared: bool = False) -> Phase:
+        return Phase(self.run, self.wait, lambda: self.compiled, self.prepare if prepared else None)
+
+    def measure(self, budget: Budget = BUDGET, prepared: bool = False) -> tuple[Timing, Any]:
+        return measure(self.phase(prepared), budget, self.before_last, self.clock)
+
+
+def test_first_call_warm_ups_and_repetitions_are_three_things() -> None:
+    timing, _ = Bench(first_ns=5000).measure()
+    assert timing == Timing(first_call_ns=5000, warmup_ns=[100, 100], passes=1, repetitions_ns=[100] * 4)
+
+
+@pytest.mark.parametrize(
+    ("min_repetition_ns", "pass_ns", "passes"), [(1, 100, 1), (100, 100, 1), (101, 100, 2), (10 * MS, 300_000, 34)]
+)
+def test_a_repetition_lasts_at_least_as_long_as_was_asked(min_repetition_ns: int, pass_ns: int, passes: int) -> None:
+    timing, _ = Bench(pass_ns=pass_ns).measure(replace(BUDGET, min_repetition_ns=min_repetition_ns))
+    assert timing.passes == passes
+    assert timing.repetitions_ns == [passes * pass_ns] * 4
+    assert min(timing.repetitions_ns) >= min_repetition_ns
+
+
+def test_a_repetition_lasts_at_least_a_thousand_empty_synchronisations() -> None:
+    timing, _ = Bench(pass_ns=100, sync_ns=7).measure()
+    assert timing.passes == 66  # 7000 ns, where a pass and its synchronisation were seen to take 107
+    assert timing.repetitions_ns == [66 * 100 + 7] * 4
+
+
+def test_the_number_of_passes_comes_from_the_fastest_warm_up_and_not_from_the_first_call() -> None:
+    budget = replace(BUDGET, min_repetition_ns=1000)
+    assert Bench(first_ns=10**9).measure(budget)[0].passes == 10
+    assert Bench(first_ns=500).measure(replace(budget, warmup_passes=0))[0].passes == 2
+
+
+def test_passes_are_waited_for_once_and_inside_the_clock() -> None:
+    bench = Bench(pass_ns=400)
+    bench.measure(replace(BUDGET, min_repetition_ns=1000, repetitions=3))
+    end = bench.events[-6:]
+    assert end == ["clock", "run", "run", "run", "wait", "clock"]
+    assert bench.events[-7] == "wait", "what was under way before must not be timed"
+
+
+def test_the_outputs_of_the_very_last_pass_come_back() -> None:
+    bench = Bench(pass_ns=400)
+    _, outputs = bench.measure(replace(BUDGET, min_repetition_ns=1000))
+    assert outputs == ("output", bench.runs, None)
+
+
+def test_what_backward_needs_is_prepared_outside_the_clock_and_each_used_once() -> None:
+    bench = Bench()
+    timing, outputs = bench.measure(replace(BUDGET, min_repetition_ns=250), prepared=True)
+    assert (timing.first_call_ns, timing.warmup_ns, timing.repetitions_ns) == (100, [100, 100], [300] * 4)
+    assert bench.events.count("prepare") == bench.events.count("run") == 3 + 4 * 3
+    assert bench.events[-10:] == [*["prepare"] * 3, "wait", "clock", *["run"] * 3, "wait", "clock"]
+    assert outputs[2] == f"kept {3 + 4 * 3}"
+
+
+def test_no_more_graphs_are_kept_than_fit() -> None:
+    budget = replace(BUDGET, min_repetition_ns=10**6)
+    assert Bench().measure(budget, prepared=True)[0].passes == MOST_KEPT
+    assert Bench().measure(budget)[0].passes == 10**4
+
+
+@pytest.mark.parametrize("repetitions", [1, 2, 4])
+def test_the_input_is_swapped_once_before_the_last_repetition_and_outside_the_clock(repetitions: int) -> None:
+    bench = Bench()
+    timing, _ = bench.measure(replace(BUDGET, repetitions=repetitions))
+    assert timing.repetitions_ns == [100] * repetitions
+    assert bench.events.count("before last") == 1
+    after = bench.events[bench.events.index("before last") :]
+    assert after == ["before last", "wait", "clock", "run", "wait", "clock"]
+
+
+@pytest.mark.parametrize(
+    ("max_phase_ns", "repetitions"), [(1, FEWEST_REPETITIONS), (349, 3), (500, 5), (10**9, 20)]
+)
+def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: int, repetitions: int) -> None:
+    bench = Bench()
+    timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
+    assert len(timing.repetitions_ns) == repetitions
+    assert bench.events.count("before last") == 1
+    assert bench.events[-6:] == ["before last", "wait", "clock", "run", "wait", "clock"]
+
+
+def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
+    bench = Bench()
+    compiles_at = {1, 2, 5, 6}  # first call, a warm-up, and the second and third repetition
+
+    def run(prepared: Any) -> Any:
+        outputs = bench.run(prepared)
+        bench.compiled += bench.runs in compiles_at
+        return outputs
+
+    timing, _ = measure(replace(bench.phase(), run=run), BUDGET, bench.before_last, bench.clock)
+    assert timing.compilations == 2
+
+
+def test_what_a_swap_compiles_is_not_counted() -> None:
+    bench = Bench()
+
+    def before_last() -> None:
+        bench.compiled += 1
+
+    assert measure(bench.phase(), BUDGET, before_last, bench.clock)[0].compilations == 0
+
+
+TRUE_MS = 40
+ASYNCHRONOUS = CORRECT + """
+import threading
+import time
+
+from snnbench.backends import numpy as driver
+
+BACKEND = "own"
+
+
+class Device:
+    \"\"\"Does one thing after the other, each in %(true_ms)s ms, while nobody waits for it.\"\"\"
+
+    def __init__(self):
+        self.free_at = 0.0
+
+    def start(self):
+        self.free_at = max(time.perf_counter(), self.free_at) + %(true_ms)s / 1000
+
+    def wait(self):
+        while (left := self.free_at - time.perf_counter()) > 0:
+            if left > 0.002:
+                time.sleep(left - 0.002)
+
+
+class Session(driver.Session):
+    device = Device()
+
+    def inference(self):
+        self.device.start()
+        return self.input.copy()
+
+    def forward(self):
+        return self.inference(), None
+
+    def backward(self, kept):
+        self.device.start()
+        return kept[0], self.cotangent.copy()
+
+    def train(self):
+        outputs = self.forward()
+        return outputs[0], self.backward(outputs)
+
+    def synchronise(self, outputs):
+        %(synchronise)s
+
+    def answer(self, spikes, gradients):
+        spikes, kept = self.network.forward(spikes)
+        if gradients is not None:
+            gradients = self.network.backward(kept, gradients[1])
+        return super().answer(spikes, gradients)
+
+
+class Backend(driver.Backend):
+    def session(self, *build):
+        return Session(*build)
+"""
+"""Every pass returns at once, as on an accelerator, and its work lands TRUE_MS later; train takes two of them.
+
+What it would compute is computed where the answer is read: in a pass nothing but the device's own time goes by.
+"""
+
+
+def pass_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, float]:
+    """Median milliseconds of a pass of every phase of the asynchronous fake."""
+    source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": synchronise}
+    reply = reply_of(ask(folder, source, request("time", CASE, **changes)))
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert set(reply.phases) == set(PHASES)
+    return {name: median(phase["repetitions_ns"]) / phase["passes"] / MS for name, phase in reply.phases.items()}
+
+
+@pytest.mark.parametrize("min_repetition_ns", [1, 50 * MS], ids=["one pass", "passes in a row"])
+def test_work_that_lands_when_synchronised_is_timed_in_full(tmp_path: Path, min_repetition_ns: int) -> None:
+    found = pass_ms(tmp_path, "self.device.wait()", min_repetition_ns=min_repetition_ns)
+    expected = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
+    assert found == pytest.approx(expected, rel=0.02)
+
+
+def test_without_synchronisation_the_same_check_fails(tmp_path: Path) -> None:
+    found = pass_ms(tmp_path, "pass", max_phase_ns=10 * MS)
+    assert all(passed < 0.1 * TRUE_MS for passed in found.values()), found

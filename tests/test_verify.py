@@ -1,0 +1,458 @@
+"""Verification: what a comparison says, what the exam asks, and what the spot check finds at full size."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import CASE, profile
+
+from snnbench import exam, reference
+from snnbench.case import PROFILES, Case
+from snnbench.inputs import REVERSED, Layer, Problem
+from snnbench.inputs import exam as exam_problem
+from snnbench.spotcheck import SpotCheck, round_to, rounding_margin
+from snnbench.verify import (
+    EXAM_GRADIENT_ROUNDOFFS,
+    Answer,
+    Finding,
+    compare_gradient,
+    compare_spikes,
+    gradient_tolerance,
+)
+from snnbench.wire import Reply
+
+Array = np.ndarray[Any, Any]
+
+
+def cube(*values: float) -> Array:
+    """One neuron's values over time, [T, 1, 1]."""
+    return np.array(values, float).reshape(-1, 1, 1)
+
+
+def answer_to(problem: Problem, which: int, cotangent: int, dtype: str = "float64", case: Case | None = None) -> Answer:
+    """What the reference, in some format, answers; `case` where it answers for another case."""
+    case = case or problem.case
+    layers = [(w.astype(dtype), b.astype(dtype)) for w, b in problem.layers()]
+    inputs, given = problem.input(which).astype(dtype), problem.cotangent(cotangent).astype(dtype)
+    traces = reference.network_forward(layers, inputs, case)
+    got = reference.network_backward(layers, inputs, traces, given, case)
+    return Answer(traces[-1].spikes, got.weights, got.biases, got.input)
+
+
+# Comparisons
+
+
+def test_equal_spikes_are_counted_and_not_complained_about() -> None:
+    finding = Finding()
+    differs = compare_spikes(finding, cube(0, 1, 1, 0), cube(0, 1, 1, 0), cube(0, 1, 2, 0), CASE)
+    assert not differs.any() and finding.correct
+    assert (finding.compared, finding.differing, finding.rate, finding.first_wrong) == (4, 0, 0.5, "")
+
+
+def test_a_wrong_spike_is_named_by_its_place_its_potential_and_what_was_expected() -> None:
+    spikes = np.zeros((4, 3, 5))
+    potential = np.full((4, 3, 5), 0.25)
+    spikes[2, 1, 2], potential[2, 1, 2] = 1, 1.015625
+    finding = Finding()
+    compare_spikes(finding, np.zeros((4, 3, 5)), spikes, potential, CASE)
+    assert finding.message == "1 of 60 spikes differ, the first at t=2, b=1, n=2: u=1.01562, expected 1, got 0"
+    assert (finding.differing, finding.unexplained) == (1, 1)
+
+
+def test_places_are_those_of_the_whole_case() -> None:
+    finding = Finding()
+    compare_spikes(finding, cube(0), cube(1), cube(2), CASE, places=(np.array([11]), np.array([47])))
+    assert "t=0, b=11, n=47" in finding.message
+
+
+def test_a_difference_close_to_the_threshold_is_explained_and_counted() -> None:
+    finding = Finding()
+    compare_spikes(finding, cube(0, 1), cube(1, 1), cube(1 + 1e-7, 2), CASE, margin=1e-6)
+    assert finding.correct
+    assert (finding.differing, finding.unexplained) == (1, 0)
+    assert finding.first_wrong == "t=0, b=0, n=0: u=1, expected 1, got 0"
+
+
+@pytest.mark.parametrize("value", [2.0, 0.5, -1.0, np.nan, np.inf, -np.inf])
+def test_no_margin_explains_what_is_not_a_spike(value: float) -> None:
+    finding = Finding()
+    compare_spikes(finding, cube(value, 1), cube(1, 1), cube(1 + 1e-7, 2), CASE, margin=1e-6)
+    assert finding.message.startswith("1 of 2 spikes differ")
+    assert json.loads(Reply({}, {"check": finding.as_dict()}).encode())["checks"]["check"]["rate"] == 1
+
+
+def test_the_place_named_is_a_wrong_one_and_not_an_explained_one_before_it() -> None:
+    finding = Finding()
+    compare_spikes(finding, cube(0, 1), cube(1, 1), cube(1, 2), CASE, margin=1e-6)
+    compare_spikes(finding, cube(0, 0), cube(0, 1), cube(0, 2), CASE, margin=1e-6)
+    assert finding.message == "1 of 2 spikes differ, the first at t=1, b=0, n=0: u=2, expected 1, got 0"
+
+
+def test_spikes_of_another_shape_are_not_compared() -> None:
+    finding = Finding()
+    compare_spikes(finding, np.zeros((5, 8, 37)), np.zeros((8, 5, 37)), np.zeros((8, 5, 37)), CASE)
+    assert finding.message == "spikes have the shape [5, 8, 37], expected [8, 5, 37]"
+
+
+def gradient(got: Any, expected: Any, tolerance: float = 1e-5) -> Finding:
+    """What one comparison of two gradients finds."""
+    finding = Finding()
+    compare_gradient(finding, "weight", None if got is None else np.array(got), np.array(expected), tolerance)
+    return finding
+
+
+def test_a_gradient_s_error_is_relative_in_the_euclidean_norm() -> None:
+    finding = gradient([3.0, 0.0], [3.0, 4.0])
+    assert finding.gradient_errors == {"weight": pytest.approx(0.8)}
+    assert finding.cosines == {"weight": pytest.approx(0.6)}
+    assert finding.message == "gradient of weight is off by 0.8 (relative; 1e-05 allowed), cosine 0.600000"
+
+
+@pytest.mark.parametrize(("off", "correct"), [(0.9e-5, True), (1.1e-5, False)])
+def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
+    assert gradient([1 + off, 0.0], [1.0, 0.0]).correct is correct
+
+
+@pytest.mark.parametrize(
+    ("got", "expected", "message"),
+    [
+        ([0.0, 0.0], [3.0, 4.0], "gradient of weight is zero"),
+        (None, [3.0], "gradient of weight: got shape none, expected [1]"),
+        ([[3.0]], [3.0], "gradient of weight: got shape [1, 1], expected [1]"),
+        ([np.nan, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
+        ([np.inf, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
+        ([1e300, 4.0], [3.0, 4.0], "gradient of weight is not finite"),  # its norm is not
+        ([1.0, 0.0], [0.0, 0.0], "gradient of weight is off by 1 (relative; 1e-05 allowed), cosine 0.000000"),
+        ([0.0, 0.0], [0.0, 0.0], ""),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_what_is_said_of_a_gradient(got: Any, expected: Any, message: str) -> None:
+    finding = gradient(got, expected)
+    assert finding.message == message
+    Reply({}, {"check": finding.as_dict()}).encode()  # which no infinity and no NaN survives
+
+
+def test_the_worst_of_several_gradients_of_one_name_is_kept() -> None:
+    finding = Finding()
+    for off in (1e-7, 3e-6, 1e-8):
+        compare_gradient(finding, "bias", np.array([1 + off]), np.array([1.0]), 1e-5)
+    assert finding.correct and finding.gradient_errors["bias"] == pytest.approx(3e-6)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "precision", "roundoff"),
+    [
+        ("float32", "ieee", 84 * 2.0**-24),
+        ("float64", "ieee", 84 * 2.0**-53),
+        ("float32", "tf32", 16 * 2.0**-11),
+        ("float16", "ieee", 16 * 2.0**-11),
+        ("bfloat16", "tf32", 16 * 2.0**-8),
+    ],
+)
+def test_tolerances_come_from_the_number_format(dtype: Any, precision: Any, roundoff: float) -> None:
+    assert gradient_tolerance(CASE.resized(dtype=dtype, precision=precision)) == roundoff
+
+
+def test_the_exam_allows_one_in_a_hundred_thousand() -> None:
+    assert gradient_tolerance(CASE, EXAM_GRADIENT_ROUNDOFFS) == pytest.approx(1e-5, rel=0.01)
+
+
+# The exam
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_reference_passes_the_exam_in_three_passes(name: str, layers: int, dtype: Any) -> None:
+    problem, asked = exam_problem(CASE.resized(**profile(name), dtype=dtype), layers), []
+
+    def run(which: int, cotangent: int) -> Answer:
+        asked.append((which, cotangent))
+        return answer_to(problem, which, cotangent, dtype)
+
+    finding = exam.sit(problem, run)
+    assert finding.correct, finding.message
+    assert asked == [(0, 0), (1, 1), (1, REVERSED)]
+    assert (finding.compared, finding.differing) == (3 * 8 * 5 * 37, 0)
+    names = ["weight", "bias"] if layers == 1 else [f"{w} of layer {n}" for n in (0, 1) for w in ("weight", "bias")]
+    assert set(finding.gradient_errors) == {*names, "input"}
+    assert 0.03 < finding.rate < 0.6
+
+
+@pytest.mark.parametrize("first_wrong_pass", [0, 1, 2])
+def test_the_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
+    problem, asked = exam_problem(CASE, 1), []
+
+    def run(which: int, cotangent: int) -> Answer:
+        asked.append((which, cotangent))
+        right = answer_to(problem, which, cotangent)
+        return replace(right, input=-right.input) if len(asked) == first_wrong_pass + 1 else right
+
+    finding = exam.sit(problem, run)
+    assert finding.message.startswith("gradient of input is off by 2 ")
+    assert len(asked) == first_wrong_pass + 1
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"spikes": None}, "no spikes"),
+        ({"weights": None}, "gradient of weight: got shape none"),
+        ({"biases": None}, "gradient of bias: got shape none"),
+        ({"input": None}, "gradient of input: got shape none"),
+    ],
+)
+def test_the_exam_asks_for_everything(change: dict[str, None], complaint: str) -> None:
+    problem = exam_problem(CASE, 1)
+    finding = exam.sit(problem, lambda *which: replace(answer_to(problem, *which), **change))
+    assert finding.message.startswith(complaint)
+
+
+@pytest.mark.parametrize("given", PROFILES)
+@pytest.mark.parametrize("asked", PROFILES)
+def test_a_profile_passes_its_own_exam_and_no_other(given: str, asked: str) -> None:
+    problem = exam_problem(CASE.resized(**profile(asked)), 1)
+    other = problem.case.resized(**profile(given))
+    finding = exam.sit(problem, lambda *which: answer_to(problem, *which, case=other))
+    assert finding.correct is (given == asked)
+
+
+def test_a_gradient_that_ignores_time_passes_two_passes_and_not_the_third() -> None:
+    """Even one that knows the answers to both cotangents by heart."""
+    problem = exam_problem(CASE, 1)
+    known = {which: answer_to(problem, which, which) for which in (0, 1)}
+    finding = exam.sit(problem, lambda which, cotangent: known[which])
+    assert finding.message.startswith("gradient of weight is off by")
+
+
+# The spot check
+
+
+@dataclass(frozen=True)
+class Given:
+    """A problem whose weights and input are given; the cotangent is dense."""
+
+    case: Case
+    weights: list[Layer]
+    entering: Array
+
+    def layers(self) -> list[Layer]:
+        return self.weights
+
+    def input(self, which: int) -> Array:
+        return self.entering
+
+    def cotangent(self, which: int) -> Array:
+        return np.random.default_rng(which).normal(size=self.entering.shape).astype(np.float32)
+
+
+def constant(bias: list[float], steps: int = 3, batch: int = 2, **changes: Any) -> Given:
+    """Neurons that get nothing but their bias."""
+    neurons = len(bias)
+    case = CASE.resized(neurons=neurons, batch=batch, time_steps=steps, **changes)
+    layer = (np.zeros((neurons, neurons), np.float32), np.array(bias, np.float32))
+    return Given(case, [layer] * case.layers, np.zeros((steps, batch, neurons), np.float32))
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(("layers", "neurons"), [(1, 20), (1, 33), (1, 80), (3, 20)])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_correct_answer_passes(name: str, layers: int, neurons: int, dtype: Any) -> None:
+    problem = Problem(CASE.resized(**profile(name), layers=layers, neurons=neurons, dtype=dtype))
+    finding = SpotCheck(problem, 1).check(answer_to(problem, 1, 1, dtype))
+    assert finding.correct, finding.message
+    assert finding.compared > 0 and finding.differing == 0
+    assert len(finding.gradient_errors) == 2 * layers + 1
+
+
+def test_spikes_alone_are_checked_too() -> None:
+    problem = Problem(CASE)
+    finding = SpotCheck(problem, 1).check(Answer(answer_to(problem, 1, 1).spikes))
+    assert finding.correct and finding.gradient_errors == {}
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_answer_to_another_input_does_not_pass(layers: int) -> None:
+    problem = Problem(CASE.resized(layers=layers))
+    assert "spikes differ" in SpotCheck(problem, 1).check(answer_to(problem, 0, 1)).message
+    assert "gradient of" in SpotCheck(problem, 1).check(answer_to(problem, 1, 0)).message
+
+
+@pytest.mark.parametrize("neurons", [48, 400])
+@pytest.mark.parametrize("place", [(0, 0, 0), (19, 6, -1), (7, 3, 0)])
+def test_one_wrong_spike_of_a_neuron_that_is_looked_at_is_enough(neurons: int, place: tuple[int, int, int]) -> None:
+    problem = Problem(CASE.resized(neurons=neurons))
+    right = answer_to(problem, 1, 1).spikes
+    assert right is not None
+    wrong = right.copy()
+    wrong[place] = 1 - wrong[place]
+    finding = SpotCheck(problem, 1).check(Answer(wrong))
+    t, b, n = place
+    assert f"the first at t={t}, b={b}, n={n % neurons}: " in finding.message
+    assert SpotCheck(problem, 1).check(Answer(right)).correct
+
+
+def test_one_wrong_spike_does_not_make_those_after_it_wrong() -> None:
+    problem = constant([0.6, 0.7])
+    spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert spikes is not None and spikes[:, 0, 0].tolist() == [0, 1, 0]
+    spikes[0, 0, 0] = 1  # then v = -0.4 and u = 0.236: no spike is due at t=1
+    spikes[1, 0, 0] = 0
+    finding = SpotCheck(problem, 0).check(Answer(spikes))  # type: ignore[arg-type]
+    assert finding.message.startswith("1 of 12 spikes differ, the first at t=0, b=0, n=0: u=0.6")
+
+
+def test_a_spike_on_the_threshold_may_go_either_way_once() -> None:
+    """Rounding decides it, and what follows from it is right by the answer's own spikes."""
+    problem = constant([1.0, 0.6], batch=1)
+    check = SpotCheck(problem, 0)  # type: ignore[arg-type]
+    right = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert right is not None and right[0, 0, 0] == 1
+    late = right.copy()
+    late[0, 0, 0] = 0  # v = 1, and u = 1.91 then: it fires at t=1 and t=2
+    finding = check.check(Answer(late))
+    assert finding.correct, finding.message
+    assert finding.differing and not finding.unexplained
+    assert finding.first_wrong == "t=0, b=0, n=0: u=1, expected 1, got 0"
+
+
+def test_explained_differences_must_be_rare_in_full_precision() -> None:
+    problem = constant([1.0, 0.6], batch=2)
+    spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert spikes is not None
+    spikes[0, :, 0] = 0
+    message = SpotCheck(problem, 0).check(Answer(spikes)).message  # type: ignore[arg-type]
+    assert message == "2 of 12 spikes differ, 1 allowed; the first at t=0, b=0, n=0: u=1, expected 1, got 0"
+
+
+@pytest.mark.parametrize(("off", "correct"), [(2.0**-23, True), (2.0**-16, False)])
+def test_how_close_to_the_threshold_is_close(off: float, correct: bool) -> None:
+    problem = constant([1 + off, 0.6], batch=1)
+    spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert spikes is not None and spikes[0, 0, 0] == 1
+    spikes[0, 0, 0] = 0
+    assert SpotCheck(problem, 0).check(Answer(spikes)).correct is correct  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("bias", "rate"), [([-1.0, -1.0], "0"), ([9.0, 9.0], "1")])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_silent_and_a_saturated_network_prove_nothing(bias: list[float], rate: str, layers: int) -> None:
+    problem = constant(bias, layers=layers)
+    finding = SpotCheck(problem, 0).check(answer_to(problem, 0, 0))  # type: ignore[arg-type]
+    assert finding.message == f"{rate} spikes per step, outside the window 0.01 to 0.9"
+
+
+def test_an_answer_of_another_shape_is_no_answer() -> None:
+    problem = Problem(CASE)
+    finding = SpotCheck(problem, 0).check(Answer(np.zeros((7, 20, 48))))
+    assert finding.message == "spikes have the shape [7, 20, 48], expected [20, 7, 48]"
+    assert SpotCheck(problem, 0).check(Answer(None)).message == "no spikes"
+
+
+def test_the_gradient_of_the_input_is_asked_for_where_the_case_wants_it() -> None:
+    for wanted in (True, False):
+        problem = Problem(CASE.resized(input_gradient=wanted))
+        finding = SpotCheck(problem, 0).check(replace(answer_to(problem, 0, 0), input=None))
+        assert finding.correct is not wanted
+
+
+@pytest.mark.parametrize("part", ["weights", "biases"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_one_wrong_row_of_a_gradient_is_enough(part: str, layers: int) -> None:
+    problem = Problem(CASE.resized(layers=layers))
+    right = answer_to(problem, 1, 1)
+    arrays = [array.copy() for array in getattr(right, part)]
+    arrays[-1][-1] *= 1.001
+    assert "is off by" in SpotCheck(problem, 1).check(replace(right, **{part: arrays})).message
+
+
+def test_of_several_layers_every_sample_is_compared() -> None:
+    problem = Problem(CASE.resized(layers=2))
+    right = answer_to(problem, 1, 1).spikes
+    assert right is not None
+    wrong = right.copy()
+    wrong[:, 2:4] = 0
+    assert "spikes differ, the first at t=" in SpotCheck(problem, 1).check(Answer(wrong)).message
+    alone = Problem(CASE.resized(layers=2, batch=1))
+    right = answer_to(alone, 1, 1).spikes
+    assert right is not None
+    assert "spikes differ" in SpotCheck(alone, 1).check(Answer(np.zeros_like(right))).message
+
+
+# Rounding
+
+
+@pytest.mark.parametrize(
+    ("number_format", "bits"), [("tf32", 10), ("bfloat16", 7), ("float16", 10), ("float32", 23), ("float64", 23)]
+)
+def test_rounding_is_to_the_nearest_and_ties_to_even(number_format: str, bits: int) -> None:
+    step = 2.0**-bits
+    values = {1.0: 1.0, 1 + step: 1 + step, -1 - step: -1 - step, 0.0: 0.0, 3.0: 3.0}
+    if bits < 23:
+        values |= {1 + step / 2: 1.0, 1 + 3 * step / 2: 1 + 2 * step, 1 + 0.51 * step: 1 + step, -1 - step / 2: -1.0}
+        values |= {2 - step / 4: 2.0}  # a carry into the exponent
+    given = np.array(list(values), np.float32)
+    assert round_to(given, number_format).tolist() == list(values.values())
+    assert round_to(given, number_format).dtype == np.float64
+
+
+def test_rounding_takes_any_layout_and_does_nothing_twice() -> None:
+    array = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
+    for number_format in ("tf32", "bfloat16", "float16"):
+        once = round_to(array.T, number_format)
+        assert np.array_equal(once, round_to(array, number_format).T)
+        assert np.array_equal(once, round_to(once.astype(np.float32), number_format))
+        assert 0 < np.abs(once - array.T).max() < 0.02
+
+
+@pytest.mark.parametrize("name", ["subtract", "zero"])
+def test_the_margin_covers_what_rounding_does_to_the_state(name: str) -> None:
+    """The same currents and spikes, the state once in float32 and once in float64."""
+    case = CASE.resized(**profile(name), time_steps=400)
+    generator = np.random.default_rng(1)
+    current = generator.normal(0.1, 0.5, (400, 4, 50)).astype(np.float32)
+    wide = reference.forward(current.astype(np.float64), case)
+    v = np.zeros_like(current[0])
+    beta, threshold = np.float32(case.beta), np.float32(case.threshold)
+    margin = rounding_margin(wide, case)
+    rounding_of_beta = abs(float(beta) - case.beta)
+    errors = []
+    for t, x in enumerate(current):
+        u = beta * v + x
+        s = wide.spikes[t].astype(np.float32)
+        v = u - threshold * s if name == "subtract" else u * (1 - s)
+        errors.append(np.abs(u - wide.potential[t]))
+    bound = margin + rounding_of_beta * np.abs(wide.potential).max() / (1 - case.beta)
+    assert (np.array(errors) <= bound).all()
+    assert np.array(errors).max() > 0
+    assert margin.max() < 1e-4, "a margin that explains everything explains nothing"
+
+
+def rounded_answer(problem: Problem, number_format: str) -> Answer:
+    """Honest 16-bit arithmetic: weights, current and every state rounded."""
+
+    def rounded(array: Array) -> Array:
+        return round_to(array.astype(np.float32), number_format)
+
+    case, (weight, bias) = problem.case, problem.layers()[0]
+    current = rounded(problem.input(0) @ rounded(weight).T + rounded(bias))
+    beta, v, spikes = rounded(np.array([case.beta])), np.zeros_like(current[0]), []
+    for x in current:
+        u = rounded(rounded(beta * v) + x)
+        spikes.append((u >= case.threshold).astype(np.float64))
+        v = rounded(u - case.threshold * spikes[-1])
+    return Answer(np.array(spikes))
+
+
+@pytest.mark.parametrize("number_format", ["float16", "bfloat16"])
+def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_format: Any) -> None:
+    case = CASE.resized(dtype=number_format, time_steps=200, batch=16, neurons=128)
+    answer = rounded_answer(Problem(case), number_format)
+    finding = SpotCheck(Problem(case), 0).check(answer)
+    assert finding.correct, finding.message
+    assert finding.differing > 0
+    claimed = Problem(case.resized(dtype="float32"))
+    assert "spikes differ" in SpotCheck(claimed, 0).check(answer).message

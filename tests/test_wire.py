@@ -1,0 +1,91 @@
+"""The wire: what is sent arrives, and what is not whole is not taken for a reply."""
+
+import json
+from typing import Any
+
+import pytest
+from fakes import CASE, request
+
+from snnbench.wire import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
+
+REPLY = Reply(
+    outcome={"status": "measured", "verdict": "exact"},
+    checks={"exam-1": {"correct": True, "first_wrong": "", "rate": 0.1}},
+    settings={"version": "1.0", "cpus": [0, 1], "é": None},
+    phases={"train": {"repetitions_ns": [10**10, 1]}},
+    memory={"host": {"retained_bytes": None}},
+)
+
+
+def test_a_request_arrives_as_it_was_sent() -> None:
+    sent = request("memory", CASE, memory_limit_bytes=1 << 40, cpus=(1, 3), phases=("train",))
+    assert decode_request(sent.encode()) == sent
+    assert decode_request(request("verify").encode()).memory_limit_bytes is None
+
+
+def test_a_reply_arrives_as_it_was_sent() -> None:
+    assert decode_reply(REPLY.encode()) == REPLY
+
+
+def test_a_reply_is_one_line() -> None:
+    encoded = Reply({"status": "failed", "reason": "two\nlines"}).encode()
+    assert encoded.count(b"\n") == 1 and encoded.endswith(b"\n")
+
+
+def test_no_part_of_a_reply_is_a_reply() -> None:
+    encoded = REPLY.encode()
+    assert [cut for cut in range(len(encoded)) if decode_reply(encoded[:cut]) is not None] == []
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n",
+        b"{}\n",
+        b"[]\n",
+        b"1\n",
+        b"null\n",
+        b"what a library prints\n",
+        b"\xff\xfe\n",
+        b'{"protocol": 1}\n',
+        b'{"protocol": 1, "outcome": {}, "surprise": 1}\n',
+        REPLY.encode() * 2,
+        b"printed before it " + REPLY.encode(),
+    ],
+)
+def test_what_is_no_reply_is_not_taken_for_one(data: bytes) -> None:
+    assert decode_reply(data) is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_reply_holds_no_number_that_json_has_not(value: float) -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        Reply({"status": "measured"}, phases={"train": value}).encode()
+
+
+def changed(**fields: Any) -> str:
+    """A request with some of its fields changed, and those that are None left out."""
+    whole = json.loads(request("time").encode()) | fields
+    return json.dumps({name: value for name, value in whole.items() if value is not None or name not in fields})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "request: Expecting value"),
+        ("{", "request: Expecting property name"),
+        ("[]", "request: "),
+        ("null", "request: "),
+        (changed(protocol=PROTOCOL + 1), f"request: protocol {PROTOCOL} expected"),
+        (changed(protocol=None), f"request: protocol {PROTOCOL} expected"),
+        (changed(case=None), "request: 'case'"),
+        (changed(case={"neurons": 1}), r"request: .*missing .* 'batch'"),
+        (changed(case=[]), "request: "),
+        (changed(surprise=1), "request: .*'surprise'"),
+        (changed(variant=None), "request: .*'variant'"),
+        (changed(phases=1), "request: "),
+    ],
+)
+def test_a_bad_request_says_what_is_wrong(text: str, message: str) -> None:
+    with pytest.raises(BadRequest, match=message):
+        decode_request(text)

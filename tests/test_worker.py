@@ -1,0 +1,198 @@
+"""The worker: whatever its adapter does becomes a reply, on a descriptor that nobody else writes to."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
+
+from snnbench.process import ALLOCATOR, environment, run
+from snnbench.wire import Reply, Request, decode_reply
+
+BRIEF = request("verify")
+
+
+def replied(folder: Path, source: str, asked: Request = BRIEF) -> Reply:
+    """What a worker replies about the adapter with this text."""
+    return reply_of(ask(folder, source, asked))
+
+
+def piped(folder: Path, source: str, standard_input: str) -> "subprocess.CompletedProcess[bytes]":
+    """A worker driven by hand: the request on its standard input, the reply on its standard output."""
+    return subprocess.run(
+        [sys.executable, "-m", "snnbench.worker", str(write(folder, source))],
+        input=standard_input.encode(),
+        capture_output=True,
+        env=environment(1, folder),
+        timeout=30,
+    )
+
+
+LOUD = (
+    """
+import os
+print("at import")
+os.system("echo from a child")
+"""
+    + altered("""
+    print("in build", flush=True)
+    os.write(1, b"past Python")
+    return right
+    """).lstrip()
+)
+
+
+def test_by_a_pipe_the_reply_is_alone_on_standard_output(tmp_path: Path) -> None:
+    done = piped(tmp_path, LOUD, request("time").encode())
+    reply = decode_reply(done.stdout)
+    assert done.returncode == 0
+    assert reply is not None and reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert set(reply.phases) == set(PHASES)
+    for printed in (b"at import", b"from a child", b"in build", b"past Python"):
+        assert printed in done.stderr
+
+
+@pytest.mark.parametrize("text", ["", "{}", "what?"])
+def test_a_bad_request_is_one_line_and_a_status(tmp_path: Path, text: str) -> None:
+    done = piped(tmp_path, CORRECT, text)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"request: ") and done.stderr.count(b"\n") == 1
+
+
+def test_what_is_printed_is_kept_and_does_not_disturb_the_reply(tmp_path: Path) -> None:
+    ending = ask(tmp_path, LOUD, request("time"))
+    assert reply_of(ending).outcome["status"] == "measured"
+    assert "in build" in ending.log
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "reason"),
+    [
+        ("import no_such_library\n" + CORRECT, "import", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("1 / 0\n" + CORRECT, "import", "ZeroDivisionError: division by zero"),
+        ("raise MemoryError('no room')\n" + CORRECT, "oom-host", "MemoryError: no room"),
+        ("this is no Python\n" + CORRECT, "import", "AdapterError: "),
+        (CORRECT.replace("BACKEND", "_BACKEND"), "import", "AdapterError: "),
+        (CORRECT.replace('"numpy"', '"own"'), "crash", "AttributeError: "),
+        (altered("raise ValueError('first line\\nsecond line')"), "crash", "ValueError: first line"),
+        (altered("raise ValueError"), "crash", "ValueError"),
+        (altered("raise MemoryError"), "oom-host", "MemoryError"),
+        (altered("return Network(lambda x: 1 / 0, right.backward)"), "crash", "ZeroDivisionError: division by zero"),
+        (altered("return Network(right.forward, lambda kept, c: 1 / 0)"), "crash", "ZeroDivisionError: "),
+        (altered("return None"), "crash", "AttributeError: 'NoneType' object has no attribute 'forward'"),
+    ],
+)
+def test_whatever_is_raised_becomes_a_reply(tmp_path: Path, source: str, kind: str, reason: str) -> None:
+    ending = ask(tmp_path, source, BRIEF)
+    outcome = reply_of(ending).outcome
+    assert (outcome["status"], outcome["kind"]) == ("failed", kind)
+    assert outcome["reason"].startswith(reason) and "\n" not in outcome["reason"]
+    assert ending.status == 0, "the status says only that a reply was written"
+    assert "Traceback" in ending.log or kind == "oom-host"
+
+
+def test_a_pass_that_raises_late_leaves_no_time(tmp_path: Path) -> None:
+    source = altered("""
+    calls = []
+
+    def backward(kept, cotangent):
+        calls.append(1)
+        if cotangent.size > 1480 and len(calls) > 5:
+            raise ValueError("tired")
+        return right.backward(kept, cotangent)
+
+    return Network(right.forward, backward)
+    """)
+    reply = replied(tmp_path, source, request("time"))
+    assert reply.outcome == {"status": "failed", "kind": "crash", "reason": "ValueError: tired"}
+    assert quantities(document(reply)) == []
+
+
+def test_what_a_library_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> None:
+    source = altered("from snnbench.adapter import Unsupported; raise Unsupported('no such reset here')")
+    assert replied(tmp_path, source).outcome == {
+        "status": "skipped",
+        "kind": "unsupported",
+        "reason": "no such reset here",
+    }
+
+
+@pytest.mark.parametrize("change", [{"device": "cuda"}, {"dtype": "float16"}, {"precision": "tf32"}])
+def test_what_the_backend_cannot_do_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert replied(tmp_path, CORRECT, request("time", CASE.resized(**change))).outcome["kind"] == "unsupported"
+
+
+COMPILING = CORRECT + """
+from snnbench.backends import numpy as driver
+
+BACKEND = "own"
+
+
+class Backend(driver.Backend):
+    compiled = 0
+
+    def compilations(self):
+        self.compiled += 1
+        return self.compiled
+"""
+
+
+def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:
+    reply = replied(tmp_path, COMPILING, request("time", phases=("train",)))
+    assert reply.outcome == {
+        "status": "failed",
+        "kind": "recompiled",
+        "reason": "3 compilations inside the timed region of train",
+    }
+    assert quantities(document(reply)) == []
+
+
+def test_more_memory_than_allowed_is_out_of_memory(tmp_path: Path) -> None:
+    source = altered("np.ones(2 << 30, np.uint8); return right")
+    reply = replied(tmp_path, source, request("time", memory_limit_bytes=1 << 30))
+    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "oom-host")
+    assert "Unable to allocate 2.00 GiB" in reply.outcome["reason"]
+    assert replied(tmp_path, CORRECT, request("time", memory_limit_bytes=1 << 30)).outcome["status"] == "measured"
+
+
+def test_what_is_in_force_is_read_back(tmp_path: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    settings = replied(tmp_path, CORRECT, request("memory", cpus=(cpu,))).settings
+    assert settings["cpus"] == [cpu]
+    assert settings["malloc"] == ALLOCATOR
+    assert settings["numpy"] == settings["version"]
+    assert settings["provider"] == "numpy"
+    assert settings["python"] == sys.version.split()[0]
+
+
+def test_the_import_diet(tmp_path: Path) -> None:
+    """Nothing of the harness's own dependencies, and no framework that the adapter does not bring."""
+    source = CORRECT + (
+        "\nimport atexit, sys\n"
+        "atexit.register(lambda: print('modules:', *sorted({name.split('.')[0] for name in sys.modules})))\n"
+    )
+    ending = ask(tmp_path, source, request("time"))
+    assert reply_of(ending).outcome["status"] == "measured"
+    loaded = set(ending.log.split("modules:")[1].split())
+    assert {"numpy", "snnbench", "_snnbench_adapter_fake"} <= loaded
+    assert loaded & {"typer", "pydantic", "pandas", "rich", "click", "yaml", "psutil", "uv", "torch", "jax"} == set()
+
+
+@pytest.mark.parametrize("name", ["numpy", "json", "snnbench"])
+def test_an_adapter_s_name_shadows_no_library(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither where the file is, nor where the harness was started."""
+    monkeypatch.chdir(tmp_path)
+    path = write(tmp_path, CORRECT, name)
+    reply = reply_of(run(Path(sys.executable), path, BRIEF, environment(1, tmp_path / "home"), 30))
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+
+
+def test_the_reply_says_nothing_of_the_adapter_s_own_stdout_even_as_json(tmp_path: Path) -> None:
+    lie = json.dumps({"protocol": 1, "outcome": {"status": "measured", "verdict": "exact"}})
+    done = piped(tmp_path, f"print({lie!r})\n" + altered("raise ValueError('really')"), BRIEF.encode())
+    reply = decode_reply(done.stdout)
+    assert reply is not None and reply.outcome["reason"] == "ValueError: really"
