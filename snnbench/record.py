@@ -213,9 +213,11 @@ def _ends_line(stream: FileIO) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise RecordingError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise RecordingError(f"{path}: expected a JSON object")
     return found

@@ -21,8 +21,8 @@ EXAM_GRADIENT_ROUNDOFFS = 168
 """The same for the exam, whose norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
 """The same for formats with fewer digits: the roundings of a state that is kept for about 1 / (1 - beta) steps."""
-SPIKES_PER_DIFFERENCE = 1_000_000
-"""In float32 and float64 at most one spike in so many may differ, each explained by its distance to the threshold."""
+DIFFERENCE_RATE = 1e-6
+"""In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
 RATE_WINDOW = (0.01, 0.9)
 """Spikes per step: outside of it a case is too silent or too saturated to tell right from wrong."""
 
@@ -63,6 +63,15 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """For a reply."""
         return asdict(self) | {"correct": self.correct}
+
+
+def allowed_differences(count: int) -> int:
+    """How many of `count` spikes may differ: the rate, four standard deviations of so rare an event, and one.
+
+    A sample is small beside a million spikes, where two differences by chance must not call a library wrong.
+    """
+    expected = DIFFERENCE_RATE * count
+    return int(expected + 4 * expected**0.5 + 1)
 
 
 def product_format(case: Case) -> str:

@@ -4,11 +4,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from fakes import CASE
-
 from snnbench.adapter import ONLY_VARIANT
 from snnbench.case import Case, digest
 from snnbench.record import Record, Recording
+from tests.fakes import CASE
 
 MIB = 1 << 20
 PROTOCOL = {"phases": ["train"], "trials": 3, "repetitions": 3, "memory_trials": 1, "seed": 0, "timeout_seconds": 9.0}
@@ -47,12 +46,14 @@ def timed(name: str, trial: int = 0, case: Case = CASE, first_call_ms: float = 5
     return record(name, "time", trial, case, phases=phases, wall_s=1.5, **fields)
 
 
-def weighed(name: str, case: Case = CASE, device_mib: float | None = None, **fields: Any) -> Record:
-    """A cell whose training pass took 6 MiB of the host, 2 MiB of them retained, and `device_mib` of the device."""
+def weighed(
+    name: str, case: Case = CASE, host_mib: float = 6, device_mib: float | None = None, **fields: Any
+) -> Record:
+    """A cell whose training pass took so much of host and device, and left 2 MiB and 1 MiB of that retained."""
     memory: dict[str, Any] = {
         "phase": "train",
         "static_bytes": MIB,
-        "host": {"before_bytes": 100 * MIB, "peak_bytes": 6 * MIB, "retained_bytes": 2 * MIB},
+        "host": {"before_bytes": 100 * MIB, "peak_bytes": round(host_mib * MIB), "retained_bytes": 2 * MIB},
     }
     if device_mib is not None:
         memory["device"] = {"peak_bytes": round(device_mib * MIB), "retained_bytes": MIB, "used_bytes": None}

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from fakes import (
+
+from snnbench.case import PROFILES, Dtype
+from snnbench.verify import verdict
+from snnbench.wire import Measure, Reply
+from tests.fakes import (
     CASE,
     CORRECT,
     EXAM_VALUES,
@@ -22,10 +26,6 @@ from fakes import (
     reply_of,
     request,
 )
-
-from snnbench.case import PROFILES, Dtype
-from snnbench.verify import verdict
-from snnbench.wire import Measure, Reply
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import CASE, profile
 
 from snnbench.inputs import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
 from snnbench.inputs import exam as exam_problem
+from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
 from snnbench import memory
+from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
 MIB = 1 << 20
 SMALL = CASE.resized(time_steps=8, batch=2, neurons=16)

@@ -6,7 +6,6 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from fakes import CASE, profile
 
 from snnbench import reference
 from snnbench.case import PROFILES, Case, Surrogate
@@ -14,6 +13,7 @@ from snnbench.inputs import Problem
 from snnbench.inputs import exam as exam_problem
 from snnbench.reference import Trace
 from snnbench.surrogate import FORMULAS
+from tests.fakes import CASE, profile
 
 HALF = CASE.resized(beta=0.5, threshold=1.0)
 CURRENT = [0.75, 0.75, 0.0, 3.0, 0.25]

@@ -3,15 +3,15 @@
 import csv
 import io
 
-from fakes import CASE
-from recordings import MIB, failed, record, recording, skipped, timed, weighed
-
 from snnbench import tidy
+from snnbench.record import Recording
+from tests.fakes import CASE
+from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
 
 LARGE = CASE.resized(neurons=96)
 
 
-def written(*recordings_: tidy.Recording) -> list[dict[str, str]]:
+def written(*recordings_: Recording) -> list[dict[str, str]]:
     """The rows of the CSV."""
     return list(csv.DictReader(io.StringIO(tidy.to_csv(tidy.rows(recordings_)))))
 
@@ -61,7 +61,9 @@ def test_every_row_says_what_it_is_of() -> None:
         "measure": "time",
     }
     assert (row["verdict"], row["flags"], row["kind"], row["reason"]) == ("exact", "contended", "", "")
-    assert {name: str(getattr(CASE, name)) for name in tidy.CASE_FIELDS} == {name: row[name] for name in tidy.CASE_FIELDS}
+    assert {name: str(getattr(CASE, name)) for name in tidy.CASE_FIELDS} == {
+        name: row[name] for name in tidy.CASE_FIELDS
+    }
 
 
 def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:

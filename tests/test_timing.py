@@ -6,9 +6,9 @@ from statistics import median
 from typing import Any
 
 import pytest
-from fakes import CASE, CORRECT, PHASES, ask, reply_of, request
 
 from snnbench.timing import FEWEST_REPETITIONS, MOST_KEPT, Budget, Phase, Timing, measure
+from tests.fakes import CASE, CORRECT, PHASES, ask, reply_of, request
 
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fakes import CASE, profile
 
 from snnbench import exam, reference
 from snnbench.case import PROFILES, Case
@@ -17,11 +16,13 @@ from snnbench.verify import (
     EXAM_GRADIENT_ROUNDOFFS,
     Answer,
     Finding,
+    allowed_differences,
     compare_gradient,
     compare_spikes,
     gradient_tolerance,
 )
 from snnbench.wire import Reply
+from tests.fakes import CASE, profile
 
 Array = np.ndarray[Any, Any]
 
@@ -328,6 +329,11 @@ def test_explained_differences_must_be_rare_in_full_precision() -> None:
     assert message == "2 of 12 spikes differ, 1 allowed; the first at t=0, b=0, n=0: u=1, expected 1, got 0"
 
 
+def test_allowed_differences_are_a_rate_with_room_for_chance() -> None:
+    # count * 1e-6, plus four times its square root, plus one, rounded down
+    assert [allowed_differences(count) for count in (12, 10**6, 4 * 10**6, 10**8)] == [1, 6, 13, 141]
+
+
 @pytest.mark.parametrize(("off", "correct"), [(2.0**-23, True), (2.0**-16, False)])
 def test_how_close_to_the_threshold_is_close(off: float, correct: bool) -> None:
     problem = constant([1 + off, 0.6], batch=1)
@@ -380,6 +386,25 @@ def test_of_several_layers_every_sample_is_compared() -> None:
     right = answer_to(alone, 1, 1).spikes
     assert right is not None
     assert "spikes differ" in SpotCheck(alone, 1).check(Answer(np.zeros_like(right))).message
+
+
+@pytest.mark.parametrize(("bias", "excused"), [(1.0, True), (1.001, False)])
+def test_a_sample_may_leave_the_path_only_where_a_hidden_potential_was_on_the_threshold(
+    bias: float, excused: bool
+) -> None:
+    # The hidden neuron fires or not by rounding where its potential is the threshold; the output neuron follows it.
+    first = (np.zeros((1, 1), np.float32), np.array([bias], np.float32))
+    second = (np.full((1, 1), 2, np.float32), np.zeros(1, np.float32))
+    case = CASE.resized(neurons=1, batch=8, time_steps=3, layers=2, beta=0.0)
+    problem = Given(case, [first, second], np.zeros((3, 8, 1), np.float32))
+    spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert spikes is not None and spikes[:, 0, 0].tolist() == [1, 1, 1]
+    spikes[1, 3, 0] = 0
+    finding = SpotCheck(problem, 0).check(Answer(spikes))  # type: ignore[arg-type]
+    if excused:
+        assert not [said for said in finding.complaints if "differ" in said] and finding.differing == 1
+    else:
+        assert "the first at t=1, b=3, n=0: u=2, expected 1, got 0" in finding.message
 
 
 # Rounding

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from fakes import CASE, request
 
 from snnbench.wire import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
+from tests.fakes import CASE, request
 
 REPLY = Reply(
     outcome={"status": "measured", "verdict": "exact"},

@@ -53,20 +53,21 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
     try:
-        status = app(standalone_mode=False)
+        status = int(app(standalone_mode=False) or 0)
     except typer.TyperException as error:
         if message := error.format_message():  # none where a command without arguments has shown its help
             typer.echo(f"snnbench: {message} (snnbench --help tells more)", err=True)
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        typer.echo("snnbench: interrupted", err=True)
-        return int(Exit.INTERRUPTED)
+        status = int(Exit.INTERRUPTED)
     except Exception as error:  # the last place before the user
         if debug:
             raise
         typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
         return int(exit_for(error))
-    return int(status or 0)
+    if status == Exit.INTERRUPTED:  # typer makes this status of an interrupt itself
+        typer.echo("snnbench: interrupted", err=True)
+    return status
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:

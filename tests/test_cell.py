@@ -1,0 +1,138 @@
+"""Cells: which there are, in which order they run, what names them and what their workers are asked."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import adapter
+from snnbench.cell import GIB, Cell, cells
+from snnbench.config import Protocol, Work
+from tests.fakes import CASE, CORRECT, write
+
+PROTOCOL = Protocol(
+    phases=("train", "inference"),
+    trials=3,
+    memory_trials=2,
+    warmup_passes=2,
+    repetitions=10,
+    min_repetition_ms=0.5,
+    max_phase_seconds=1.5,
+    timeout_seconds=60.0,
+    seed=0,
+)
+WORKS = [Work(CASE.resized(neurons=n), library, "default") for n in (8, 16, 32) for library in ("a", "b", "c")]
+
+
+def changed(**fields: Any) -> Protocol:
+    """The protocol with other values."""
+    return Protocol(**(PROTOCOL.model_dump() | fields))
+
+
+def blocks(plan: list[Cell]) -> list[tuple[str, int]]:
+    """(measure, trial) of each block in turn; a block that is interrupted by another shows up twice."""
+    found: list[tuple[str, int]] = []
+    for cell in plan:
+        if not found or found[-1] != (cell.measure, cell.trial):
+            found.append((cell.measure, cell.trial))
+    return found
+
+
+def order(plan: list[Cell], measure: str, trial: int) -> list[Work]:
+    """The works of one block in the order of running."""
+    return [Work(c.case, c.library, c.variant) for c in plan if (c.measure, c.trial) == (measure, trial)]
+
+
+def test_every_work_is_measured_once_in_every_block() -> None:
+    plan = cells(WORKS, PROTOCOL)
+    times, memories = ([(measure, t) for t in range(n)] for measure, n in (("time", 3), ("memory", 2)))
+    assert blocks(plan) == [times[0], *memories, *times[1:]]
+    for measure, trial in (*times, *memories):
+        assert Counter(order(plan, measure, trial)) == Counter(WORKS)
+
+
+def test_blocks_are_shuffled_each_in_its_own_way_and_always_the_same() -> None:
+    plan = cells(WORKS, PROTOCOL)
+    orders = [order(plan, *block) for block in blocks(plan)]
+    assert all(one != WORKS for one in orders)
+    assert len({tuple(one) for one in orders}) == len(orders)
+    assert cells(WORKS, PROTOCOL) == plan
+    assert cells(WORKS, changed(seed=1)) != plan
+
+
+def test_more_trials_leave_the_order_of_the_first_ones() -> None:
+    plan, longer = cells(WORKS, PROTOCOL), cells(WORKS, changed(trials=9))
+    for block in blocks(plan):
+        assert order(longer, *block) == order(plan, *block)
+
+
+def test_without_phases_cells_are_only_verified() -> None:
+    plan = cells(WORKS, changed(phases=(), trials=2))
+    assert blocks(plan) == [("verify", 0), ("verify", 1)]
+    assert len(plan) == 2 * len(WORKS)
+
+
+def test_memory_is_not_measured_where_it_is_not_asked_for() -> None:
+    assert {cell.measure for cell in cells(WORKS, changed(memory_trials=0))} == {"time"}
+
+
+def key(folder: Path, source: str = CORRECT, environment: str = "e", machine: str = "m", **changes: Any) -> str:
+    """The key of one cell, with something changed."""
+    folder.mkdir(exist_ok=True)
+    found = adapter.read(write(folder, source))
+    protocol = changed(**changes.pop("protocol", {}))
+    cell = Cell(**({"case": CASE, "library": "a", "variant": "x", "trial": 0, "measure": "time"} | changes))
+    return cell.key(found, environment, machine, protocol)
+
+
+def test_equal_content_has_an_equal_key(tmp_path: Path) -> None:
+    assert key(tmp_path / "one") == key(tmp_path / "another")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"source": CORRECT + "\n"},
+        {"environment": "other"},
+        {"machine": "other"},
+        {"library": "b"},
+        {"variant": "y"},
+        {"trial": 1},
+        {"measure": "memory"},
+        {"case": CASE.resized(neurons=49)},
+        {"case": CASE.resized(seed=8)},
+        {"protocol": {"repetitions": 11}},
+        {"protocol": {"phases": ("train",)}},
+        {"protocol": {"warmup_passes": 3}},
+        {"protocol": {"min_repetition_ms": 1.0}},
+        {"protocol": {"max_phase_seconds": 2.0}},
+        {"protocol": {"memory_limit_gib": 1.0}},
+    ],
+    ids=str,
+)
+def test_what_a_number_depends_on_is_in_its_key(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert key(tmp_path, **change) != key(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change", [{"trials": 9}, {"memory_trials": 0}, {"timeout_seconds": 1.0}, {"seed": 1}], ids=str
+)
+def test_how_many_there_are_and_when_is_not(tmp_path: Path, change: dict[str, Any]) -> None:
+    assert key(tmp_path, protocol=change) == key(tmp_path)
+
+
+def test_a_worker_is_asked_what_the_protocol_says() -> None:
+    asked = Cell(CASE, "a", "x", 2, "time").request(changed(memory_limit_gib=1.5), [3, 1], memory_bytes=7)
+    assert (asked.measure, asked.case, asked.variant, asked.phases) == ("time", CASE, "x", ("train", "inference"))
+    assert (asked.warmup_passes, asked.repetitions, asked.cpus) == (2, 10, (3, 1))
+    assert (asked.min_repetition_ns, asked.max_phase_ns) == (500_000, 1_500_000_000)
+    assert asked.memory_limit_bytes == 3 * GIB // 2
+
+
+def test_without_a_limit_a_worker_may_use_what_there_is() -> None:
+    assert Cell(CASE, "a", "x", 0, "time").request(PROTOCOL, [0], memory_bytes=7).memory_limit_bytes == 7
+
+
+def test_a_lone_variant_is_not_named() -> None:
+    assert [Cell(CASE, "a", variant, 0, "time").label for variant in ("default", "x")] == ["a", "a/x"]

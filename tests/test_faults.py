@@ -1,0 +1,195 @@
+"""Sweeps with faulty fakes: every fault is recorded as what it is, every other cell is measured, nothing is left."""
+
+import csv
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from subprocess import CompletedProcess
+from typing import Any
+
+import pytest
+
+from tests.fakes import CORRECT, altered, quantities, write
+from tests.processes import alive, noted
+from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
+
+NOTE = """
+import ctypes, os, signal, subprocess, sys, time
+from pathlib import Path
+from snnbench import wire
+
+
+def note(pid):
+    with Path(__file__).with_name("pids").open("a") as file:
+        file.write(f"{pid}\\n")
+
+
+note(os.getpid())
+"""
+
+
+def faulty(statement: str) -> str:
+    """A fake whose worker notes its pid, and in whose build this is done."""
+    return altered(f"{statement}\nreturn right") + NOTE
+
+
+TIMEOUT_S = 5.0
+FAULTS = {
+    "segfault": (faulty("ctypes.string_at(0)"), "crash", "died of SIGSEGV"),
+    "killed": (faulty("os.kill(os.getpid(), signal.SIGKILL)"), "crash", "died of SIGKILL"),
+    "status": (faulty("os._exit(7)"), "crash", "exit status 7"),
+    "silent": (faulty("os._exit(0)"), "lost", "exit status 0 without a whole reply"),
+    "raise": (faulty("raise RuntimeError('out of\\nluck')"), "crash", "RuntimeError: out of"),
+    "missing": (
+        f"import no_such_library\n{CORRECT}",
+        "import",
+        "ModuleNotFoundError: No module named 'no_such_library'",
+    ),
+    "truncate": (
+        faulty("whole = wire.Reply.encode\nwire.Reply.encode = lambda reply: whole(reply)[:-20]"),
+        "lost",
+        "exit status 0 without a whole reply",
+    ),
+    "hog": (
+        faulty("np.ones(4 << 30, np.uint8)"),
+        "oom-host",
+        "MemoryError: Unable to allocate 4.00 GiB for an array with shape (4294967296,) and data type uint8",
+    ),
+    "hang": (
+        faulty(
+            "note(subprocess.Popen(['sleep', '60'], start_new_session=True).pid)\n"
+            "note(subprocess.Popen(['sleep', '60']).pid)\n"
+            "time.sleep(60)"
+        ),
+        "timeout",
+        f"no reply within {TIMEOUT_S:g} s; killed",
+    ),
+}
+SOUND = {
+    "first": CORRECT,
+    "loud": faulty("print('x' * 1_000_000)\nos.write(2, b'y' * 1_000_000)"),
+    "orphaning": faulty("note(subprocess.Popen(['sleep', '60'], start_new_session=True).pid)"),
+    "last": CORRECT,
+}
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep that has been run."""
+
+    folder: Path
+    done: "CompletedProcess[str]"
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """What stands in its records."""
+        (recording,) = recordings(self.folder)
+        return lines(recording)
+
+    def csv(self) -> list[dict[str, str]]:
+        """Its tidy table."""
+        (recording,) = recordings(self.folder)
+        asked = snnbench(self.folder, "report", recording, "--format", "csv")
+        return list(csv.DictReader(io.StringIO(asked.stdout)))
+
+
+def sweep(folder: Path, sources: dict[str, str], **settings: Any) -> Sweep:
+    """Run these fakes in one sweep; the first is the baseline."""
+    adapters = [write(folder, source, name) for name, source in sources.items()]
+    config = write_config(folder, list(sources), **settings)
+    return Sweep(folder, snnbench(folder, *run_arguments(config, adapters)))
+
+
+@pytest.fixture(scope="module")
+def faults(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
+    sources = {"first": CORRECT, **{name: source for name, (source, _, _) in FAULTS.items()}, **SOUND}
+    settings = {"trials": 1, "memory_trials": 0, "timeout_seconds": TIMEOUT_S}
+    return sweep(tmp_path_factory.mktemp("faults"), sources, **settings)
+
+
+def test_every_fault_is_recorded_as_what_it_is(faults: Sweep) -> None:
+    found = {record["library"]: record["outcome"] for record in faults.records if record["library"] in FAULTS}
+    assert found == {
+        name: {"status": "failed", "kind": kind, "reason": reason} for name, (_, kind, reason) in FAULTS.items()
+    }
+
+
+def test_every_other_cell_is_measured(faults: Sweep) -> None:
+    assert len(faults.records) == len(FAULTS) + len(SOUND)
+    found = {record["library"]: record["outcome"] for record in faults.records if record["library"] not in FAULTS}
+    assert found == {name: {"status": "measured", "verdict": "exact"} for name in SOUND}
+
+
+def test_a_sweep_with_failed_cells_ends_with_its_own_exit_code(faults: Sweep) -> None:
+    assert faults.done.returncode == 5
+    assert f"{len(SOUND)} of {len(FAULTS) + len(SOUND)} cells measured" in faults.done.stderr
+
+
+def test_the_table_has_a_row_for_what_was_measured_and_a_reason_for_the_rest(faults: Sweep) -> None:
+    text = faults.done.stdout.splitlines()
+    assert {line.split("|")[1].strip() for line in text if line.startswith("| ")} == {"library", "---", *SOUND}
+    for name, (_, kind, reason) in FAULTS.items():
+        assert f"- {name}: failed: {kind}: {reason}" in text
+
+
+def test_nothing_is_left_alive(faults: Sweep) -> None:
+    """Neither workers nor what they started, in a session of their own or not."""
+    pids = noted(faults.folder / "pids")
+    workers = len(set(FAULTS) - {"missing"}) + len(set(SOUND) - {"first", "last"})
+    assert len(set(pids)) == workers + 2 + 2, (
+        "two children of the hanging one, one of each network of the orphaning one"
+    )
+    assert not [pid for pid in pids if alive(pid)]
+
+
+def test_what_a_failed_worker_printed_is_kept_and_no_more_than_a_page_of_it(faults: Sweep) -> None:
+    log = {record["library"]: record["log"] for record in faults.records}
+    assert "Traceback" in log["raise"] and "out of\nluck" in log["raise"]
+    assert "No module named 'no_such_library'" in log["missing"]
+    assert log["loud"] == log["first"] == ""
+    assert max(map(len, log.values())) < 10_000
+
+
+COUNTED = """
+from pathlib import Path
+
+with Path(__file__).with_suffix(".workers").open("a+") as file:
+    file.write("x")
+    WORKER = file.tell()
+"""
+"""Lets a fake know which of its workers it runs in: 1 for the first."""
+
+
+def lying(condition: str) -> str:
+    """A fake with another decay where this holds."""
+    return (
+        altered(f"beta = case.beta - 0.1 * ({condition})\nreturn network(replace(case, beta=beta), weights)") + COUNTED
+    )
+
+
+LIARS: dict[str, tuple[str, Callable[[dict[str, Any]], bool]]] = {
+    "always": ("True", lambda record: True),
+    "in its memory cell": ("WORKER == 2", lambda record: bool(record["measure"] == "memory")),
+    "in its last trial": ("WORKER == 3", lambda record: bool(record["trial"] == 1)),
+}
+"""When a fake does other work, and in which of its cells that is."""
+
+
+@pytest.mark.parametrize("when", LIARS)
+def test_a_contender_that_is_incorrect_in_any_cell_has_no_time_anywhere(tmp_path: Path, when: str) -> None:
+    condition, in_cell = LIARS[when]
+    ran = sweep(tmp_path, {"good": CORRECT, "liar": lying(condition)})
+    assert ran.done.returncode == 5
+    wrong = [record for record in ran.records if record["library"] == "liar" and in_cell(record)]
+    assert wrong and {record["outcome"]["kind"] for record in wrong} == {"incorrect"}
+    for record in wrong:
+        told = {key: value for key, value in record.items() if value not in (None, {}, [], "")}
+        assert quantities(told) == []
+    (reason,) = {record["outcome"]["reason"] for record in wrong}
+    text = ran.done.stdout.splitlines()
+    assert [line.split("|")[1].strip() for line in text if line.startswith("| ")] == ["library", "---", "good"]
+    assert f"- liar: failed: incorrect: {reason}" in text
+    rows = ran.csv()
+    assert {row["library"] for row in rows if row["value"]} == {"good"}
+    assert reason in {row["reason"] for row in rows if row["library"] == "liar"}

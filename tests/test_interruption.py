@@ -1,0 +1,179 @@
+"""Runs that are stopped: nothing that was measured is lost, nobody is left alive, the same command does the rest."""
+
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.fakes import CORRECT, write
+from tests.processes import alive, noted, within
+from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
+
+TRIALS = 3
+SLOW = f"""
+import os, time
+from pathlib import Path
+with Path(__file__).with_name("pids").open("a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+time.sleep(0.5)
+{CORRECT}
+"""
+"""A fake whose worker notes its pid and gives a test half a second to do something."""
+
+
+class Run:
+    """A run of `snnbench` that is under way in `folder`."""
+
+    def __init__(self, folder: Path, source: str) -> None:
+        self.folder = folder
+        config = write_config(folder, ["slow"], trials=TRIALS, memory_trials=0)
+        self.arguments = run_arguments(config, [write(folder, source, "slow")])
+        self.process = subprocess.Popen(
+            command(*self.arguments),
+            cwd=folder,
+            env=surroundings(folder),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def workers(self) -> list[int]:
+        """The pids of the workers so far."""
+        return noted(self.folder / "pids")
+
+    def stop_in(self, worker: int, how: signal.Signals) -> None:
+        """Send a signal to the harness, and to it alone, while this worker runs; wait for its end."""
+        assert within(20, lambda: len(self.workers) == worker)
+        self.process.send_signal(how)
+        self.process.wait(10)
+
+    def finish(self) -> "subprocess.CompletedProcess[str]":
+        """Give the same command once more."""
+        return snnbench(self.folder, *self.arguments)
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Run]:
+    started = Run(tmp_path, SLOW)
+    with started.process:
+        yield started
+        started.process.kill()
+
+
+def outcomes(folder: Path) -> list[str]:
+    """Of every line that was written: its status, or its kind."""
+    (recording,) = recordings(folder)
+    return [line["outcome"].get("kind") or line["outcome"]["status"] for line in lines(recording)]
+
+
+def measured(folder: Path) -> Counter[int]:
+    """How often each trial was measured."""
+    (recording,) = recordings(folder)
+    return Counter(line["trial"] for line in lines(recording) if line["outcome"]["status"] == "measured")
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest(run: Run, how: signal.Signals) -> None:
+    run.stop_in(2, how)
+    assert run.process.returncode == 130
+    assert run.process.stdout is not None and run.process.stderr is not None
+    said = run.process.stderr.read().splitlines()
+    assert said[-2].endswith(": what was measured is kept, and the same command continues")
+    assert (said[-1], run.process.stdout.read()) == ("snnbench: interrupted", "")
+    assert not [pid for pid in run.workers if alive(pid)]
+    assert outcomes(run.folder) == ["measured", "cancelled"]
+    done = run.finish()
+    assert done.returncode == 0, done.stderr
+    assert "continues; 1 of 3 cells are there" in done.stderr
+    assert outcomes(run.folder) == ["measured", "cancelled", "measured", "measured"]
+    assert measured(run.folder) == Counter(range(TRIALS))
+    assert "3 of 3 cells measured" in done.stdout
+
+
+def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(run: Run) -> None:
+    run.stop_in(2, signal.SIGKILL)
+    assert within(1, lambda: not alive(run.workers[-1]))
+    assert outcomes(run.folder) == ["measured"]
+    done = run.finish()
+    assert done.returncode == 0, done.stderr
+    assert outcomes(run.folder) == ["measured"] * TRIALS
+    assert measured(run.folder) == Counter(range(TRIALS))
+    assert len(run.workers) == TRIALS + 1, "what was measured is not measured again"
+
+
+def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: Path) -> None:
+    run = Run(tmp_path, f"import time\ntime.sleep(30)\n{CORRECT}")
+    harness = psutil.Process(run.process.pid)
+    found: list[int] = []
+
+    def starting() -> bool:
+        found[:] = [child.pid for child in harness.children() if "snnbench.worker" in child.cmdline()]
+        return bool(found)
+
+    with run.process:
+        assert within(20, starting)
+        run.process.kill()
+    (worker,) = found
+    assert within(1, lambda: not alive(worker))
+
+
+def test_a_run_killed_after_its_last_cell_only_prints_the_table(run: Run) -> None:
+    """Between the last record and the end of the run."""
+    assert run.process.wait(20) == 0
+    (recording,) = recordings(run.folder)
+    config = (recording / "config.json").read_text()
+    assert '"finished": true' in config
+    (recording / "config.json").write_text(config.replace('"finished": true', '"finished": false'))
+    done = run.finish()
+    assert (done.returncode, outcomes(run.folder)) == (0, ["measured"] * TRIALS)
+    assert "3 of 3 cells are there" in done.stderr and "3 of 3 cells measured" in done.stdout
+    assert len(run.workers) == TRIALS
+
+
+def test_a_finished_run_is_not_continued_but_made_anew(run: Run) -> None:
+    assert run.process.wait(20) == 0
+    assert run.finish().returncode == 0
+    first, second = recordings(run.folder)
+    assert second.name == f"{first.name}_2"
+    assert [len(lines(recording)) for recording in (first, second)] == [TRIALS, TRIALS]
+
+
+def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None:
+    assert within(20, lambda: len(run.workers) == 1)
+    other = run.finish()
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr.splitlines()[-1].endswith("another run is writing here")
+    assert run.process.wait(20) == 0
+    assert measured(run.folder) == Counter(range(TRIALS))
+
+
+def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for the disk: what fits is written, the rest is refused."""
+    config = write_config(tmp_path, ["fake"], trials=TRIALS, memory_trials=0)
+    arguments = run_arguments(config, [write(tmp_path, CORRECT)])
+    limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, -1)); sys.argv[0] = 'snnbench'"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{limited}; from snnbench.cli import main; sys.exit(main())", *map(str, arguments)],
+        cwd=tmp_path,
+        env=surroundings(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "Traceback" not in done.stderr
+    (recording,) = recordings(tmp_path)
+    assert done.stderr.splitlines()[-1] == (
+        f"snnbench: {recording.relative_to(tmp_path)}: cannot be written (File too large); "
+        "what is there is kept, and the same command continues once it can"
+    )
+    assert (recording / "records.jsonl").stat().st_size == 4000
+    again = snnbench(tmp_path, *arguments)
+    assert again.returncode == 0, again.stderr
+    assert "3 of 3 cells measured" in again.stdout

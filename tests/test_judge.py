@@ -1,0 +1,173 @@
+"""The judge: from how a worker ended to the outcome, and from earlier outcomes to later ones."""
+
+import signal
+from typing import Any, get_args
+
+import pytest
+
+from snnbench import judge
+from snnbench.cell import Cell
+from snnbench.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, SkipKind, Verdict
+from snnbench.process import Ending
+from snnbench.wire import Measure, Reply
+from tests.fakes import CASE
+
+MEASURED = {"status": "measured", "verdict": "exact"}
+OUT_OF_MEMORY = {"status": "failed", "kind": "oom-host", "reason": "MemoryError"}
+UNSUPPORTED = {"status": "skipped", "kind": "unsupported", "reason": "no such reset"}
+LARGER = CASE.resized(neurons=CASE.neurons * 2)
+
+
+def ended(
+    reply: Any = None, status: int = 0, timed_out: bool = False, log: str = "", oom_killed: bool = False
+) -> Ending:
+    """A worker that ended so; `reply` is an outcome."""
+    return Ending(None if reply is None else Reply(reply), status, timed_out, log, 1.0, oom_killed)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind", "reason"),
+    [
+        (ended(timed_out=True, status=-9), "timeout", "no reply within 2.5 s; killed"),
+        (ended(status=-9, oom_killed=True), "oom-host", "killed by the kernel, which was out of memory"),
+        (ended(status=-signal.SIGSEGV), "crash", "died of SIGSEGV"),
+        (ended(status=-signal.SIGKILL), "crash", "died of SIGKILL"),
+        (ended(status=-signal.SIGRTMIN - 3), "crash", f"died of signal {signal.SIGRTMIN + 3}"),
+        (ended(status=-signal.SIGABRT, log="one\nfree(): bad\n\n"), "crash", "died of SIGABRT: free(): bad"),
+        (ended(status=3), "crash", "exit status 3"),
+        (ended(status=1, log="  ValueError: no  \n"), "crash", "exit status 1: ValueError: no"),
+        (ended(), "lost", "exit status 0 without a whole reply"),
+        (ended(log="half a word"), "lost", "exit status 0 without a whole reply: half a word"),
+    ],
+)
+def test_an_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, reason: str) -> None:
+    assert judge.outcome(ending, 2.5) == {"status": "failed", "kind": kind, "reason": reason}
+
+
+@pytest.mark.parametrize("outcome", [MEASURED, OUT_OF_MEMORY, UNSUPPORTED])
+@pytest.mark.parametrize("status", [0, -signal.SIGSEGV], ids=["ended well", "died after the reply"])
+def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: int) -> None:
+    assert judge.outcome(ended(outcome, status), 2.5) == outcome
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        {},
+        "measured",
+        {"status": "measured"},
+        {"status": "measured", "verdict": "fast"},
+        {"status": "measured", "verdict": "incorrect"},
+        {"status": "failed", "kind": "crash"},
+        {"status": "failed", "kind": "unsupported", "reason": "x"},
+        {"status": "skipped", "kind": "tired", "reason": "x"},
+        {"status": "won"},
+    ],
+    ids=str,
+)
+def test_an_outcome_that_is_none_is_a_reply_that_is_lost(outcome: Any) -> None:
+    assert judge.outcome(ended(outcome), 2.5)["kind"] == "lost"
+
+
+def test_a_long_last_line_is_cut() -> None:
+    assert len(judge.outcome(ended(status=1, log="x" * 5000), 2.5)["reason"]) < 250
+
+
+def test_the_lists_of_words_and_their_types_agree() -> None:
+    for words, kind in ((FAILURES, FailureKind), (SKIPS, SkipKind), (VERDICTS, Verdict)):
+        assert tuple(words) == get_args(kind)
+
+
+def cell(library: str = "a", trial: int = 0, measure: Measure = "time", case: Any = CASE) -> Cell:
+    """A cell of a fake."""
+    return Cell(case, library, "default", trial, measure)
+
+
+def predicted(learned: dict[str, Any], of: Cell) -> dict[str, Any] | None:
+    """What is predicted of a cell after the first cell of `a` ended so."""
+    inference = judge.Inference()
+    inference.learn(cell(), learned)
+    return inference.predict(of)
+
+
+def test_what_a_library_cannot_do_is_asked_once() -> None:
+    for later in (cell(trial=1), cell(measure="memory")):
+        assert predicted(UNSUPPORTED, later) == UNSUPPORTED
+    for other in (cell(library="b"), cell(case=LARGER)):
+        assert predicted(UNSUPPORTED, other) is None
+
+
+@pytest.mark.parametrize("kind", ["oom-host", "oom-device"])
+@pytest.mark.parametrize("name", judge.SIZES)
+def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> None:
+    larger = CASE.resized(**{name: getattr(CASE, name) + 1})
+    outcome = predicted(OUT_OF_MEMORY | {"kind": kind}, cell(case=larger))
+    assert outcome == {
+        "status": "failed",
+        "kind": kind,
+        "reason": "inferred: it already ran out at neurons=48, batch=7, time_steps=20, layers=1",
+        "inferred_from": "neurons=48, batch=7, time_steps=20, layers=1",
+    }
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        cell(trial=1),
+        cell(library="b", case=LARGER),
+        cell(measure="memory", case=LARGER),
+        cell(case=CASE.resized(neurons=CASE.neurons - 1)),
+        cell(case=LARGER.resized(batch=CASE.batch - 1)),
+        cell(case=LARGER.resized(dtype="float64")),
+        cell(case=LARGER.resized(reset="zero")),
+        cell(case=LARGER.resized(device="cuda")),
+        Cell(LARGER, "a", "other", 0, "time"),
+    ],
+    ids=str,
+)
+def test_and_for_nothing_else(of: Cell) -> None:
+    assert predicted(OUT_OF_MEMORY, of) is None
+
+
+@pytest.mark.parametrize(
+    "outcome", [MEASURED, *({"status": "failed", "kind": k, "reason": ""} for k in ("timeout", "crash"))]
+)
+def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
+    assert predicted(outcome, cell(trial=1)) is None
+    assert predicted(outcome, cell(case=LARGER)) is None
+
+
+def test_an_inferred_outcome_is_no_new_evidence() -> None:
+    """Else the reason would name a size at which nothing was tried."""
+    inference = judge.Inference()
+    inference.learn(cell(), OUT_OF_MEMORY)
+    inferred = inference.predict(cell(case=LARGER))
+    assert inferred is not None
+    inference.learn(cell(case=LARGER), inferred)
+    again = inference.predict(cell(case=LARGER.resized(batch=99)))
+    assert again is not None and again["inferred_from"] == inferred["inferred_from"]
+
+
+@pytest.mark.parametrize(
+    ("foreign", "stolen", "threads", "flags"),
+    [
+        (0.0, 0.0, 2, []),
+        (0.1, 0.0, 2, []),
+        (0.06, 0.05, 2, ["contended"]),
+        (0.0, 0.0, 4, ["threads"]),
+        (2.0, 0.0, 1, ["contended", "threads"]),
+    ],
+)
+def test_flags_say_who_else_worked_and_with_how_many_threads(
+    foreign: float, stolen: float, threads: int, flags: list[str]
+) -> None:
+    quiet = {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 1.0}
+    phases = {
+        "forward": {"contention": quiet},
+        "train": {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}},
+    }
+    assert judge.flags(Reply(MEASURED, phases=phases, settings={"threads": threads}), threads=2) == flags
+
+
+def test_a_backend_that_does_not_say_its_threads_is_not_flagged() -> None:
+    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2) == []

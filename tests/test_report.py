@@ -1,0 +1,183 @@
+"""Report tables of recordings made by hand: who is listed where, with which numbers, and why a number is not there."""
+
+import re
+
+import pytest
+
+from snnbench import report
+from snnbench.case import Case
+from snnbench.record import Record, Recording
+from snnbench.standing import standings, title
+from tests.fakes import CASE
+from tests.recordings import deviating, failed, recording, skipped, timed, weighed
+
+ZERO = CASE.resized(reset="zero", detach_reset=True)
+
+
+def table(*records: Record, baseline: str = "") -> list[dict[str, str]]:
+    """The rows of the one table that a recording of these records has, by column."""
+    lines = [line for line in report.markdown([recording(*records, baseline=baseline)]).splitlines() if "|" in line]
+    header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def remarks(*records: Record) -> list[str]:
+    """What is said below the table."""
+    return [line[2:] for line in report.markdown([recording(*records)]).splitlines() if line.startswith("- ")]
+
+
+def column(rows: list[dict[str, str]], name: str) -> list[str]:
+    return [row[name] for row in rows]
+
+
+def test_the_exact_are_sorted_by_their_training_pass() -> None:
+    rows = table(timed("a", train=3.0, forward=1.0), timed("b", train=2.0, forward=9.0), timed("c", train=10.0))
+    assert column(rows, "library") == ["b", "a", "c"]
+    assert column(rows, "train ms") == ["2", "3", "10"]
+    assert column(rows, "forward ms") == ["9", "1", "-"]
+    assert column(rows, "first call ms") == ["50", "50", "50"]
+
+
+def test_without_a_training_pass_by_the_next_that_was_timed() -> None:
+    rows = table(timed("a", forward=3.0, inference=1.0), timed("b", forward=2.0, inference=9.0))
+    assert column(rows, "library") == ["b", "a"]
+    assert list(rows[0])[3:5] == ["forward ms", "inference ms"]
+
+
+def test_what_deviates_is_listed_after_the_exact_without_a_ratio() -> None:
+    records = [deviating("a", train=1.0), timed("b", train=2.0), timed("c", train=3.0)]
+    rows = table(*records, baseline="b")
+    assert [(row["library"], row["verdict"], row["ratio"]) for row in rows] == [
+        ("b", "exact", "1.00"),
+        ("c", "exact", "1.50"),
+        ("a", "deviates", "-"),
+    ]
+    assert remarks(*records) == [
+        "a: deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"
+    ]
+
+
+def test_one_trial_that_deviates_makes_a_contender_that_deviates() -> None:
+    rows = table(timed("a", 0, train=1.0), deviating("a", trial=1, train=1.0), timed("b", train=2.0))
+    assert column(rows, "library") == ["b", "a"]
+
+
+def test_nothing_is_divided_by_a_baseline_that_deviates() -> None:
+    assert "ratio" not in table(deviating("a", train=1.0), timed("b", train=2.0), baseline="a")[0]
+
+
+def test_the_ratio_is_to_the_baseline_s_training_pass() -> None:
+    records = [timed("a/fast", train=1.0, forward=5.0), timed("a", train=4.0, forward=1.0), timed("b", train=6.0)]
+    assert column(table(*records, baseline="a"), "ratio") == ["0.25", "1.00", "1.50"]
+    assert column(table(*records, baseline="a/fast"), "ratio") == ["1.00", "4.00", "6.00"]
+    assert "ratio" not in table(*records, baseline="norse")[0]
+
+
+def test_a_baseline_without_a_time_gives_no_ratio() -> None:
+    rows = table(failed("a", "timeout", "too slow"), weighed("a"), timed("b", train=2.0), baseline="a")
+    assert [(row["library"], row["ratio"]) for row in rows] == [("b", "-"), ("a", "-")]
+
+
+def test_trials_are_summarised_by_median_and_quartiles() -> None:
+    (row,) = table(*(timed("a", trial, train=float(trial + 1)) for trial in range(5)))
+    assert (row["train ms"], row["trials"]) == ("3 (2-4)", "5")
+
+
+def test_a_flag_of_any_trial_is_shown_beside_their_count() -> None:
+    (row,) = table(timed("a", 0, train=1.0), timed("a", 1, train=1.0, flags=["contended", "threads"]))
+    assert row["trials"] == "2 contended threads"
+
+
+@pytest.mark.parametrize(
+    ("ms", "shown"),
+    [(0.000123, "0.000123"), (0.5, "0.5"), (12.34, "12.3"), (99.96, "100"), (100.4, "100"), (123456.0, "123456")],
+)
+def test_numbers_have_three_digits(ms: float, shown: str) -> None:
+    assert column(table(timed("a", train=ms)), "train ms") == [shown]
+
+
+def test_memory_is_the_device_s_where_there_is_one_else_the_host_s() -> None:
+    (row,) = table(weighed("a"))
+    assert (row["host peak MiB"], row["retained MiB"]) == ("6", "2")
+    (row,) = table(weighed("a", device_mib=16))
+    assert (row["device peak MiB"], row["retained MiB"]) == ("16", "1")
+    (row,) = table(timed("a", train=1.0))
+    assert not [name for name in row if "MiB" in name]
+
+
+def test_memory_alone_is_a_table_too() -> None:
+    assert table(weighed("a"))[0].keys() == {"library", "version", "verdict", "host peak MiB", "retained MiB"}
+
+
+def test_failures_and_skips_are_listed_with_their_reason_once() -> None:
+    records = [
+        timed("a", train=1.0),
+        *(failed("b", "crash", "died of SIGSEGV", trial=trial) for trial in range(3)),
+        skipped("c", "unsupported", "no such reset"),
+        timed("d", 0, train=2.0),
+        failed("d", "timeout", "no reply\nwithin 9 s", trial=1),
+    ]
+    assert column(table(*records), "library") == ["a", "d"]
+    assert remarks(*records) == [
+        "d: failed: timeout: no reply within 9 s",
+        "b: failed: crash: died of SIGSEGV",
+        "c: skipped: unsupported: no such reset",
+    ]
+
+
+@pytest.mark.parametrize("cell", [{"measure": "memory"}, {"trial": 1}])
+def test_one_incorrect_cell_takes_every_number_of_its_contender(cell: dict[str, object]) -> None:
+    wrong = failed("a", "incorrect", "3 of 100 spikes differ", **cell)
+    records = [timed("a", 0, train=12.5), weighed("a"), wrong, timed("b", train=2.0)]
+    assert column(table(*records), "library") == ["b"]
+    assert remarks(*records) == ["a: failed: incorrect: 3 of 100 spikes differ"]
+    assert "12.5" not in report.markdown([recording(*records)])
+
+
+def test_a_table_for_each_case_under_a_title_of_its_own() -> None:
+    cases = [CASE, ZERO, *(CASE.resized(**change) for change in CHANGES)]
+    text = report.markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
+    headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
+    assert len(headings) == len(set(headings)) == len(cases)
+
+
+CHANGES = [
+    *({name: 3} for name in ("neurons", "batch", "time_steps", "layers", "threads", "seed")),
+    *({name: 0.25} for name in ("beta", "threshold", "slope", "input_rate")),
+    {"device": "cuda"},
+    {"dtype": "float64"},
+    {"precision": "tf32"},
+    {"surrogate": "atan"},
+    {"detach_reset": True},
+    {"input_gradient": False},
+]
+"""Every field of a case but the workload, of which there is one."""
+
+
+def test_every_field_of_a_case_is_in_its_title() -> None:
+    changed = {name for change in CHANGES for name in change} | {"reset", "workload"}
+    assert changed == set(Case.__dataclass_fields__)
+    assert title(CASE) not in {title(CASE.resized(**change)) for change in CHANGES}
+
+
+def test_cases_come_in_the_order_of_their_size() -> None:
+    sizes = [(16, 2), (16, 11), (128, 3), (1024, 1)]
+    records = [timed("a", case=CASE.resized(neurons=n, batch=b), train=1.0) for n, b in reversed(sizes)]
+    assert [(case.neurons, case.batch) for case in standings(records)] == sizes
+
+
+def test_a_recording_is_headed_by_its_machine_and_what_became_of_its_cells() -> None:
+    records = [timed("a", train=1.0), weighed("a"), failed("b", "crash", "x"), skipped("c", "unsupported", "y")]
+    first = report.markdown([recording(*records, name="monday", model="a laptop")]).splitlines()[:3]
+    assert first == ["## monday", "", "a laptop. 2 of 4 cells measured; 1 crash, 1 unsupported."]
+
+
+def test_recordings_follow_each_other() -> None:
+    both: list[Recording] = [recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]
+    text = report.markdown(both, heading="###")
+    assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["monday", "tuesday"]
+    assert text.endswith("|\n") and not text.endswith("\n\n")
+
+
+def test_an_empty_recording_is_a_heading() -> None:
+    assert report.markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"

@@ -1,0 +1,263 @@
+"""The runner, with real workers of fake adapters: every planned cell becomes exactly one record."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import adapter, machine, runner
+from snnbench.case import Case
+from snnbench.cell import Cell, cells
+from snnbench.config import Protocol, Work
+from snnbench.process import ALLOCATOR
+from snnbench.record import RECORDS, Record, Writer, append, read
+from snnbench.runner import Interpreter, Run
+from tests.fakes import CASE, CORRECT, altered, quantities, write
+
+SMALL = CASE.resized(neurons=16, batch=5, time_steps=12)
+PROTOCOL = Protocol(
+    phases=("train",),
+    trials=1,
+    memory_trials=0,
+    warmup_passes=1,
+    repetitions=3,
+    min_repetition_ms=0.01,
+    max_phase_seconds=1.0,
+    timeout_seconds=20.0,
+    memory_limit_gib=1.0,
+    seed=0,
+)
+HERE = Interpreter(Path(sys.executable), "here", {"numpy": "0.0"})
+NOTED = "from pathlib import Path\nPath(__file__).with_suffix('.built').open('a').write('x')\n"
+"""Makes a fake leave a mark each time that a worker runs it."""
+
+
+class Watcher:
+    """Notes which cells start and end."""
+
+    def __init__(self) -> None:
+        self.started: list[Cell] = []
+        self.ended: list[tuple[Cell, Record]] = []
+
+    def start(self, cell: Cell) -> None:
+        self.started.append(cell)
+
+    def end(self, cell: Cell, record: Record) -> None:
+        self.ended.append((cell, record))
+
+
+class Bench:
+    """A folder with fake adapters and a recording, and the runner on it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.recording = folder, folder / "recording"
+        self.adapters: dict[str, adapter.Adapter] = {}
+        self.interpreters: dict[str, Interpreter] = {}
+        self.protocol = PROTOCOL
+        self.watcher = Watcher()
+
+    def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
+        """Put a fake there."""
+        self.adapters[name] = adapter.read(write(self.folder, source, name))
+        self.interpreters[name] = interpreter
+
+    def workers(self, name: str) -> int:
+        """How many workers ran a fake that leaves marks."""
+        marks = self.folder / f"{name}.built"
+        return len(marks.read_text()) if marks.exists() else 0
+
+    @contextmanager
+    def writer(self) -> Iterator[Writer]:
+        """The recording, open."""
+        with append(self.recording, {"identity": "this"}, {}) as writer:
+            yield writer
+
+    def run(self, plan: list[Cell]) -> list[Record]:
+        """Run what is missing of a plan."""
+        self.watcher = Watcher()
+        setup = Run(self.adapters, self.interpreters, self.protocol, "a laptop", 1 << 40)
+        with self.writer() as writer:
+            return runner.run(plan, setup, writer, self.watcher)
+
+    def one(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
+        """The record of one cell."""
+        (record,) = self.run([Cell(case, name, "default", 0, measure)])
+        return record
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    return Bench(tmp_path)
+
+
+def test_every_planned_cell_becomes_one_record_and_only_what_is_missing_runs(bench: Bench) -> None:
+    bench.add("a")
+    bench.add("b", altered("raise ValueError('no')"))
+    plan = cells([Work(SMALL, name, "default") for name in "ab"], PROTOCOL)
+    first = bench.run(plan[:1])
+    rest = bench.run(plan)
+    assert bench.watcher.started == [cell for cell, _ in bench.watcher.ended] == plan[1:]
+    assert [record for _, record in bench.watcher.ended] == rest
+    assert read(bench.recording).records == first + rest
+    assert [(r.library, r.measure, r.trial) for r in first + rest] == [(c.library, c.measure, c.trial) for c in plan]
+    assert {record.library: record.status for record in first + rest} == {"a": "measured", "b": "failed"}
+    assert bench.run(plan) == [], "a failed cell is a result, too"
+
+
+def test_a_measured_cell_keeps_every_raw_duration_and_what_ran(bench: Bench) -> None:
+    bench.add("a")
+    record = bench.one("a")
+    assert record.outcome == {"status": "measured", "verdict": "exact"}
+    timing = record.phases["train"]
+    assert len(timing["repetitions_ns"]) == PROTOCOL.repetitions and min(timing["repetitions_ns"]) > 0
+    assert (len(timing["warmup_ns"]), timing["passes"] >= 1, timing["first_call_ns"] > 0) == (1, True, True)
+    assert set(record.checks) == {"exam-1", "spot-train"}
+    assert record.version == record.settings["version"] != "0.0", "what the worker found, not what is installed here"
+    assert record.environment == "here" and record.adapter == bench.adapters["a"].digest
+    assert record.wall_s is not None and record.wall_s > 0 and record.log == ""
+
+
+def test_memory_is_measured_alone_with_the_allocator_set(bench: Bench) -> None:
+    bench.add("a")
+    record = bench.one("a", measure="memory")
+    assert record.memory["phase"] == "train" and record.memory["host"]["peak_bytes"] >= 0
+    assert (record.phases, record.settings["malloc"]) == ({}, ALLOCATOR)
+    assert bench.one("a").settings["malloc"] != ALLOCATOR
+
+
+@pytest.mark.parametrize("measure", ["time", "memory", "verify"])
+def test_an_incorrect_cell_holds_no_time(bench: Bench, measure: str) -> None:
+    bench.add("a", altered("return network(replace(case, beta=case.beta - 0.1), weights)"))
+    record = bench.one("a", measure=measure)
+    assert record.outcome["kind"] == "incorrect"
+    assert (record.phases, record.memory, record.wall_s) == ({}, {}, None)
+    (line,) = (json.loads(line) for line in (bench.recording / RECORDS).read_text().splitlines())
+    assert [place for place in quantities(line) if place != "/wall_s"] == []
+    assert line["wall_s"] is None
+
+
+def test_an_environment_that_is_not_to_be_had_fails_its_cells_and_no_other(bench: Bench) -> None:
+    bench.add("a", NOTED + CORRECT, Interpreter(Path(), "", {}, "a: no such version; check the pins"))
+    bench.add("b")
+    records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
+    assert records[0].outcome == {
+        "status": "failed",
+        "kind": "environment",
+        "reason": "a: no such version; check the pins",
+    }
+    assert records[1].status == "measured"
+    assert bench.workers("a") == 0
+
+
+def test_an_interpreter_that_is_gone_fails_its_cells_and_no_other(bench: Bench) -> None:
+    bench.add("a", interpreter=Interpreter(bench.folder / "python", "gone", {}))
+    bench.add("b")
+    records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
+    assert records[0].outcome["kind"] == "environment"
+    assert records[0].outcome["reason"].startswith("the worker cannot be started: [Errno 2] No such file or directory")
+    assert records[1].status == "measured"
+
+
+def test_what_this_machine_lacks_is_skipped_without_a_worker(bench: Bench) -> None:
+    bench.add("a", NOTED + CORRECT)
+    no_gpu, too_many = bench.one("a", SMALL.resized(device="cuda")), bench.one("a", SMALL.resized(threads=10_000))
+    assert no_gpu.outcome == {
+        "status": "skipped",
+        "kind": "unavailable",
+        "reason": "no CUDA device on this machine; run it on one",
+    }
+    assert too_many.outcome["kind"] == "unavailable"
+    assert too_many.outcome["reason"].startswith("threads = 10000: expected 1 to ")
+    assert bench.workers("a") == 0
+
+
+def test_what_a_library_cannot_do_is_asked_in_its_first_trial_only(bench: Bench) -> None:
+    bench.add("a", NOTED + altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
+    bench.protocol = PROTOCOL.model_copy(update={"trials": 3, "memory_trials": 1})
+    records = bench.run(cells([Work(SMALL, "a", "default")], bench.protocol))
+    assert [record.outcome["reason"] for record in records] == ["no such reset"] * 4
+    assert {record.status for record in records} == {"skipped"}
+    assert bench.workers("a") == 1
+
+
+def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
+    hog = altered("if case.time_steps > 8: np.ones((case.neurons << 26,), np.uint8)\nreturn right")  # 64 MiB a neuron
+    bench.add("a", NOTED + hog)
+    bench.add("b")
+    sizes = [4, 16, 64]
+    plan = [Cell(SMALL.resized(neurons=n), name, "default", 0, "time") for n in sizes for name in "ab"]
+    records = {(record.library, record.case["neurons"]): record.outcome for record in bench.run(plan)}
+    assert {records["b", n]["status"] for n in sizes} == {"measured"}
+    assert [records["a", n].get("kind") for n in sizes] == [None, "oom-host", "oom-host"]
+    assert records["a", 16]["reason"].endswith(
+        "Unable to allocate 1.00 GiB for an array with shape (1073741824,) and data type uint8"
+    )
+    assert records["a", 64]["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
+    assert bench.workers("a") == 2
+
+
+def test_an_interrupt_records_the_cell_that_it_stopped_and_the_next_run_does_it(bench: Bench) -> None:
+    flag = bench.folder / "interrupted"
+    bench.add("a")
+    bench.add(
+        "b",
+        "import os, signal, time\nfrom pathlib import Path\n"
+        + f"if not Path({str(flag)!r}).exists():\n"
+        + f"    Path({str(flag)!r}).touch(); os.kill(os.getppid(), signal.SIGINT); time.sleep(30)\n"
+        + CORRECT,
+    )
+    plan = [Cell(SMALL, name, "default", trial, "time") for name, trial in (("a", 0), ("b", 0), ("a", 1))]
+    with pytest.raises(KeyboardInterrupt):
+        bench.run(plan)
+    found = [(record.library, record.outcome.get("kind")) for record in read(bench.recording).records]
+    assert found == [("a", None), ("b", "cancelled")]
+    again = bench.run(plan)
+    assert [(record.library, record.trial, record.status) for record in again] == [
+        ("b", 0, "measured"),
+        ("a", 1, "measured"),
+    ]
+    assert [record.status for record in read(bench.recording).records] == ["measured"] * 3
+
+
+def test_a_changed_adapter_is_measured_again(bench: Bench) -> None:
+    bench.add("a")
+    old = bench.one("a")
+    bench.add("a", CORRECT + "\n# faster\n")
+    new = bench.one("a")
+    assert old.cell != new.cell and read(bench.recording).records == [new]
+
+
+def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "ab":
+        bench.add(name)
+    say: list[str] = []
+    found = runner.interpreters(bench.adapters.values(), managed=False, cuda=False, say=say.append)
+    assert found["a"] == found["b"]
+    assert found["a"].python == Path(sys.executable) and "numpy" in found["a"].versions
+    installed = bench.folder / "site" / "extra-1.0.dist-info"
+    installed.mkdir(parents=True)
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
+    monkeypatch.setenv("PYTHONPATH", str(installed.parent))
+    other = runner.interpreters(bench.adapters.values(), managed=False, cuda=False, say=say.append)
+    assert other["a"].versions["extra"] == "1.0"
+    assert other["a"].key != found["a"].key
+
+
+def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
+    bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
+    found = runner.interpreters(bench.adapters.values(), managed=True, cuda=False, say=lambda _: None)
+    assert "script header" in found["a"].problem
+
+
+def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:
+    assert runner.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
+    assert runner.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
+    assert runner.memory_bytes(machine.facts()) > 0

@@ -1,0 +1,37 @@
+"""Splicing of tables into a document."""
+
+from pathlib import Path
+
+import pytest
+
+from snnbench.splicing import END, START, SpliceError, splice
+
+BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    path = tmp_path / "README.md"
+    path.write_text(f"{BEFORE}{START}\nold tables\n{END}{AFTER}", encoding="utf-8")
+    return path
+
+
+def test_only_what_is_between_the_marks_is_replaced(document: Path) -> None:
+    splice(document, "| new |\n")
+    assert document.read_text(encoding="utf-8") == f"{BEFORE}{START}\n| new |\n{END}{AFTER}"
+
+
+def test_twice_is_as_once(document: Path) -> None:
+    splice(document, "| new |\n")
+    once = document.read_text(encoding="utf-8")
+    splice(document, "| new |\n")
+    assert document.read_text(encoding="utf-8") == once
+
+
+@pytest.mark.parametrize("text", ["no marks", f"{START} and no end", f"{END} before {START}", ""])
+def test_a_document_without_a_place_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "README.md"
+    path.write_text(text)
+    with pytest.raises(SpliceError, match="no place for tables; put '<!-- snnbench report: start -->'"):
+        splice(path, "| new |\n")
+    assert path.read_text() == text

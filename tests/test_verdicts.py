@@ -1,0 +1,77 @@
+"""The table of verdicts, of records made by hand."""
+
+from snnbench.record import Record
+from snnbench.verdicts import COLUMNS, table
+from tests.fakes import CASE
+from tests.recordings import deviating, failed, record, skipped
+
+ZERO = CASE.resized(reset="zero", detach_reset=True)
+
+
+def check(compared: int = 100, differing: int = 0, **errors: float) -> dict[str, object]:
+    """What one comparison found."""
+    return {"compared": compared, "differing": differing, "gradient_errors": errors, "complaints": []}
+
+
+def rows(*records: Record) -> list[dict[str, str]]:
+    """The table, by column."""
+    lines = [line for line in table(records).splitlines() if line.startswith("|")]
+    return [
+        dict(zip(COLUMNS, (cell.strip() for cell in line.strip("|").split("|")), strict=True)) for line in lines[2:]
+    ]
+
+
+def remarks(*records: Record) -> list[str]:
+    """What stands below the table."""
+    return [line for line in table(records).splitlines() if line.startswith("- ")]
+
+
+def test_a_row_is_what_was_found_in_all_checks_together() -> None:
+    checks = {"exam-1": check(weight=1e-7, bias=3e-7), "spot-train": check(400, 1, weight=2e-6)}
+    (row,) = rows(record("norse/box", "verify", checks=checks))
+    assert row == {
+        "library": "norse/box",
+        "version": "1.0",
+        "profile": "subtract",
+        "layers": "1",
+        "dtype": "float32",
+        "device": "cpu",
+        "verdict": "exact",
+        "spikes off": "1 of 500",
+        "gradients off by": "2.0e-06",
+    }
+    assert remarks(record("norse/box", "verify", checks=checks)) == []
+
+
+def test_a_deviation_is_shown_with_its_size_and_first_wrong_place() -> None:
+    (row,) = rows(deviating("a"))
+    assert (row["verdict"], row["spikes off"], row["gradients off by"]) == ("deviates", "3 of 100", "2.0e-02")
+    assert remarks(deviating("a")) == [
+        "- a: deviates: fires a step late; exam-1: 3 of 100 spikes differ, "
+        "the first at t=2, b=1, n=2: u=1.01, expected 1, got 0 (subtract)"
+    ]
+
+
+def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
+    records = [
+        skipped("b", "unsupported", "no such reset", case=ZERO),
+        skipped("b", "unsupported", "no such reset", case=CASE.resized(layers=2)),
+        skipped("b", "unsupported", "no such reset"),
+        failed(
+            "a", "incorrect", "exam: 252 of 4096 spikes differ, the first at t=2, b=1, n=2", checks={"exam-1": check()}
+        ),
+        failed("c", "import", "ModuleNotFoundError: No module named 'c'", version=None),
+    ]
+    found = [(row["library"], row["verdict"], row["spikes off"], row["gradients off by"]) for row in rows(*records)]
+    assert found == [
+        ("a", "incorrect", "0 of 100", "-"),
+        ("b", "unsupported", "-", "-"),
+        ("b", "unsupported", "-", "-"),
+        ("b", "unsupported", "-", "-"),
+        ("c", "import", "-", "-"),
+    ]
+    assert remarks(*records) == [
+        "- a: incorrect: exam: 252 of 4096 spikes differ, the first at t=2, b=1, n=2 (subtract)",
+        "- b: unsupported: no such reset (subtract, zero)",
+        "- c: import: ModuleNotFoundError: No module named 'c' (subtract)",
+    ]
