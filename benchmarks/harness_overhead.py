@@ -18,6 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from snnbench.case import Case
 from snnbench.inputs import Problem
@@ -29,7 +30,7 @@ LARGEST_DIFFERENCE = 0.02
 WARMUP_PASSES = 5
 TIMEOUT_S = 300.0
 
-BY_HAND = '''
+BY_HAND = """
 import json
 import sys
 import time
@@ -87,7 +88,7 @@ for _ in range(settings["repetitions"]):
     result = train()
     durations.append(time.perf_counter() - start)
 print(json.dumps({"durations": durations, "spikes": float(result[0].sum()), "threads": torch.get_num_threads()}))
-'''
+"""
 
 
 def main() -> int:
@@ -168,7 +169,7 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> float:
     ending = run(python, ADAPTER, request, environment(case.threads, home), TIMEOUT_S)
     if ending.reply is None or ending.reply.outcome["status"] != "measured":
         raise SystemExit(f"worker: {ending.reply.outcome if ending.reply else ending.log}")
-    train = ending.reply.phases["train"]
+    train: dict[str, Any] = ending.reply.phases["train"]
     return float(median(train["repetitions_ns"])) / train["passes"] / 1e6
 
 

@@ -87,6 +87,13 @@ class Adapter:
         return re.split(r"[=<>!~\[; ]", self.dependencies[0])[0]
 
 
+CONSTANTS: dict[str, tuple[Any, str, Callable[[Any], bool]]] = {
+    "BACKEND": (None, '"torch", "jax", "numpy" or "own"', lambda value: value in ("torch", "jax", "numpy", "own")),
+    "ORDER": ("TBN", 'the letters of "TBN"', lambda value: isinstance(value, str) and sorted(value) == sorted("TBN")),
+    "LATENCY": (0, "a number of steps", lambda value: isinstance(value, int) and value >= 0),
+    "DEVIATION": ({}, "a sentence", lambda value: isinstance(value, str) and value != ""),
+}
+"""What a constant is if left out, and what it must be, in words and as a test."""
 ONLY_VARIANT = "default"
 """What the variant of an adapter without VARIANTS is called, and nobody needs to say."""
 
@@ -101,15 +108,18 @@ def read(path: Path) -> Adapter:
     try:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+    except (OSError, SyntaxError, ValueError) as error:  # ValueError: no text, or null bytes in it
         raise AdapterError(f"{path}: {error}") from error
     header = _header(path, text)
     constants = _constants(tree)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
         raise AdapterError(f"{path}: no function build(case, weights, variant)")
     variants = constants.get("VARIANTS") or {ONLY_VARIANT: (ast.get_docstring(tree) or path.stem).splitlines()[0]}
+    if not (isinstance(variants, dict) and all(isinstance(word, str) for pair in variants.items() for word in pair)):
+        raise AdapterError(f'{path}: VARIANTS: expected {{"name": "what it is"}}')
     if "BACKEND" not in constants:
         raise AdapterError(f'{path}: no BACKEND = "torch", "jax", "numpy" or "own"')
+    given = {name: _by_variant(path, name, constants.get(name, CONSTANTS[name][0]), variants) for name in CONSTANTS}
     tool = header.get("tool", {})
     return Adapter(
         name=path.stem.replace("_", "-"),
@@ -120,10 +130,10 @@ def read(path: Path) -> Adapter:
         overrides=tuple(tool.get("uv", {}).get("override-dependencies", ())),
         cuda=tuple(tool.get("snnbench", {}).get("cuda", ())),
         variants=variants,
-        backends=_by_variant(constants["BACKEND"], variants),
-        orders=_by_variant(constants.get("ORDER", "TBN"), variants),
-        latencies=_by_variant(constants.get("LATENCY", 0), variants),
-        deviations=_by_variant(constants.get("DEVIATION", {}), variants),
+        backends=given["BACKEND"],
+        orders=given["ORDER"],
+        latencies=given["LATENCY"],
+        deviations=given["DEVIATION"],
     )
 
 
@@ -162,10 +172,19 @@ def _constants(tree: ast.Module) -> dict[str, Any]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
             try:
                 found[node.targets[0].id] = ast.literal_eval(node.value)
-            except ValueError:
+            except (ValueError, TypeError):
                 continue  # a computed constant is the adapter's own business
     return found
 
 
-def _by_variant(value: Any, variants: dict[str, str]) -> dict[str, Any]:
-    return value if isinstance(value, dict) else dict.fromkeys(variants, value)
+def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> dict[str, Any]:
+    """The value of a constant for each variant; only DEVIATION may leave some out."""
+    values = value if isinstance(value, dict) else dict.fromkeys(variants, value)
+    for variant in sorted(values.keys() ^ variants.keys()):
+        if variant in values or name != "DEVIATION":
+            raise AdapterError(f"{path}: {name}: {variant!r} should stand in both VARIANTS and {name}, or in neither")
+    _, expected, fits = CONSTANTS[name]
+    for one in values.values():
+        if not fits(one):
+            raise AdapterError(f"{path}: {name}: {one!r} should be {expected}")
+    return values

@@ -121,7 +121,14 @@ class Measurement:
     def _time_phase(self, session: Session, name: str) -> tuple[dict[str, Any], Answer]:
         request = self.request
         piece = pieces(session)[name]
-        phase = timing.Phase(piece.run, session.synchronise, self.backend.compilations, piece.prepare)
+        phase = timing.Phase(
+            run=piece.run,
+            wait=session.synchronise,
+            compilations=self.backend.compilations,
+            mark=session.mark,
+            elapsed_ns=session.elapsed_ns,
+            prepare=piece.prepare,
+        )
         budget = timing.Budget(
             request.warmup_passes, request.repetitions, request.min_repetition_ns, request.max_phase_ns
         )

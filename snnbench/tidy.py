@@ -60,6 +60,8 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
     """(phase, metric, unit, value) of one measured record."""
     for phase, timing in record.phases.items():
         yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
+        if timing.get("device_ns"):
+            yield phase, "device_time", "ns", trial_median(timing["device_ns"], timing["passes"])
         yield phase, "first_call", "ns", timing["first_call_ns"]
     if record.memory:
         phase = record.memory["phase"]

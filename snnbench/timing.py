@@ -23,12 +23,15 @@ MOST_KEPT = 64
 class Phase:
     """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
 
-    `compilations()` counts what was compiled so far in this process.
+    `compilations()` counts what was compiled so far in this process. `mark()` is a point in the device's own time, or
+    None where it has none, and `elapsed_ns(start, end)` the time between two.
     """
 
     run: Callable[[Any], Any]
     wait: Callable[[Any], None]
     compilations: Callable[[], int]
+    mark: Callable[[], Any]
+    elapsed_ns: Callable[[Any, Any], int]
     prepare: Callable[[], Any] | None = None
 
 
@@ -44,12 +47,17 @@ class Budget:
 
 @dataclass(slots=True)
 class Timing:
-    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one."""
+    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one.
+
+    `device_ns` are the same repetitions by the device's clock, where it has one: without what the host adds, and so
+    never compared with a framework that has none.
+    """
 
     first_call_ns: int = 0
     warmup_ns: list[int] = field(default_factory=list)
     passes: int = 1
     repetitions_ns: list[int] = field(default_factory=list)
+    device_ns: list[int] = field(default_factory=list)
     compilations: int = 0
 
 
@@ -58,8 +66,8 @@ def measure(
 ) -> tuple[Timing, Any]:
     """Time one phase. `before_last` runs, unclocked, before the last repetition. Returns that one's last outputs."""
     timing = Timing()
-    timing.first_call_ns, _ = _repetition(phase, 1, clock)
-    timing.warmup_ns = [_repetition(phase, 1, clock)[0] for _ in range(budget.warmup_passes)]
+    timing.first_call_ns = _repetition(phase, 1, clock).wall_ns
+    timing.warmup_ns = [_repetition(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
     started = clock()
     for number in range(budget.repetitions):
@@ -71,12 +79,14 @@ def measure(
         if last:
             before_last()
         compiled = phase.compilations()
-        duration_ns, outputs = _repetition(phase, timing.passes, clock)
+        repetition = _repetition(phase, timing.passes, clock)
         timing.compilations += phase.compilations() - compiled
-        timing.repetitions_ns.append(duration_ns)
+        timing.repetitions_ns.append(repetition.wall_ns)
+        if repetition.device_ns is not None:
+            timing.device_ns.append(repetition.device_ns)
         if last:
             break
-    return timing, outputs
+    return timing, repetition.outputs
 
 
 def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:
@@ -89,13 +99,23 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
     return min(passes, MOST_KEPT) if phase.prepare else passes
 
 
-def _repetition(phase: Phase, passes: int, clock: Clock) -> tuple[int, Any]:
-    """Nanoseconds of `passes` passes, and the outputs of the last."""
+@dataclass(frozen=True, slots=True)
+class _Repetition:
+    wall_ns: int
+    device_ns: int | None
+    outputs: Any
+
+
+def _repetition(phase: Phase, passes: int, clock: Clock) -> _Repetition:
+    """Time `passes` passes; the outputs are those of the last."""
     prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
     phase.wait(prepared)
     outputs = None
+    start = phase.mark()
     started = clock()
     for item in prepared:
         outputs = phase.run(item)
+    end = phase.mark()
     phase.wait(outputs)
-    return clock() - started, outputs
+    wall_ns = clock() - started
+    return _Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), outputs)

@@ -68,7 +68,7 @@ def build(case, weights, variant):
     return network(case, weights)
 '''
 
-OWN = '''
+OWN = """
 from snnbench.backends import numpy as driver
 
 BACKEND = "own"
@@ -81,7 +81,7 @@ class Session(driver.Session):
 class Backend(driver.Backend):
     def session(self, *build):
         return Session(*build)
-'''
+"""
 """Appended to CORRECT: a backend of the adapter's own, which runs every phase in a method that can be overridden."""
 
 

@@ -20,18 +20,18 @@ import os, time
 from pathlib import Path
 with Path(__file__).with_name("pids").open("a") as file:
     file.write(f"{{os.getpid()}}\\n")
-time.sleep(0.5)
+time.sleep(0.3)
 {CORRECT}
 """
-"""A fake whose worker notes its pid and gives a test half a second to do something."""
+"""A fake whose worker notes its pid and gives a test some time to do something."""
 
 
 class Run:
     """A run of `snnbench` that is under way in `folder`."""
 
-    def __init__(self, folder: Path, source: str) -> None:
+    def __init__(self, folder: Path, source: str, trials: int) -> None:
         self.folder = folder
-        config = write_config(folder, ["slow"], trials=TRIALS, memory_trials=0)
+        config = write_config(folder, ["slow"], trials=trials, memory_trials=0)
         self.arguments = run_arguments(config, [write(folder, source, "slow")])
         self.process = subprocess.Popen(
             command(*self.arguments),
@@ -59,8 +59,9 @@ class Run:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Iterator[Run]:
-    started = Run(tmp_path, SLOW)
+def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
+    """A run of TRIALS cells, or of as many as the test's parameter says."""
+    started = Run(tmp_path, SLOW, getattr(request, "param", TRIALS))
     with started.process:
         yield started
         started.process.kill()
@@ -108,7 +109,7 @@ def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(ru
 
 
 def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: Path) -> None:
-    run = Run(tmp_path, f"import time\ntime.sleep(30)\n{CORRECT}")
+    run = Run(tmp_path, f"import time\ntime.sleep(30)\n{CORRECT}", trials=1)
     harness = psutil.Process(run.process.pid)
     found: list[int] = []
 
@@ -123,39 +124,37 @@ def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: P
     assert within(1, lambda: not alive(worker))
 
 
-def test_a_run_killed_after_its_last_cell_only_prints_the_table(run: Run) -> None:
-    """Between the last record and the end of the run."""
+@pytest.mark.parametrize("run", [1], indirect=True, ids=["one cell"])
+def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after_that_is_new(run: Run) -> None:
+    """Killed between the last record and the end of the run."""
     assert run.process.wait(20) == 0
-    (recording,) = recordings(run.folder)
-    config = (recording / "config.json").read_text()
-    assert '"finished": true' in config
-    (recording / "config.json").write_text(config.replace('"finished": true', '"finished": false'))
+    (first,) = recordings(run.folder)
+    config = (first / "config.json").read_text()
+    (first / "config.json").write_text(config.replace('"finished": true', '"finished": false'))
+    assert (first / "config.json").read_text() != config
     done = run.finish()
-    assert (done.returncode, outcomes(run.folder)) == (0, ["measured"] * TRIALS)
-    assert "3 of 3 cells are there" in done.stderr and "3 of 3 cells measured" in done.stdout
-    assert len(run.workers) == TRIALS
-
-
-def test_a_finished_run_is_not_continued_but_made_anew(run: Run) -> None:
-    assert run.process.wait(20) == 0
+    assert (done.returncode, outcomes(run.folder)) == (0, ["measured"])
+    assert "1 of 1 cells are there" in done.stderr and "1 of 1 cells measured" in done.stdout
+    assert len(run.workers) == 1
     assert run.finish().returncode == 0
-    first, second = recordings(run.folder)
+    (_, second) = recordings(run.folder)
     assert second.name == f"{first.name}_2"
-    assert [len(lines(recording)) for recording in (first, second)] == [TRIALS, TRIALS]
+    assert [len(lines(recording)) for recording in (first, second)] == [1, 1]
 
 
+@pytest.mark.parametrize("run", [2], indirect=True, ids=["two cells"])
 def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None:
     assert within(20, lambda: len(run.workers) == 1)
     other = run.finish()
     assert (other.returncode, other.stdout) == (1, "")
     assert other.stderr.splitlines()[-1].endswith("another run is writing here")
     assert run.process.wait(20) == 0
-    assert measured(run.folder) == Counter(range(TRIALS))
+    assert measured(run.folder) == Counter(range(2))
 
 
 def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tmp_path: Path) -> None:
     """A limit on the size of files stands in for the disk: what fits is written, the rest is refused."""
-    config = write_config(tmp_path, ["fake"], trials=TRIALS, memory_trials=0)
+    config = write_config(tmp_path, ["fake"], trials=2, memory_trials=0)
     arguments = run_arguments(config, [write(tmp_path, CORRECT)])
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, -1)); sys.argv[0] = 'snnbench'"
     done = subprocess.run(
@@ -176,4 +175,4 @@ def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tm
     assert (recording / "records.jsonl").stat().st_size == 4000
     again = snnbench(tmp_path, *arguments)
     assert again.returncode == 0, again.stderr
-    assert "3 of 3 cells measured" in again.stdout
+    assert "2 of 2 cells measured" in again.stdout

@@ -87,7 +87,9 @@ def test_inference_alone_keeps_nothing_for_later(tmp_path: Path) -> None:
     assert abs(found["host"]["peak_bytes"] - 64 * MIB) < 2 * MIB
 
 
-DEVICE = overridden("pass") + """
+DEVICE = (
+    overridden("pass")
+    + """
 
 class Backend(Backend):
     \"\"\"A device whose allocator has 100 bytes in use more each time it is asked.\"\"\"
@@ -99,6 +101,7 @@ class Backend(Backend):
         in_use = 1000 + 100 * self.asked
         return {"peak": in_use + 5000, "in_use": in_use, "reserved": 8000, "used": %(used)s}
 """
+)
 
 
 @pytest.mark.parametrize(("used", "unaccounted"), [("9500", 1500), ("None", None)])

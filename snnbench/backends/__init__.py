@@ -42,6 +42,12 @@ class Session(Protocol):
     def synchronise(self, outputs: Any) -> None:
         """Wait until all of `outputs` is there."""
 
+    def mark(self) -> Any:
+        """A point in the device's own order of work, or None where the framework has no such clock."""
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Nanoseconds of the device between two marks, after a synchronisation."""
+
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """Outputs as NumPy arrays in the harness's order; `gradients` may be None."""
 

@@ -162,6 +162,14 @@ class Session:
         """Wait for every array in `outputs`."""
         jax.block_until_ready(outputs)
 
+    def mark(self) -> Any:
+        """JAX shows no device clock."""
+        return None
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Never asked: there are no marks."""
+        raise ValueError("no device clock")
+
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """In the harness's order, the gradients those of the harness's own weights."""
         got = self.layout.spikes(_numpy(spikes))

@@ -91,6 +91,14 @@ class Session:
     def synchronise(self, outputs: Any) -> None:
         """NumPy returns when the work is done."""
 
+    def mark(self) -> Any:
+        """No device clock."""
+        return None
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Never asked: there are no marks."""
+        raise ValueError("no device clock")
+
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """In the harness's order."""
         if gradients is None:

@@ -165,6 +165,18 @@ class Session:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def mark(self) -> Any:
+        """A CUDA event in the current stream."""
+        if self.device.type != "cuda":
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Events count in milliseconds."""
+        return int(start.elapsed_time(end) * 1e6)
+
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """In the harness's order, the gradients those of the harness's own weights."""
         got = self.layout.spikes(_numpy(spikes))

@@ -1,6 +1,7 @@
 """`snnbench request`: what a worker would be asked, to drive one by hand, under a debugger or a profiler."""
 
 import shlex
+from contextlib import suppress
 from enum import StrEnum
 from typing import Annotated
 
@@ -51,7 +52,9 @@ def request(
     ]
     if not cases:
         raise typer.BadParameter("no case of this config is left", param_hint="--only")
-    own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
+    own = set()
+    with suppress(configs.ConfigError):  # libraries of the config that are not here do not matter
+        own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
     facts = machine.facts()

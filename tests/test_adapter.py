@@ -1,0 +1,221 @@
+"""Adapter files: what is read from one without running it, what is refused, and a new library in one file."""
+
+import csv
+import io
+import sys
+from pathlib import Path
+
+import pytest
+
+from snnbench import adapter
+from snnbench.adapter import AdapterError, Unsupported, label, read, require
+from tests.fakes import CASE, CORRECT, profile, write
+from tests.sweep import recordings, run_arguments, snnbench, write_config
+
+BUILD = "\ndef build(case, weights, variant): ...\n"
+WHOLE = (
+    '''# /// script
+# requires-python = ">=3.12"
+# dependencies = ["my_library[fast]==1.2.3", "numpy==2.0"]
+#
+# [tool.uv]
+# override-dependencies = ["torchvision; sys_platform == 'never'"]
+#
+# [tool.snnbench]
+# cuda = ["triton==3.0"]
+# ///
+"""My library: `Neuron`, stepped
+through time.
+
+More that a list does not show.
+"""
+
+raise SystemExit("reading an adapter runs nothing")
+
+BACKEND = {"fast": "jax", "plain": "torch"}
+ORDER = "BTN"
+LATENCY = {"fast": 1, "plain": 0}
+VARIANTS = {"plain": "step by step", "fast": "all at once"}
+DEVIATION = {"fast": "decays before it charges"}
+STEPS = len("computed")
+'''
+    + BUILD
+)
+
+
+def refusal(folder: Path, source: str) -> str:
+    """Why a file is refused, without its path."""
+    path = write(folder, source)
+    with pytest.raises(AdapterError) as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+    return str(caught.value).removeprefix(f"{path}: ")
+
+
+def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
+    found = read(write(tmp_path, WHOLE, "my_library"))
+    assert (found.name, found.about) == ("my-library", "My library: `Neuron`, stepped through time.")
+    assert found.requires_python == ">=3.12"
+    assert found.dependencies == ("my_library[fast]==1.2.3", "numpy==2.0")
+    assert found.overrides == ("torchvision; sys_platform == 'never'",)
+    assert (found.cuda, found.distribution) == (("triton==3.0",), "my_library")
+    assert list(found.variants.items()) == [("plain", "step by step"), ("fast", "all at once")]
+    assert found.default == "plain"
+    assert found.backends == {"fast": "jax", "plain": "torch"}
+    assert found.orders == {"fast": "BTN", "plain": "BTN"}
+    assert found.latencies == {"fast": 1, "plain": 0}
+    assert found.deviations == {"fast": "decays before it charges"}
+
+
+def test_what_is_left_out_is_the_plain_way(tmp_path: Path) -> None:
+    found = read(write(tmp_path, f'"""One line."""\nBACKEND = "numpy"{BUILD}'))
+    assert (found.variants, found.orders, found.latencies) == (
+        {"default": "One line."},
+        {"default": "TBN"},
+        {"default": 0},
+    )
+    assert (found.deviations, found.overrides, found.cuda) == ({}, (), ())
+    assert (found.requires_python, found.dependencies) == (">=3.11", ("numpy",))
+
+
+def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
+    one, two = read(write(tmp_path, CORRECT, "one")), read(write(tmp_path, CORRECT, "two"))
+    assert one.digest == two.digest
+    write(tmp_path, CORRECT + "\n", "one")
+    assert one.digest != two.digest
+
+
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("BACKEND = 'numpy'", "no function build(case, weights, variant)"),
+        (BUILD, 'no BACKEND = "torch", "jax", "numpy" or "own"'),
+        (f"BACKEND = 'tensorflow'{BUILD}", 'BACKEND: \'tensorflow\' should be "torch", "jax", "numpy" or "own"'),
+        (f"BACKEND = 'numpy'\nORDER = 'TBX'{BUILD}", "ORDER: 'TBX' should be the letters of \"TBN\""),
+        (f"BACKEND = 'numpy'\nLATENCY = -1{BUILD}", "LATENCY: -1 should be a number of steps"),
+        (f"BACKEND = 'numpy'\nDEVIATION = True{BUILD}", "DEVIATION: True should be a sentence"),
+        (f"BACKEND = 'numpy'\nVARIANTS = ['a']{BUILD}", 'VARIANTS: expected {"name": "what it is"}'),
+        (
+            f"BACKEND = {{'a': 'numpy'}}\nVARIANTS = {{'a': 'x', 'b': 'y'}}{BUILD}",
+            "BACKEND: 'b' should stand in both VARIANTS and BACKEND, or in neither",
+        ),
+        (
+            f"BACKEND = 'numpy'\nDEVIATION = {{'b': 'late'}}{BUILD}",
+            "DEVIATION: 'b' should stand in both VARIANTS and DEVIATION, or in neither",
+        ),
+        ("def build(:", "invalid syntax (<unknown>, line 1)"),
+        ("BACKEND = 'numpy'\0", "source code string cannot contain null bytes"),
+        (
+            f"# /// script\n# dependencies = [\n# ///\nBACKEND = 'numpy'{BUILD}",
+            "script header: Invalid value (at end of document)",
+        ),
+    ],
+)
+def test_a_file_that_is_no_adapter_is_refused_in_one_line(tmp_path: Path, source: str, reason: str) -> None:
+    assert refusal(tmp_path, source) == reason
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AdapterError, match=r"none\.py: .*No such file"):
+        read(tmp_path / "none.py")
+    (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
+    with pytest.raises(AdapterError, match=r"bytes\.py: 'utf-8' codec can't decode"):
+        read(tmp_path / "bytes.py")
+
+
+def test_a_loaded_file_shadows_no_module(tmp_path: Path) -> None:
+    module = adapter.load(write(tmp_path, "HERE = True" + BUILD, "json"))
+    assert module.__name__ == "_snnbench_adapter_json" and module is not sys.modules["json"]
+    assert adapter.builder(module) is module.build
+
+
+def test_what_is_required_and_not_there_is_a_refusal_with_its_reason() -> None:
+    zero = CASE.resized(**profile("zero"))
+    require(CASE, "x", profile="subtract", slope=(1.0, 2.0))
+    require(zero, "x", profile=("zero", "subtract"), reset="zero")
+    for case, allowed, reason in (
+        (zero, {"profile": "subtract"}, "profile zero: it subtracts"),
+        (CASE, {"slope": (2.0, 3.0)}, "slope 1.0: it subtracts"),
+    ):
+        with pytest.raises(Unsupported) as caught:
+            require(case, "it subtracts", **allowed)
+        assert str(caught.value) == reason
+
+
+def test_a_contender_is_named_by_its_variant_unless_it_has_but_one() -> None:
+    assert (label("norse", "box"), label("sinabs", "default")) == ("norse/box", "sinabs")
+
+
+NEW_LIBRARY = '''# /// script
+# requires-python = ">=3.11"
+# dependencies = ["numpy"]
+# ///
+"""shortlif: a leaky integrate-and-fire neuron in plain NumPy, backward pass included."""
+
+import numpy as np
+
+from snnbench.adapter import require
+from snnbench.backends.numpy import Network
+
+BACKEND = "numpy"
+
+
+def spike_through_time(current, case):
+    """Potentials and spikes [T, B, N]."""
+    potential, spikes, v = np.empty_like(current), np.empty_like(current), 0.0
+    for t, x in enumerate(current):
+        potential[t] = case.beta * v + x
+        spikes[t] = potential[t] >= case.threshold
+        v = potential[t] - case.threshold * spikes[t]
+    return potential, spikes
+
+
+def back_through_time(gradient, potential, case):
+    """The gradient of the input current."""
+    result, gv = np.empty_like(gradient), 0.0
+    for t in reversed(range(len(gradient))):
+        surrogate = 1 / (1 + np.abs(potential[t] - case.threshold)) ** 2
+        result[t] = gv + (gradient[t] - case.threshold * gv) * surrogate
+        gv = case.beta * result[t]
+    return result
+
+
+def build(case, weights, variant):
+    require(case, "shortlif subtracts", profile="subtract")
+    require(case, "shortlif has one surrogate", surrogate="fast_sigmoid", slope=1.0)
+
+    def forward(x):
+        kept = []
+        for weight, bias in weights:
+            potential, spikes = spike_through_time(x @ weight.T + bias, case)
+            kept.append((x, potential))
+            x = spikes
+        return x, kept
+
+    def backward(kept, gradient):
+        by_weight, by_bias = [], []
+        for (weight, _), (x, potential) in zip(reversed(weights), reversed(kept), strict=True):
+            current = back_through_time(gradient, potential, case)
+            by_weight.insert(0, np.tensordot(current, x, ((0, 1), (0, 1))))
+            by_bias.insert(0, current.sum((0, 1)))
+            gradient = current @ weight
+        return by_weight, by_bias, gradient
+
+    return Network(forward, backward)
+'''
+
+
+def test_a_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
+    """Written to a folder of its own, named on the command line, and measured as exact; nothing else is touched."""
+    assert len(NEW_LIBRARY.splitlines()) < 60
+    mine = write(tmp_path, NEW_LIBRARY, "shortlif")
+    config = write_config(tmp_path, ["shortlif"], trials=1)
+    done = snnbench(tmp_path, *run_arguments(config, [mine], "--set", "case.layers=[1,2]"))
+    assert done.returncode == 0, done.stderr
+    shown = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines() if "| shortlif |" in line]
+    assert [(row[3], row[5]) for row in shown] == [("exact", "1.00")] * 2, "one layer and two"
+    (recording,) = recordings(tmp_path)
+    rows = list(csv.DictReader(io.StringIO(snnbench(tmp_path, "report", recording, "--format", "csv").stdout)))
+    times = {(row["layers"], row["phase"]) for row in rows if row["metric"] == "time" and float(row["value"]) > 0}
+    assert times == {(layers, phase) for layers in "12" for phase in ("inference", "forward", "backward", "train")}
+    assert {row["verdict"] for row in rows} == {"exact"}

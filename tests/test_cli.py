@@ -1,0 +1,343 @@
+"""The command line, as a user meets it: real processes of `python -m snnbench` on fake adapters."""
+
+import csv
+import io
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.process import environment
+from snnbench.splicing import END, START
+from snnbench.wire import decode_reply
+from tests.fakes import CORRECT, altered, write
+from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
+
+HELP_LIMIT_S = 0.5
+WRONG = altered("return network(replace(case, beta=case.beta - 0.1), weights)")
+MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n{CORRECT}"
+
+
+class Place:
+    """A folder with fake adapters `good` and `other`, a config for them, and what runs in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.adapters = [write(folder, CORRECT, name) for name in ("good", "other")]
+        self.config = write_config(folder, ["good", "other"])
+
+    def run(self, *more: str | Path) -> "subprocess.CompletedProcess[str]":
+        """`snnbench run` of the config."""
+        return snnbench(self.folder, *run_arguments(self.config, self.adapters, *more))
+
+    def __call__(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        """Any other command."""
+        return snnbench(self.folder, *arguments)
+
+    def ask(self, *arguments: str | Path) -> str:
+        """What a command that must succeed prints."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, "subprocess.CompletedProcess[str]"]:
+    """A place where a run has ended well, and what it printed. Nothing may be changed there."""
+    place = Place(tmp_path_factory.mktemp("finished"))
+    done = place.run()
+    assert done.returncode == 0, done.stderr
+    return place, done
+
+
+@pytest.fixture(scope="module")
+def recording(finished: tuple[Place, Any]) -> Path:
+    """The recording of that run."""
+    (made,) = recordings(finished[0].folder)
+    return made
+
+
+def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tuple[Place, Any]) -> None:
+    _, done = finished
+    heading, machine, title, header, _, *rows = [line for line in done.stdout.splitlines() if line]
+    assert heading.startswith("## ") and "_tiny_" in heading
+    assert machine.endswith("6 of 6 cells measured.")
+    assert title.startswith("### subtract: N=24, B=5, T=12 on cpu, float32 (ieee)")
+    assert header.startswith(
+        "| library | version | verdict | train ms | ratio | forward ms | backward ms | inference ms |"
+    )
+    assert sorted(row.split("|")[1].strip() for row in rows) == ["good", "other"]
+    assert all(row.split("|")[3].strip() == "exact" for row in rows)
+    assert next(row for row in rows if "good" in row).split("|")[5].strip() == "1.00", "the baseline's ratio"
+
+
+def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, Any]) -> None:
+    _, done = finished
+    ended = re.findall(
+        r"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s$", done.stderr, re.MULTILINE
+    )
+    assert [number for number, _ in ended] == list("123456")
+    assert "|" not in done.stderr and "cells in" not in done.stdout
+
+
+def test_on_a_terminal_progress_is_a_bar_and_the_table_is_the_same(place: Place) -> None:
+    arguments = run_arguments(place.config, place.adapters, "--only", "library=good", "--set", "protocol.trials=1")
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0) as screen:
+        done = snnbench(place.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        shown = screen.read(1 << 16).decode()
+    assert done.returncode == 0
+    assert "1/2" in shown and "\x1b[" in shown
+    assert "\x1b" not in done.stdout and done.stdout.count("| good |") == 1
+
+
+def test_a_recording_holds_config_machine_versions_and_every_cell(recording: Path) -> None:
+    assert {path.name for path in recording.iterdir()} == {
+        *("config.json", "machine.json", "environments.json", "records.jsonl")
+    }
+    records = lines(recording)
+    assert Counter((record["library"], record["measure"], record["trial"]) for record in records) == Counter(
+        (library, *cell) for library in ("good", "other") for cell in (("time", 0), ("memory", 0), ("time", 1))
+    )
+    timed = [record["phases"]["train"]["repetitions_ns"] for record in records if record["measure"] == "time"]
+    assert all(len(durations) == 3 and min(durations) > 0 for durations in timed)
+    versions = json.loads((recording / "environments.json").read_text())
+    assert {record["environment"] for record in records} == set(versions)
+    config = json.loads((recording / "config.json").read_text())
+    assert config["finished"] and config["config"]["protocol"]["repetitions"] == 3
+
+
+def test_the_report_is_the_table_of_the_run(finished: tuple[Place, Any], recording: Path) -> None:
+    place, done = finished
+    assert place.ask("report", recording) == done.stdout
+
+
+def test_tidy_csv_has_a_row_for_each_case_contender_trial_phase_and_metric(
+    finished: tuple[Place, Any], recording: Path
+) -> None:
+    rows = list(csv.DictReader(io.StringIO(finished[0].ask("report", recording, "--format", "csv"))))
+    identity = ("library", "variant", "neurons", "trial", "phase", "metric")
+    assert len({tuple(row[name] for name in identity) for row in rows}) == len(rows)
+    times = [row for row in rows if row["metric"] == "time"]
+    assert len(times) == 2 * 2 * 4, "contenders, trials and phases"
+    assert all(float(row["value"]) > 0 for row in times)
+
+
+def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recording: Path, tmp_path: Path) -> None:
+    document = tmp_path / "README.md"
+    document.write_text(f"before\n{START}\n{END}\nafter\n")
+    assert finished[0].ask("report", recording, "--splice", document) == ""
+    spliced = document.read_text()
+    assert spliced.startswith("before\n") and spliced.endswith("after\n") and "| good |" in spliced
+
+
+def test_two_recordings_are_compared(finished: tuple[Place, Any], recording: Path) -> None:
+    printed = finished[0].ask("compare", recording, recording)
+    assert re.findall(r"^\| (good|other) \| train \| time \| .* ms \| .* ms \| 1\.000 \|$", printed, re.MULTILINE)
+    assert printed.count("1.000") == 2 * 5, "four phases and the peak of each contender"
+
+
+def test_a_run_into_a_folder_of_its_own_adds_nothing_when_it_is_done(place: Place) -> None:
+    few = ("--only", "library=good", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
+    assert place.run("-o", "mine", *few).returncode == 0
+    before = (place.folder / "mine" / "records.jsonl").read_bytes()
+    again = place.run("-o", "mine", *few)
+    assert again.returncode == 0 and "mine: continues; 1 of 1 cells are there" in again.stderr
+    assert (place.folder / "mine" / "records.jsonl").read_bytes() == before
+    assert recordings(place.folder) == []
+    other = place.run("-o", "mine")
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr == "snnbench: mine: holds a recording of another config or machine; name another folder\n"
+
+
+def test_a_dry_run_prints_the_cells_and_starts_nothing(place: Place) -> None:
+    write(place.folder, MARKING, "good")
+    done = place.run("--dry-run")
+    assert done.returncode == 0
+    assert Counter(line.split()[0] for line in done.stdout.splitlines()) == {"good": 3, "other": 3}
+    assert done.stderr == "6 cells, 2 of them different work\n"
+    assert {path.name for path in place.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
+
+
+def test_only_and_set_choose_the_cells(place: Place) -> None:
+    settings = ("--set", "sweep.neurons=[8,16]", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
+    done = place.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
+    assert done.stdout.splitlines() == ["other subtract N=16 B=5 T=12 cpu float32, time 0"]
+
+
+def test_adapters_are_listed_with_what_is_missing(place: Place) -> None:
+    printed = place.ask("list", "--adapter", place.adapters[0])
+    (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
+    assert "| numpy | missing: `snnbench env sync good` | A fake library that does all that is asked of it. |" in row
+    assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "those that come with snnbench"
+
+
+def test_contenders_are_verified_without_being_timed(place: Place) -> None:
+    bad = write(place.folder, WRONG, "other")
+    arguments = ("--config", place.config, "--env", "current", "--adapter", place.adapters[0], "--adapter", bad)
+    good = place("verify", "good", *arguments)
+    assert good.returncode == 0, good.stderr
+    assert re.search(r"^\| good \| .* \| exact \| 0 of \d+ \|", good.stdout, re.MULTILINE)
+    both = place("verify", *arguments)
+    assert both.returncode == 5
+    assert re.search(r"- other: incorrect: exam: \d+ of 1480 spikes differ, the first at t=", both.stdout)
+    assert " ms" not in both.stdout and recordings(place.folder) == []
+
+
+def test_a_request_drives_a_worker_through_a_pipe(place: Place) -> None:
+    adapter = place.adapters[0]
+    asked = place("request", "good", "--config", place.config, "--env", "current", "--adapter", adapter)
+    assert asked.returncode == 0, asked.stderr
+    worker = [sys.executable, "-m", "snnbench.worker", str(adapter)]
+    replied = subprocess.run(
+        worker, input=asked.stdout.encode(), capture_output=True, timeout=30, env=environment(1, place.folder)
+    )
+    reply = decode_reply(replied.stdout)
+    assert reply is not None and reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert set(reply.phases) == {"inference", "forward", "backward", "train"}
+
+
+def test_the_command_line_for_a_request_works_as_it_is_printed(place: Place) -> None:
+    adapter = place.adapters[0]
+    asked = place(
+        "request", "good", "--measure", "verify", "-c", place.config, "--env", "current", "--adapter", adapter
+    )
+    assert asked.stderr.startswith("for: ")
+    line = asked.stderr.removeprefix("for: ")
+    replied = subprocess.run(line, shell=True, input=asked.stdout, capture_output=True, text=True, timeout=30)
+    assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
+
+
+def test_a_request_is_for_a_case_that_the_config_gives_the_library(place: Place) -> None:
+    with place.config.open("a") as file:
+        file.write('\n[[sweep]]\nname = "zero"\nprofile = "zero"\nlibraries = ["other"]\n')
+    text = place.config.read_text().replace('libraries = ["good", "other"]', 'libraries = ["good"]')
+    place.config.write_text(text)
+    files = [part for adapter in place.adapters for part in ("--adapter", adapter)]
+    for name, reset in (("good", "subtract"), ("other", "zero")):
+        asked = json.loads(place.ask("request", name, "-c", place.config, "--env", "current", *files))
+        assert asked["case"]["reset"] == reset
+
+
+def test_environments_are_listed_and_removed(place: Place) -> None:
+    assert place.ask("env", "list") == ""
+    (place.folder / "home" / "envs" / "0123").mkdir(parents=True)
+    assert place.ask("env", "list").split() == [str(place.folder / "home/envs/0123"), "0", "MiB", "half", "made"]
+    unknown = place("env", "remove", "good")
+    assert unknown.returncode == 2 and "no environment of good (there are: none)" in unknown.stderr
+    place.ask("env", "remove")
+    assert place.ask("env", "list") == ""
+
+
+UNPINNED = '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT
+NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n' + CORRECT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
+        (["run"], 2, "Missing option '--config'"),
+        (["flurb"], 2, "No such command 'flurb'"),
+        (["report"], 2, "Missing argument 'RECORDING...'"),
+        (["run", "-c", "tiny.toml", "--only", "neuron=3"], 2, "--only: unknown key 'neuron' (did you mean 'neurons'?)"),
+        (
+            ["run", "-c", "tiny.toml", "--only", "neurons=3"],
+            2,
+            "Invalid value for --only: no cell of this config is left",
+        ),
+        (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
+        (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
+        (["request", "norse/*", "-c", "tiny.toml"], 2, "Invalid value for LIBRARY: name one variant"),
+        (["run", "-c", "tiny.tml"], 3, "tiny.tml: no such file (did you mean 'tiny.toml'?)"),
+        (["run", "-c", "bad.toml"], 3, "bad.toml: sweep 'all': unknown key 'neuron' (did you mean 'neurons'?)"),
+        (["run", "-c", "tiny.toml", "--set", "protocol.trials=none"], 3, "--set protocol.trials: 'none'"),
+        (
+            ["run", "-c", "tiny.toml", "--set", "sweep.libraries=goof"],
+            3,
+            "unknown library 'goof' (did you mean 'good'?)",
+        ),
+        (["run", "-c", "tiny.toml", "--adapter", "none.py"], 4, "none.py: [Errno 2] No such file or directory"),
+        (["run", "-c", "tiny.toml", "--adapter", "tiny.toml"], 4, "tiny.toml: "),
+        (["list", "--adapter", "unpinned.py"], 4, "unpinned.py: script header: "),
+        (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
+        (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+        (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_an_error_is_one_line_and_an_exit_code(place: Place, arguments: Sequence[str], code: int, said: str) -> None:
+    for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
+        write(place.folder, source, name)
+    bad = place.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
+    (place.folder / "bad.toml").write_text(bad)
+    files = [part for adapter in place.adapters for part in ("--adapter", str(adapter))]
+    done = place(*arguments, *(files if arguments[0] in ("run", "verify") else []))
+    assert (done.returncode, done.stdout) == (code, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("snnbench: ") and said in last
+    assert "Traceback" not in done.stderr
+
+
+def test_an_environment_that_cannot_be_made_is_a_failed_cell_beside_measured_ones(place: Place) -> None:
+    """Managed: one library's pins are nowhere to be had; there is no other network than none."""
+    write(place.folder, UNPINNED, "other")
+    managed = [part for part in run_arguments(place.config, place.adapters) if part not in ("--env", "current")]
+    done = snnbench(place.folder, *managed, "--only", "library=other")
+    assert done.returncode == 5
+    assert "- other: failed: environment: " in done.stdout
+    assert {record["outcome"]["kind"] for record in lines(recordings(place.folder)[0])} == {"environment"}
+
+
+def test_debug_shows_the_traceback(place: Place) -> None:
+    done = place("--debug", "report", "nowhere")
+    assert done.returncode == 1 and "Traceback" in done.stderr and "RecordingError" in done.stderr
+
+
+def test_without_arguments_the_help_is_shown(place: Place) -> None:
+    done = place()
+    assert "Usage: " in done.stdout + done.stderr
+    assert "snnbench:  (" not in done.stderr
+
+
+def test_the_version_is_told(place: Place) -> None:
+    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", place.ask("--version"))
+
+
+def test_help_is_there_in_half_a_second(place: Place) -> None:
+    taken = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run(command("--help"), capture_output=True, check=True, env=surroundings(place.folder))
+        taken.append(time.perf_counter() - started)
+    assert min(taken) < HELP_LIMIT_S
+
+
+def test_the_import_diet_of_help() -> None:
+    program = (
+        "import sys; sys.argv = ['snnbench', '--help']\n"
+        "from snnbench.cli import main\n"
+        "status = main()\n"
+        "print('modules:', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+        "sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "Commands" in done.stdout
+    loaded = set(done.stderr.partition("modules:")[2].split())
+    assert {"snnbench", "typer"} <= loaded
+    assert loaded & {"pandas", "pydantic", "numpy", "yaml", "psutil", "uv", "pynvml", "torch", "jax"} == set()
