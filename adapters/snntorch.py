@@ -25,7 +25,7 @@ VARIANTS = {
 
 
 def build(case, weights, variant):
-    require(case, "Leaky has no exact subtracting reset", reset="zero")
+    require(case, "Leaky has no exact subtracting reset", profile=("zero", "zero-attached"))
     require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
     require(case, "Leaky always emits float32 spikes", dtype="float32")
     linears = [layer.linear() for layer in weights]

@@ -18,7 +18,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 from snnbench.case import Case
 from snnbench.inputs import Problem
@@ -169,8 +168,8 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> float:
     ending = run(python, ADAPTER, request, environment(case.threads, home), TIMEOUT_S)
     if ending.reply is None or ending.reply.outcome["status"] != "measured":
         raise SystemExit(f"worker: {ending.reply.outcome if ending.reply else ending.log}")
-    train: dict[str, Any] = ending.reply.phases["train"]
-    return float(median(train["repetitions_ns"])) / train["passes"] / 1e6
+    train = ending.reply.phases["train"]
+    return float(median(train["repetitions_ns"]) / train["passes"] / 1e6)
 
 
 def by_hand(python: Path, case: Case, repetitions: int, home: Path) -> float:

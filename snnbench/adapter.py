@@ -43,7 +43,8 @@ def require(case: Any, because: str, **allowed: Any) -> None:
         value = getattr(case, name)
         choices = values if isinstance(values, tuple) else (values,)
         if value not in choices:
-            raise Unsupported(f"{name} {value}: {because}")
+            # Every table has the profile beside the reason, and lists a reason once for several profiles.
+            raise Unsupported(because if name == "profile" else f"{because} (asked for {name} {value})")
 
 
 class Incorrect(Exception):

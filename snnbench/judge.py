@@ -73,7 +73,7 @@ class Inference:
         """Remember how a cell ended."""
         if outcome["status"] == "skipped":
             self._skipped[cell.library, cell.variant, cell.case] = outcome
-        elif outcome.get("kind") in ("oom-device", "oom-host") and "inferred_from" not in outcome:
+        elif outcome.get("kind") in ("oom-device", "oom-host"):
             self._too_large.append((cell, outcome))
 
     def predict(self, cell: Cell) -> dict[str, Any] | None:

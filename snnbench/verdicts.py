@@ -7,13 +7,15 @@ from snnbench.case import Case
 from snnbench.record import Record
 from snnbench.tidy import contender
 
-COLUMNS = ("library", "version", "profile", "layers", "dtype", "device", "verdict", "spikes off", "gradients off by")
+TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
+COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 
 
 def table(records: Iterable[Record]) -> str:
-    """Markdown; below it the reason of what was not verified, and what deviates where."""
+    """Markdown: a row for each case that was tried, and below it why others were not, and what deviates where."""
     ordered = sorted(records, key=lambda record: (contender(record), *_case_order(Case(**record.case))))
-    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * 7 + " ---: |" * 2, *(_line(record) for record in ordered)]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
+    lines += [_line(record) for record in ordered if record.status != "skipped"]
     remarks: dict[str, list[str]] = {}
     for record in ordered:
         if remark := _remark(record):
@@ -28,8 +30,14 @@ def _line(record: Record) -> str:
     compared, differing = (sum(check[name] for check in record.checks.values()) for name in ("compared", "differing"))
     errors = [error for check in record.checks.values() for error in check["gradient_errors"].values()]
     found = record.outcome.get("verdict") or record.outcome["kind"]
-    cells: list[Any] = [contender(record), record.version or "", case.profile, case.layers, case.dtype, case.device]
-    cells += [found, f"{differing} of {compared}" if compared else "-", f"{max(errors):.1e}" if errors else "-"]
+    cells: list[Any] = [contender(record), record.version or "", case.profile, case.surrogate, case.layers]
+    cells += [
+        case.dtype,
+        case.device,
+        found,
+        f"{differing} of {compared}" if compared else "-",
+        f"{max(errors):.1e}" if errors else "-",
+    ]
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
@@ -44,4 +52,4 @@ def _remark(record: Record) -> str:
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:
-    return case.profile, case.layers, case.dtype, case.device
+    return case.profile, case.surrogate, case.layers, case.dtype, case.device

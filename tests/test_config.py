@@ -385,7 +385,7 @@ def test_a_folder_and_bytes_are_no_config(tmp_path: Path) -> None:
     (tmp_path / "bytes.toml").write_bytes(b"a = '\xff'")
     with pytest.raises(ConfigError, match=r"bytes\.toml: not text in UTF-8 \(byte 5\)$"):
         config.load(tmp_path / "bytes.toml")
-    with pytest.raises(ConfigError, match="Is a directory$"):
+    with pytest.raises(ConfigError, match=r"Is a directory$"):
         config.load(tmp_path)
 
 

@@ -15,15 +15,20 @@ from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
 
 TRIALS = 3
-SLOW = f"""
+WAITING = f"""
 import os, time
 from pathlib import Path
-with Path(__file__).with_name("pids").open("a") as file:
+
+folder = Path(__file__).parent
+with (folder / "pids").open("a") as file:
     file.write(f"{{os.getpid()}}\\n")
-time.sleep(0.3)
+if len((folder / "pids").read_text().split()) == 2:
+    until = time.monotonic() + 30
+    while time.monotonic() < until and not (folder / "go").exists():
+        time.sleep(0.01)
 {CORRECT}
 """
-"""A fake whose worker notes its pid and gives a test some time to do something."""
+"""A fake whose workers note their pids, and whose second one waits for a file before it does anything."""
 
 
 class Run:
@@ -47,9 +52,9 @@ class Run:
         """The pids of the workers so far."""
         return noted(self.folder / "pids")
 
-    def stop_in(self, worker: int, how: signal.Signals) -> None:
-        """Send a signal to the harness, and to it alone, while this worker runs; wait for its end."""
-        assert within(20, lambda: len(self.workers) == worker)
+    def stop(self, how: signal.Signals) -> None:
+        """Send a signal to the harness, and to it alone, while its second worker waits; wait for its end."""
+        assert within(20, lambda: len(self.workers) == 2)
         self.process.send_signal(how)
         self.process.wait(10)
 
@@ -61,10 +66,10 @@ class Run:
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
     """A run of TRIALS cells, or of as many as the test's parameter says."""
-    started = Run(tmp_path, SLOW, getattr(request, "param", TRIALS))
+    started = Run(tmp_path, WAITING, getattr(request, "param", TRIALS))
     with started.process:
         yield started
-        started.process.kill()
+        started.process.kill()  # its worker goes with it
 
 
 def outcomes(folder: Path) -> list[str]:
@@ -81,7 +86,7 @@ def measured(folder: Path) -> Counter[int]:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest(run: Run, how: signal.Signals) -> None:
-    run.stop_in(2, how)
+    run.stop(how)
     assert run.process.returncode == 130
     assert run.process.stdout is not None and run.process.stderr is not None
     said = run.process.stderr.read().splitlines()
@@ -98,7 +103,7 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest
 
 
 def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(run: Run) -> None:
-    run.stop_in(2, signal.SIGKILL)
+    run.stop(signal.SIGKILL)
     assert within(1, lambda: not alive(run.workers[-1]))
     assert outcomes(run.folder) == ["measured"]
     done = run.finish()
@@ -136,6 +141,7 @@ def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after
     assert (done.returncode, outcomes(run.folder)) == (0, ["measured"])
     assert "1 of 1 cells are there" in done.stderr and "1 of 1 cells measured" in done.stdout
     assert len(run.workers) == 1
+    (run.folder / "go").touch()
     assert run.finish().returncode == 0
     (_, second) = recordings(run.folder)
     assert second.name == f"{first.name}_2"
@@ -144,10 +150,11 @@ def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after
 
 @pytest.mark.parametrize("run", [2], indirect=True, ids=["two cells"])
 def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None:
-    assert within(20, lambda: len(run.workers) == 1)
+    assert within(20, lambda: len(run.workers) == 2)
     other = run.finish()
     assert (other.returncode, other.stdout) == (1, "")
     assert other.stderr.splitlines()[-1].endswith("another run is writing here")
+    (run.folder / "go").touch()
     assert run.process.wait(20) == 0
     assert measured(run.folder) == Counter(range(2))
 

@@ -195,12 +195,14 @@ def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
 
 
 HARNESS = """
+import signal
 import sys
 from pathlib import Path
 from snnbench.case import Case
 from snnbench.process import environment, run
 from snnbench.wire import decode_request
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job would not have
 run(Path(sys.executable), Path(sys.argv[1]), decode_request(sys.stdin.read()), environment(1, Path(sys.argv[2])), 60)
 """
 

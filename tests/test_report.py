@@ -90,7 +90,15 @@ def test_a_flag_of_any_trial_is_shown_beside_their_count() -> None:
 
 @pytest.mark.parametrize(
     ("ms", "shown"),
-    [(0.000123, "0.000123"), (0.5, "0.5"), (12.34, "12.3"), (99.96, "100"), (100.4, "100"), (123456.0, "123456")],
+    [
+        (0.000123, "0.000123"),
+        (0.5, "0.5"),
+        (12.34, "12.3"),
+        (99.96, "100"),
+        (100.4, "100"),
+        (999.6, "1000"),
+        (123456.0, "123456"),
+    ],
 )
 def test_numbers_have_three_digits(ms: float, shown: str) -> None:
     assert column(table(timed("a", train=ms)), "train ms") == [shown]

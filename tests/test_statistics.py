@@ -32,7 +32,7 @@ def test_without_trials_there_is_no_summary() -> None:
 
 @pytest.mark.parametrize(
     ("repetitions", "passes", "expected"),
-    [([30, 10, 20], 1, 20.0), ([30, 10, 20, 40], 1, 25.0), ([30, 10, 20], 10, 2.0), ([8], 4, 2.0), ([6, 6, 6], 3, 2.0)],
+    [([90, 10, 20], 1, 20.0), ([30, 10, 20, 90], 1, 25.0), ([90, 10, 20], 10, 2.0), ([8], 4, 2.0), ([6, 6, 6], 3, 2.0)],
     ids=["odd", "even", "several passes", "one", "all equal"],
 )
 def test_a_trial_is_the_median_of_its_repetitions_by_pass(
