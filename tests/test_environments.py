@@ -178,8 +178,8 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
         ),
         (
             [
-                *("error: Failed to build `x==1`", "  cause: failed", "", "    [stderr]", "    No module named 'torch'"),
-                *("", "hint: perhaps", "or so"),
+                *("error: Failed to build `x==1`", "  cause: failed", ""),
+                *("    [stderr]", "    No module named 'torch'", "", "hint: perhaps", "or so"),
             ],
             "small: Failed to build `x==1`: No module named 'torch'; install what building it needs, or pin a version "
             "that comes as a wheel in adapters/small.py",

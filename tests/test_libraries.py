@@ -156,7 +156,8 @@ def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
     (tmp_path / "mylif.py").write_text(block)
     done = snnbench("verify", "mylif", "--adapter", "mylif.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-2000:]
-    assert re.search(r"\| mylif \| 2\.13\.0\S* \| subtract \| fast_sigmoid \| 2 \|.*\| exact \|", done.stdout), done.stdout
+    row = r"\| mylif \| 2\.13\.0\S* \| subtract \| fast_sigmoid \| 2 \|.*\| exact \|"
+    assert re.search(row, done.stdout), done.stdout
 
 
 def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str, Any]:
