@@ -153,9 +153,9 @@ class Writer:
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # a torn line ends here and stays what it is: no record
 
-    def done(self) -> set[str]:
-        """Cells that need not be run again."""
-        return {r.cell for r in read(self.folder).records if r.outcome.get("kind") not in REPEATED}
+    def done(self) -> dict[str, dict[str, Any]]:
+        """Outcomes of the cells that need not be run again."""
+        return {r.cell: r.outcome for r in read(self.folder).records if r.outcome.get("kind") not in REPEATED}
 
     def add(self, record: Record) -> None:
         """Append one record, on the disk when this returns."""

@@ -87,6 +87,7 @@ def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> l
     records = []
     for cell in plan:
         if (key := run.key(cell)) in done:
+            inference.learn(cell, done[key])
             continue
         progress.start(cell)
         try:

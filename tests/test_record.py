@@ -37,7 +37,7 @@ NOBODY = 65534
 def keep(folder: Path, *records: Record, about: dict[str, Any] = ABOUT) -> set[str]:
     """Append records; returns the cells that were done before."""
     with append(folder, about, FACTS) as writer:
-        done = writer.done()
+        done = set(writer.done())
         for one in records:
             writer.add(one)
     return done

@@ -199,6 +199,8 @@ def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
         "Unable to allocate 1.00 GiB for an array with shape (1073741824,) and data type uint8"
     )
     assert records["a", 64]["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
+    (later,) = bench.run([*plan, Cell(SMALL.resized(neurons=128), "a", "default", 0, "time")])
+    assert later.outcome["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
     assert bench.workers("a") == 2
 
 

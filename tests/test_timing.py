@@ -237,22 +237,31 @@ What it would compute is computed where the answer is read: in a pass nothing bu
 """
 
 
-def pass_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, float]:
-    """Milliseconds of a pass of every phase of the asynchronous fake, in the repetition that was disturbed least."""
+def passes_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, list[float]]:
+    """Milliseconds of a pass in every repetition, for every phase of the asynchronous fake."""
     source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": synchronise}
-    reply = reply_of(ask(folder, source, request("time", CASE, **changes)))
+    reply = reply_of(ask(folder, source, request("time", CASE, repetitions=5, **changes)))
     assert reply.outcome == {"status": "measured", "verdict": "exact"}
     assert set(reply.phases) == set(PHASES)
-    return {name: min(phase["repetitions_ns"]) / phase["passes"] / MS for name, phase in reply.phases.items()}
+    return {
+        name: [duration_ns / phase["passes"] / MS for duration_ns in phase["repetitions_ns"]]
+        for name, phase in reply.phases.items()
+    }
+
+
+def timed_in_full(found: dict[str, list[float]]) -> bool:
+    """Whether every phase is within 2 % of its true time: no repetition below, and the one least disturbed not above."""
+    true = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
+    return all(0.98 * true[name] < min(passes) < 1.02 * true[name] for name, passes in found.items())
 
 
 @pytest.mark.parametrize("min_repetition_ns", [1, 50 * MS], ids=["one pass", "passes in a row"])
 def test_work_that_lands_when_synchronised_is_timed_in_full(tmp_path: Path, min_repetition_ns: int) -> None:
-    found = pass_ms(tmp_path, "self.device.wait()", min_repetition_ns=min_repetition_ns)
-    expected = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
-    assert found == pytest.approx(expected, rel=0.02)
+    found = passes_ms(tmp_path, "self.device.wait()", min_repetition_ns=min_repetition_ns)
+    assert timed_in_full(found), found
 
 
 def test_without_synchronisation_the_same_check_fails(tmp_path: Path) -> None:
-    found = pass_ms(tmp_path, "pass", max_phase_ns=10 * MS)
-    assert all(passed < 0.1 * TRUE_MS for passed in found.values()), found
+    found = passes_ms(tmp_path, "pass", max_phase_ns=10 * MS)
+    assert not timed_in_full(found)
+    assert max(map(min, found.values())) < 0.1 * TRUE_MS, found

@@ -32,18 +32,15 @@ def piped(folder: Path, source: str, standard_input: str) -> "subprocess.Complet
     )
 
 
-LOUD = (
-    """
+LOUD = """
 import os
 print("at import")
 os.system("echo from a child")
-"""
-    + altered("""
+""" + altered("""
     print("in build", flush=True)
     os.write(1, b"past Python")
     return right
     """).lstrip()
-)
 
 
 def test_by_a_pipe_the_reply_is_alone_on_standard_output(tmp_path: Path) -> None:
@@ -126,7 +123,9 @@ def test_what_the_backend_cannot_do_is_skipped(tmp_path: Path, change: dict[str,
     assert replied(tmp_path, CORRECT, request("time", CASE.resized(**change))).outcome["kind"] == "unsupported"
 
 
-COMPILING = CORRECT + """
+COMPILING = (
+    CORRECT
+    + """
 from snnbench.backends import numpy as driver
 
 BACKEND = "own"
@@ -139,6 +138,7 @@ class Backend(driver.Backend):
         self.compiled += 1
         return self.compiled
 """
+)
 
 
 def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:

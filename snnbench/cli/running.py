@@ -72,7 +72,7 @@ def run(
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
             with shown(len(left)) as progress:
-                runner.run(left, setup, writer, progress)
+                runner.run(plan, setup, writer, progress)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
             raise
