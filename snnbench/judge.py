@@ -13,6 +13,7 @@ CONTENDED_CPUS = 0.1
 """CPUs that others took on average while a phase was timed, from which on a record is flagged."""
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
+    "throttled": "a processor slowed down for heat or power meanwhile",
     "threads": "the framework ran with another number of threads than asked",
 }
 """What a reader should know of a cell that was measured; nothing is dropped for it."""
@@ -44,7 +45,7 @@ def skipped(kind: str, reason: str) -> dict[str, Any]:
     return {"status": "skipped", "kind": kind, "reason": reason}
 
 
-def flags(reply: Reply, threads: int) -> list[str]:
+def flags(reply: Reply, threads: int, throttled: bool) -> list[str]:
     """What a reader should know of the circumstances of a cell that asked for so many threads."""
     taken = [
         phase["contention"]["foreign_cpus"] + phase["contention"]["stolen_cpus"]
@@ -53,6 +54,7 @@ def flags(reply: Reply, threads: int) -> list[str]:
     ]
     raised = {
         "contended": bool(taken) and max(taken) > CONTENDED_CPUS,
+        "throttled": throttled,
         "threads": reply.settings.get("threads", threads) != threads,
     }
     return [flag for flag in FLAGS if raised[flag]]

@@ -34,7 +34,7 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "host": _hashed(platform.node()),
         "cpu": _cpu(root),
         "memory": {"total_bytes": total_bytes, "limit_bytes": _memory_limit_bytes(root, total_bytes)},
-        "gpus": [gpu(_nvml(), index) for index in range(_gpu_count())],
+        "gpus": [gpu(nvidia_driver(), index) for index in range(_gpu_count())],
         "os": _find(r'PRETTY_NAME="?([^"\n]+)', root / "etc/os-release") or platform.system(),
         "kernel": platform.release(),
         "libc": " ".join(platform.libc_ver()),
@@ -134,11 +134,11 @@ def _gpu_count() -> int:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.split(",")[0].strip() in ("", "-1", "NoDevFiles"):
         return 0
-    return int(_nvml().nvmlDeviceGetCount()) if _nvml() else 0
+    return int(nvidia_driver().nvmlDeviceGetCount()) if nvidia_driver() else 0
 
 
 @cache
-def _nvml() -> Any:
+def nvidia_driver() -> Any:
     """The module pynvml, or None where there is no driver."""
     nvml = importlib.import_module("pynvml")
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from typing import Protocol as Interface
 
-from snnbench import environments, judge, machine, process
+from snnbench import environments, judge, machine, process, throttling
 from snnbench.adapter import Adapter
 from snnbench.case import digest
 from snnbench.cell import Cell
@@ -118,6 +118,7 @@ def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Recor
     except ValueError as error:
         return _record(cell, key, run, judge.skipped("unavailable", str(error)))
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
+    before = throttling.counters()
     try:
         ending = process.run(
             interpreter.python,
@@ -129,10 +130,17 @@ def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Recor
     except OSError as error:
         return _record(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
     outcome = judge.outcome(ending, run.protocol.timeout_seconds)
-    return _record(cell, key, run, outcome, ending)
+    return _record(cell, key, run, outcome, ending, bool(throttling.grown(before, throttling.counters())))
 
 
-def _record(cell: Cell, key: str, run: Run, outcome: dict[str, Any], ending: process.Ending | None = None) -> Record:
+def _record(
+    cell: Cell,
+    key: str,
+    run: Run,
+    outcome: dict[str, Any],
+    ending: process.Ending | None = None,
+    throttled: bool = False,
+) -> Record:
     reply = (ending.reply if ending else None) or Reply({})
     measured = outcome["status"] == "measured"
     adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.library]
@@ -151,7 +159,7 @@ def _record(cell: Cell, key: str, run: Run, outcome: dict[str, Any], ending: pro
         settings=reply.settings,
         phases=reply.phases if measured else {},
         memory=reply.memory if measured else {},
-        flags=judge.flags(reply, cell.case.threads) if measured else [],
+        flags=judge.flags(reply, cell.case.threads, throttled) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and measured else None,
         log=ending.log if ending and outcome["status"] == "failed" else "",

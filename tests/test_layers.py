@@ -16,7 +16,8 @@ LAYERS = [
     {"snnbench", "case", "nearest", "outcome", "statistics", "surrogate"},
     {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "splicing", "timing"}
     | {"verify", "wire"},
-    {"backends", "contender", "environments", "exam", "library", "mistake", "process", "spotcheck", "tidy"},
+    {"backends", "contender", "environments", "exam", "library", "mistake", "process", "spotcheck", "tidy"}
+    | {"throttling"},
     {"backends.jax", "backends.numpy", "backends.torch", "config", "memory", "standing"},
     {"cell", "compare", "measurement", "report", "selection", "verdicts"},
     {"judge", "worker"},

@@ -292,7 +292,7 @@ def test_card_that_does_not_answer() -> None:
 
 
 def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "_nvml", driver)
+    monkeypatch.setattr(machine, "nvidia_driver", driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     assert machine.has_cuda()
     for visible, expected in (("0", True), ("GPU-1,GPU-2", True), ("", False), ("-1", False), ("NoDevFiles", False)):

@@ -250,7 +250,7 @@ def passes_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, list[
 
 
 def timed_in_full(found: dict[str, list[float]]) -> bool:
-    """Whether every phase is within 2 % of its true time: no repetition below, and the one least disturbed not above."""
+    """Whether every phase takes its true time within 2 %: no repetition less, and the least disturbed one no more."""
     true = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
     return all(0.98 * true[name] < min(passes) < 1.02 * true[name] for name, passes in found.items())
 

@@ -1,0 +1,32 @@
+"""Throttling: how often CPUs and GPUs had to slow down, for heat or for power, since they were switched on.
+
+Counters, so that nobody has to look while something is timed: read before and after, they say what came between.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from snnbench.machine import ROOT, nvidia_driver
+
+COUNTERS = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
+
+
+def counters(root: Path = ROOT, nvml: Any = None) -> dict[str, int]:
+    """Every counter that this machine shows, by name: events of CPUs, nanoseconds of GPUs. Virtual ones show none."""
+    found = {str(path.relative_to(root)): int(path.read_text()) for path in sorted(root.glob(COUNTERS))}
+    nvml = nvml or nvidia_driver()
+    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
+        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+        for name in ("POWER", "THERMAL"):
+            try:
+                status = nvml.nvmlDeviceGetViolationStatus(handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
+            except nvml.NVMLError:  # not every card counts
+                continue
+            found[f"gpu {index} {name.lower()}"] = int(status.violationTime)
+    return found
+
+
+def grown(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:
+    """The names of the counters that went up."""
+    return sorted(name for name, count in after.items() if count > before.get(name, count))

@@ -1,0 +1,54 @@
+"""Counters of throttling, from a fake /sys and a fake driver."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from snnbench.throttling import counters, grown
+
+
+class NVMLError(Exception):
+    """What the driver raises for a question that a card does not answer."""
+
+
+def driver(power_ns: int) -> Any:
+    """A driver with two cards, of which the second counts nothing."""
+
+    def violation(handle: int, policy: str) -> Any:
+        if handle == 1:
+            raise NVMLError
+        return SimpleNamespace(violationTime=power_ns if policy == "power policy" else 0)
+
+    return SimpleNamespace(
+        NVMLError=NVMLError,
+        NVML_PERF_POLICY_POWER="power policy",
+        NVML_PERF_POLICY_THERMAL="thermal policy",
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetViolationStatus=violation,
+    )
+
+
+def sysfs(root: Path, cpu: int, count: int) -> None:
+    """A CPU that was throttled so often."""
+    folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "core_throttle_count").write_text(f"{count}\n")
+
+
+def test_what_went_up_between_two_readings_is_named(tmp_path: Path) -> None:
+    sysfs(tmp_path, 0, 3)
+    sysfs(tmp_path, 1, 5)
+    before = counters(tmp_path, driver(10))
+    assert sorted(before.values()) == [0, 3, 5, 10]
+    sysfs(tmp_path, 1, 6)
+    after = counters(tmp_path, driver(11))
+    assert grown(before, before) == []
+    assert grown(before, after) == [
+        "gpu 0 power",
+        "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count",
+    ]
+
+
+def test_a_counter_that_was_not_there_before_says_nothing() -> None:
+    assert grown({}, {"gpu 0 power": 5}) == []
