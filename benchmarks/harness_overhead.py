@@ -2,27 +2,32 @@
 
     python benchmarks/harness_overhead.py --python ENVIRONMENT/bin/python
 
-Both run the same case on the same weights and inputs, each trial in a fresh process of the interpreter that --python
-names (it needs torch and NumPy; the one that runs this needs snnbench). The two take turns, and change places from
-trial to trial, so that whatever else the machine does meets both alike. A pair of trials in which other processes took
-part of the machine is set aside, on both sides and whatever it says, and run again. The loop written by hand shares no
-code with the harness: it imports torch and reads raw files.
+A trial is two fresh processes of the interpreter that --python names (it needs torch and NumPy; the one that runs this
+needs snnbench): a worker of the harness, and a loop that shares no code with it, imports torch alone and reads raw
+files. Both run the same case on the same weights and inputs. They take turns of half a second, one stopped by a signal
+while the other runs, so that whatever else the machine does meets both alike: on a shared machine a pass may take half
+as long again for half a minute, and trials one after the other would compare those half minutes. A pass that a turn's
+end falls into is long on either side, and too rare to move a median.
 
-Prints the ratio of the medians, harness to loop, of the trials' medians. Exit status 1 if it is off by more than 2 %,
-2 if the machine was too busy to say.
+Prints the ratio of the medians, harness to loop, of each trial, and exits with 1 if the median of these is off by
+more than 2 %.
 """
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from snnbench import contention
+import psutil
+
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.process import environment, run
@@ -30,10 +35,8 @@ from snnbench.wire import Request
 
 ADAPTER = Path(__file__).parent.parent / "adapters" / "torch-loop.py"
 LARGEST_DIFFERENCE = 0.02
-DISTURBED_CPUS = 0.1
-"""CPUs that others took on average during a trial, from which on it is set aside."""
-FEWEST_TRIALS = 5
 WARMUP_PASSES = 5
+TURN_S = 0.5
 TIMEOUT_S = 300.0
 
 BY_HAND = """
@@ -45,7 +48,7 @@ import torch
 
 settings, folder = json.loads(sys.argv[1]), sys.argv[2]
 torch.set_num_threads(settings["threads"])
-steps, batch, neurons = settings["steps"], settings["batch"], settings["neurons"]
+steps, batch, neurons = settings["time_steps"], settings["batch"], settings["neurons"]
 beta, threshold, slope = settings["beta"], settings["threshold"], settings["slope"]
 
 
@@ -89,17 +92,32 @@ def train():
 
 for _ in range(settings["warmup"]):
     result = train()
-durations = []
-for _ in range(settings["repetitions"]):
+print(json.dumps({"spikes": float(result[0].sum()), "threads": torch.get_num_threads()}), flush=True)
+while True:
     start = time.perf_counter()
     result = train()
-    durations.append(time.perf_counter() - start)
-print(json.dumps({"durations": durations, "spikes": float(result[0].sum()), "threads": torch.get_num_threads()}))
+    end = time.perf_counter()
+    print(json.dumps({"start": start, "end": end}), flush=True)
 """
+"""Runs until it is killed. Its clock is the machine's monotonic one, which other processes read too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """Milliseconds of a pass, timed by the harness and by hand, and how many passes each median is of."""
+
+    harness_ms: float
+    by_hand_ms: float
+    passes: tuple[int, int]
+
+    @property
+    def ratio(self) -> float:
+        """Harness to loop."""
+        return self.harness_ms / self.by_hand_ms
 
 
 def main() -> int:
-    """Take turns, compare, say so."""
+    """Run the trials, compare, say so."""
     options = arguments()
     case = Case(
         neurons=options.neurons,
@@ -120,24 +138,25 @@ def main() -> int:
         input_gradient=True,
         seed=1,
     )
+    trials = []
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         write(Problem(case), home)
-        sides: dict[str, Callable[[], float]] = {
-            "harness": lambda: by_harness(options.python, case, options.repetitions, home),
-            "by hand": lambda: by_hand(options.python, case, options.repetitions, home),
-        }
-        times = take_turns(sides, options.trials, options.most)
-    return report(times)
+        for number in range(options.trials):
+            trials.append(one := trial(options.python, case, options.repetitions, home))
+            medians = f"harness {one.harness_ms:.3f} ms, by hand {one.by_hand_ms:.3f} ms"
+            print(
+                f"trial {number + 1}: {medians}, ratio {one.ratio:.4f}, of {one.passes[0]} and {one.passes[1]} passes"
+            )
+    return report([one.ratio for one in trials])
 
 
 def arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--python", type=Path, default=Path(sys.executable), help="interpreter with torch and NumPy")
-    parser.add_argument("--trials", type=int, default=10, help="undisturbed processes of each side")
-    parser.add_argument("--most", type=int, default=40, help="processes of each side at most, those set aside included")
-    parser.add_argument("--repetitions", type=int, default=30, help="timed passes in each process")
+    parser.add_argument("--trials", type=int, default=5, help="pairs of processes")
+    parser.add_argument("--repetitions", type=int, default=300, help="passes that the harness times in each")
     parser.add_argument("--neurons", type=int, default=512)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--time-steps", type=int, default=100)
@@ -153,44 +172,48 @@ def write(problem: Problem, folder: Path) -> None:
         array.tofile(folder / name)
 
 
-def take_turns(sides: dict[str, Callable[[], float]], trials: int, most: int) -> dict[str, list[float]]:
-    """Milliseconds of a pass, the median of every undisturbed trial, of each side; who goes first alternates."""
-    times: dict[str, list[float]] = {name: [] for name in sides}
-    for number in range(most):
-        pair, taken = {}, {}
-        for name in sorted(sides, reverse=bool(number % 2)):
-            pair[name], taken[name] = observed(sides[name])
-        keep = max(taken.values()) < DISTURBED_CPUS
-        said = ", ".join(
-            f"{name} {pair[name]:.3f} ms ({taken[name]:.2f} CPUs taken by others)" for name in sorted(pair)
-        )
-        print(f"{'kept' if keep else 'set aside'}: {said}", file=sys.stderr)
-        if keep:
-            for name, value in pair.items():
-                times[name].append(value)
-        if len(times[name]) == trials:
-            break
-    return times
+def trial(python: Path, case: Case, repetitions: int, home: Path) -> Trial:
+    """A worker and a loop, taking turns until the worker has ended."""
+    settings = {"warmup": WARMUP_PASSES} | {name: getattr(case, name) for name in case.__slots__}
+    command = [str(python), "-c", BY_HAND, json.dumps(settings), str(home)]
+    with tempfile.TemporaryFile() as said, ThreadPoolExecutor(1) as pool:
+        loop = subprocess.Popen(command, stdout=said)
+        try:
+            harness = pool.submit(by_harness, python, case, repetitions, home)
+            take_turns(loop, harness.done, lambda: wait([harness], TURN_S))
+            ended_s = time.perf_counter()
+            durations_ms = harness.result()
+            if loop.poll() is not None:
+                raise SystemExit(f"by hand: ended with status {loop.returncode}")
+        finally:
+            loop.kill()
+            loop.wait()
+        said.seek(0)
+        lines = said.read().decode().splitlines(keepends=True)
+    work, *passes = [json.loads(line) for line in lines if line.endswith("\n")]
+    if work["threads"] != case.threads or not 0.01 < work["spikes"] / case.updates < 0.9:
+        raise SystemExit(f"by hand: not the same work: {work}")
+    began_s = ended_s - sum(durations_ms) / 1e3  # about then: what the worker does after timing is short
+    by_hand_ms = [1e3 * (one["end"] - one["start"]) for one in passes if one["start"] > began_s]
+    return Trial(median(durations_ms), median(by_hand_ms), (len(durations_ms), len(by_hand_ms)))
 
 
-def observed(trial: Callable[[], float]) -> tuple[float, float]:
-    """What a trial says, and how many CPUs others took meanwhile: all that was busy, less this process's children."""
-    before, own = contention.usage(), children_s()
-    value = trial()
-    after = contention.usage()
-    others = contention.between(before, after)
-    foreign_cpus = others["foreign_cpus"] - (children_s() - own) / (after.wall_s - before.wall_s)
-    return value, max(0.0, foreign_cpus) + others["stolen_cpus"]
+def take_turns(loop: "subprocess.Popen[bytes]", done: Callable[[], bool], pause: Callable[[], object]) -> None:
+    """Let the loop and whatever else this process has started run one at a time, until it is done."""
+    mine = True
+    while not done():
+        for child in psutil.Process().children():
+            with suppress(psutil.NoSuchProcess):
+                if (child.pid == loop.pid) == mine:
+                    child.resume()
+                else:
+                    child.suspend()
+        pause()
+        mine = not mine
 
 
-def children_s() -> float:
-    """CPU seconds of the processes that this one has started and seen end."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
-def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> float:
-    """One trial of a worker."""
+def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> list[float]:
+    """Milliseconds of a pass in each repetition of a worker."""
     request = Request(
         measure="time",
         case=case,
@@ -204,44 +227,15 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> float:
     if ending.reply is None or ending.reply.outcome["status"] != "measured":
         raise SystemExit(f"worker: {ending.reply.outcome if ending.reply else ending.log}")
     train = ending.reply.phases["train"]
-    return float(median(train["repetitions_ns"]) / train["passes"] / 1e6)
+    return [duration_ns / train["passes"] / 1e6 for duration_ns in train["repetitions_ns"]]
 
 
-def by_hand(python: Path, case: Case, repetitions: int, home: Path) -> float:
-    """One trial of the loop written by hand."""
-    settings = {
-        "threads": case.threads,
-        "steps": case.time_steps,
-        "batch": case.batch,
-        "neurons": case.neurons,
-        "beta": case.beta,
-        "threshold": case.threshold,
-        "slope": case.slope,
-        "warmup": WARMUP_PASSES,
-        "repetitions": repetitions,
-    }
-    command = [str(python), "-c", BY_HAND, json.dumps(settings), str(home)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S)
-    if done.returncode:
-        raise SystemExit(f"by hand: {done.stderr.strip()}")
-    reply = json.loads(done.stdout)
-    if reply["threads"] != case.threads or not 0.01 < reply["spikes"] / case.updates < 0.9:
-        raise SystemExit(f"by hand: not the same work: {reply['threads']} threads, {reply['spikes']:g} spikes")
-    return 1e3 * float(median(reply["durations"]))
-
-
-def report(times: dict[str, list[float]]) -> int:
-    """The ratio, and the exit status that it means."""
-    trials = len(times["harness"])
-    if trials < FEWEST_TRIALS:
-        print(f"too busy a machine: {trials} undisturbed trials a side, {FEWEST_TRIALS} needed", file=sys.stderr)
-        return 2
-    for name, values in times.items():
-        spread = f"{min(values):.3f} to {max(values):.3f}"
-        print(f"{name}: median {median(values):.3f} ms, {spread} over {len(values)} trials")
-    ratio = median(times["harness"]) / median(times["by hand"])
+def report(ratios: list[float]) -> int:
+    """The ratio over all trials, and the exit status that it means."""
+    ratio = median(ratios)
     agree = abs(ratio - 1) <= LARGEST_DIFFERENCE
-    print(f"ratio {ratio:.4f} over {trials} trials a side: {'agree' if agree else 'differ'} within 2 %")
+    spread = f"{min(ratios):.4f} to {max(ratios):.4f}"
+    print(f"ratio {ratio:.4f}, {spread} over {len(ratios)} trials: {'agree' if agree else 'differ'} within 2 %")
     return 0 if agree else 1
 
 

@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 from snnbench import process
 from snnbench.process import LOG_TAIL_BYTES, Ending, environment, run
 from tests.fakes import CASE, CORRECT, altered, ask, reply_of, request, write
+from tests.processes import alive, noted, within
 
 VERIFY = request("verify")
 TIMEOUT_S = 4.0
@@ -54,26 +54,9 @@ def family(grandchild: str, then: str) -> str:
     return dying(body) + RECORDED
 
 
-def alive(pid: int) -> bool:
-    """Whether this process runs. A zombie, which only its parent can bury, does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
 def recorded(folder: Path) -> list[int]:
-    """The pids that a fake has noted."""
-    path = folder / "pids"
-    return [int(line) for line in path.read_text().split()] if path.exists() else []
-
-
-def eventually(condition: Callable[[], bool]) -> bool:
-    """Whether this comes true within a few seconds."""
-    deadline = time.monotonic() + SETTLED_S
-    while not (met := condition()) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return met
+    """The pids that a fake in this folder has noted."""
+    return noted(folder / "pids")
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +84,7 @@ def test_a_worker_that_hangs_is_killed_with_all_it_started(
     assert ending.status == -signal.SIGKILL
     assert TIMEOUT_S <= ending.wall_s < TIMEOUT_S + SETTLED_S
     assert len(pids) == 2
-    assert eventually(lambda: not any(map(alive, pids)))
+    assert within(SETTLED_S, lambda: not any(map(alive, pids)))
 
 
 @pytest.mark.parametrize("grandchild", ADOPTED)
@@ -110,7 +93,7 @@ def test_a_worker_that_ends_leaves_nothing_behind(tmp_path: Path, grandchild: st
     ask(tmp_path, family(grandchild, end), VERIFY)
     pids = recorded(tmp_path)
     assert len(set(pids)) >= 2
-    assert eventually(lambda: not any(map(alive, pids)))
+    assert within(SETTLED_S, lambda: not any(map(alive, pids)))
 
 
 def test_a_stranger_survives(tmp_path: Path) -> None:
@@ -220,12 +203,12 @@ def test_a_harness_that_is_stopped_leaves_no_worker(tmp_path: Path, number: sign
     assert harness.stdin is not None
     harness.stdin.write(VERIFY.encode().encode())
     harness.stdin.close()
-    assert eventually(lambda: len(recorded(tmp_path)) == 2), "the worker did not start"
+    assert within(SETTLED_S, lambda: len(recorded(tmp_path)) == 2), "the worker did not start"
     worker, grandchild = recorded(tmp_path)
     try:
         harness.send_signal(number)
         harness.wait(SETTLED_S)
-        assert eventually(lambda: not alive(worker))
+        assert within(SETTLED_S, lambda: not alive(worker))
         if number == signal.SIGINT:  # nobody is left who could, after SIGKILL
             assert not alive(grandchild)
     finally:
