@@ -66,6 +66,7 @@ class Adapter:
     dependencies: tuple[str, ...]
     overrides: tuple[str, ...]
     cuda: tuple[str, ...]
+    modules: tuple[str, ...]
     variants: dict[str, str]
     backends: dict[str, str]
     orders: dict[str, str]
@@ -79,8 +80,10 @@ class Adapter:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that stand for the file's content."""
-        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:16]
+        """16 hexadecimal digits that stand for the content of the file and of the modules it names."""
+        folders = [Path(__file__).parent / name for name in self.modules]
+        files = [self.path, *(file for folder in folders for file in sorted(folder.glob("*.*")) if file.is_file())]
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
 
     @property
     def distribution(self) -> str:
@@ -130,6 +133,7 @@ def read(path: Path) -> Adapter:
         dependencies=tuple(header.get("dependencies", ())) or ("numpy",),
         overrides=tuple(tool.get("uv", {}).get("override-dependencies", ())),
         cuda=tuple(tool.get("snnbench", {}).get("cuda", ())),
+        modules=tuple(tool.get("snnbench", {}).get("modules", ())),
         variants=variants,
         backends=given["BACKEND"],
         orders=given["ORDER"],

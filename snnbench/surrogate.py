@@ -2,6 +2,10 @@
 
 `distance` is u - threshold and `slope` narrows the function. Sources: Zenke & Ganguli 2018 (fast sigmoid, there with
 slope 100), Fang et al. 2021 (arctangent), Bellec et al. 2018 (triangle), Wu et al. 2018 (rectangle).
+
+This is the one place where they are written. `m` is the array module that computes them: NumPy for the reference,
+torch, or kernels/formula.py, which turns them into the source text of compiled kernels. So a formula uses operators and
+abs, exp, square, where, full_like and zeros_like of `m`, and nothing else.
 """
 
 import math
@@ -10,39 +14,40 @@ from typing import Any
 
 import numpy as np
 
-Formula = Callable[[Any, float, float], Any]
-"""(distance, slope, threshold) -> ds/du, elementwise."""
+Formula = Callable[..., Any]
+"""(distance, slope, threshold, m=numpy) -> ds/du, elementwise."""
 
 
-def fast_sigmoid(distance: Any, slope: float, threshold: float) -> Any:
+def fast_sigmoid(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
     """1 / (1 + slope * |distance|)^2."""
-    return 1.0 / (1.0 + slope * np.abs(distance)) ** 2
+    return 1.0 / m.square(1.0 + slope * m.abs(distance))
 
 
-def sigmoid(distance: Any, slope: float, threshold: float) -> Any:
-    """slope * p * (1 - p) with p = 1 / (1 + exp(-slope * distance))."""
-    p = 0.5 * (1.0 + np.tanh(0.5 * slope * distance))  # the same function, without overflow
-    return slope * p * (1.0 - p)
+def sigmoid(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
+    """slope * p * (1 - p) with p = 1 / (1 + exp(-slope * distance)); even, so written without overflow."""
+    e = m.exp(-slope * m.abs(distance))
+    return slope * e / m.square(1.0 + e)
 
 
-def atan(distance: Any, slope: float, threshold: float) -> Any:
+def atan(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
     """(slope / 2) / (1 + (pi / 2 * slope * distance)^2)."""
-    return 0.5 * slope / (1.0 + (0.5 * math.pi * slope * distance) ** 2)
+    return 0.5 * slope / (1.0 + m.square(0.5 * math.pi * slope * distance))
 
 
-def triangle(distance: Any, slope: float, threshold: float) -> Any:
+def triangle(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
     """max(0, 1 - slope * |distance|)."""
-    return np.maximum(0.0, 1.0 - slope * np.abs(distance))
+    height = 1.0 - slope * m.abs(distance)
+    return m.where(height > 0.0, height, m.zeros_like(distance))
 
 
-def rectangle(distance: Any, slope: float, threshold: float) -> Any:
+def rectangle(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
     """1 where slope * |distance| < 1/2, else 0."""
-    return (slope * np.abs(distance) < 0.5).astype(np.result_type(distance, np.float32))
+    return m.where(slope * m.abs(distance) < 0.5, m.full_like(distance, 1.0), m.zeros_like(distance))
 
 
-def one_sided(distance: Any, slope: float, threshold: float) -> Any:
+def one_sided(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
     """1 / threshold where slope * distance >= -1/2, else 0: the derivative of a shifted ramp, open upwards."""
-    return (slope * distance >= -0.5).astype(np.result_type(distance, np.float32)) / threshold
+    return m.where(slope * distance >= -0.5, m.full_like(distance, 1.0 / threshold), m.zeros_like(distance))
 
 
 FORMULAS: dict[str, Formula] = {

@@ -1,0 +1,70 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch==2.13.0", "numpy==2.4.6"]
+#
+# [tool.snnbench]
+# cuda = ["cuda-core[cu13]==1.2.2"]
+# modules = ["kernels"]
+# ///
+"""snnbench's own yardstick: linear and neuron as one differentiable operator, all time steps in one kernel each way.
+
+We wrote it, to show what the hardware could do; it has no privilege in the harness.
+Docs: https://docs.pytorch.org/docs/stable/library.html
+"""
+
+import torch
+
+from snnbench import kernels
+from snnbench.adapter import Unsupported
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+VARIANTS = {
+    "cpu": "C kernel over stretches of time that stay in cache; keeps u - threshold in float32",
+    "cpu-half": "the same, keeping 16 bits",
+    "cpu-lowmem": "the same, keeping nothing but a potential now and then; computes the currents again",
+    "torch": "operations of torch alone, on any device",
+    "triton": "Triton kernel",
+    "cuda": "CUDA C++ kernel; keeps u - threshold in float32",
+    "cuda-half": "the same, keeping 16 bits",
+    "cuda-lowmem": "the same, computing the currents again",
+    "cuda-graph": "the same as cuda, forward and backward each captured in a CUDA graph and replayed",
+}
+DEVIATION = {
+    "cpu-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
+    "cuda-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
+}
+KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
+
+
+def build(case, weights, variant):
+    kernel, _, way = variant.partition("-")
+    try:
+        kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
+    except kernels.Unavailable as error:
+        raise Unsupported(str(error)) from error
+    network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(way, "potential"))
+    forward = graphed(network, case, weights) if way == "graph" else network
+    return Network(forward, network.linears, provider=f"snnbench:{kernel}")
+
+
+class Layers(torch.nn.Module):
+    """A stack of linear layers and their neurons."""
+
+    def __init__(self, linears, case, kernel, keep):
+        super().__init__()
+        self.linears = torch.nn.ModuleList(linears)
+        self.options = {name: getattr(case, name) for name in ("beta", "threshold", "reset", "detach_reset")}
+        self.options |= {"surrogate": case.surrogate, "slope": case.slope, "kernel": kernel, "keep": keep}
+
+    def forward(self, x):
+        for linear in self.linears:
+            x = kernels.linear_lif(x, linear.weight, linear.bias, **self.options)
+        return x
+
+
+def graphed(network, case, weights):
+    """Captured on an input of the case's own shape; what is replayed is forward and backward, without Python."""
+    like = weights[0].weight
+    x = torch.zeros(case.time_steps, case.batch, like.shape[1], device=like.device, dtype=like.dtype)
+    return torch.cuda.make_graphed_callables(network, (x.requires_grad_(case.input_gradient),))

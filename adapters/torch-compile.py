@@ -1,0 +1,62 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch==2.13.0", "numpy==2.4.6"]
+# ///
+"""Plain PyTorch through torch.compile: the neuron's three lines, compiled in the ways that torch has for a loop.
+
+Docs: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
+"""
+
+import torch
+import torch._dynamo
+from torch._higher_order_ops.scan import scan
+
+from snnbench.adapter import Unsupported
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+VARIANTS = {
+    "scan": "torch's scan operator over time, compiled with the linear layer as one graph",
+    "step": "one step compiled, called by a Python loop over time",
+    "unroll": "the Python loop over time unrolled into one graph; its compilation takes as long as there are steps",
+}
+MOST_UNROLLED = 50
+"""Steps; compiling 50 takes a quarter of a minute."""
+
+
+def build(case, weights, variant):
+    if case.surrogate != "fast_sigmoid":
+        raise Unsupported(f"surrogate {case.surrogate} is not written here")
+    if variant == "unroll" and case.time_steps > MOST_UNROLLED:
+        raise Unsupported(f"compiling more than {MOST_UNROLLED} unrolled steps takes minutes")
+    torch._dynamo.config.capture_scalar_outputs = True  # the scan's counter is one, where the compiler looks at it
+    linears = [layer.linear() for layer in weights]
+
+    def step(v, x):
+        u = case.beta * v + x
+        distance = u - case.threshold
+        slope = (1 / (1 + case.slope * distance.abs()) ** 2).detach()
+        ramp = slope * distance
+        s = (ramp - ramp.detach()) + (distance >= 0).to(x.dtype)  # exactly 0 or 1, with the surrogate's derivative
+        kept = s.detach() if case.detach_reset else s
+        v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
+        return v, s.clone()  # scan wants results that are no part of one another
+
+    one_step = torch.compile(step, dynamic=False) if variant == "step" else step
+
+    def neuron(current):
+        v = torch.zeros_like(current[0])
+        if variant == "scan":
+            return scan(step, v, current)[1]
+        spikes = []
+        for x in current.unbind(0):
+            v, s = one_step(v, x)
+            spikes.append(s)
+        return torch.stack(spikes)
+
+    def forward(x):
+        for linear in linears:
+            x = neuron(linear(x))
+        return x
+
+    return Network(forward if variant == "step" else torch.compile(forward, dynamic=False), linears)

@@ -1,0 +1,34 @@
+"""Fused leaky integrate-and-fire layers for PyTorch: forward and backward over all time steps in one kernel each.
+
+    from snnbench.kernels import lif, linear_lif
+
+    spikes = linear_lif(inputs, weight, bias, beta=0.9, threshold=1.0)      # [T, B, N_in] -> [T, B, N_out]
+    spikes = lif(currents, beta=0.9, threshold=1.0, reset="zero")           # [T, B, N]    -> [T, B, N]
+
+Both are differentiable, work on any device, and are one operator (`torch.ops.snnbench.lif`) to torch.compile and CUDA
+graphs. The equations are in kernels/neuron.py, the surrogates in surrogate.py.
+
+**Kernels** compute a stretch of time steps and are modules with two functions under one signature. Tensors are
+contiguous, [T, M] with M = batch * neurons independent columns; state is float32, or float64 where currents are:
+
+    forward(current, potential, spikes, kept, neuron, bias=None)
+        current [T, M]    potential [M]: v before the first step, v after the last on return
+        spikes [T, M]     written       kept [T, M] or None: written, u - threshold, whose sign bit is the spike;
+                                        may be `current` itself
+        bias [M] or None: added to the current of every step
+    backward(cotangent, kept, carried, gradient, neuron, bias_sum=None, beta_sum=None, threshold_sum=None, start=None)
+        cotangent [T, M]: dL/ds         carried [M]: dL/dv after the last step, dL/dv before the first on return
+        gradient [T, M]: written, dL/dx; may be `kept` itself
+        bias_sum, beta_sum, threshold_sum [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
+        start [M]: v before the first step, wanted with beta_sum
+
+`torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. lif_ref.py is the plain
+loop that they are tested against. pipeline.py puts the linear layer around them, and operator.py the autograd.
+"""
+
+from snnbench.kernels.compiler import Unavailable
+from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.operator import lif, linear_lif
+from snnbench.kernels.pipeline import KEEPS, KERNELS, automatic, require
+
+__all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "automatic", "lif", "linear_lif", "require"]

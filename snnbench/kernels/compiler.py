@@ -1,0 +1,81 @@
+"""A C compiler that is already there, and a folder for what it made: compiled at first use, kept between runs."""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from ctypes import CDLL
+from functools import cache
+from pathlib import Path
+
+FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
+"""No contraction and no reassociation: the results of vector code are those of scalar code."""
+
+
+class Unavailable(RuntimeError):
+    """What a kernel needs is not on this machine; the message says what, and what to do."""
+
+
+def cache_folder() -> Path:
+    """Where compiled kernels are kept: under SNNBENCH_HOME, or the user's cache folder."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench"
+    return Path(os.environ.get("SNNBENCH_HOME") or home).expanduser().absolute() / "kernels"
+
+
+@cache
+def compiler() -> str:
+    """The compiler's path: $CC, else cc, gcc or clang. Raises Unavailable."""
+    for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
+        if name and (found := shutil.which(name)):
+            return found
+    raise Unavailable("no C compiler on this machine: install gcc, set CC, or use the kernel 'torch', which needs none")
+
+
+def library(source: Path, macros: Mapping[str, str]) -> CDLL:
+    """The shared library of `source` with these macros, compiled if this machine has not done so before.
+
+    The file's name stands for all that it depends on: text, macros, flags, compiler and processor. Raises Unavailable.
+    """
+    command = [compiler(), *FLAGS, "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros.items())]
+    made_of = [source.read_text(encoding="utf-8"), *command, _version(), _processor()]
+    path = cache_folder() / f"{source.stem}-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:20]}.so"
+    if not path.exists():
+        _compile([*command, str(source), "-lm"], path)
+    return CDLL(str(path))
+
+
+def _compile(command: list[str], path: Path) -> None:
+    """Under another name first: whoever finds the file finds it whole."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            fresh = Path(folder) / path.name
+            done = subprocess.run([*command, "-o", str(fresh)], capture_output=True, text=True)
+            if done.returncode:
+                said = (done.stderr.strip() or "without a word").splitlines()
+                line = next((one for one in said if "error" in one), said[-1])
+                raise Unavailable(f"{command[0]} failed: {line}; set CC to a compiler with OpenMP (gcc 12 or newer)")
+            fresh.replace(path)
+    except OSError as error:
+        step = "set SNNBENCH_HOME to a folder that can be written"
+        raise Unavailable(f"{path.parent}: {error.strerror}; {step}") from error
+
+
+@cache
+def _version() -> str:
+    return subprocess.run([compiler(), "--version"], capture_output=True, text=True).stdout.partition("\n")[0]
+
+
+@cache
+def _processor() -> str:
+    """What -march=native depends on: a cache may be shared by machines of several kinds."""
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor()
+    lines = text.split("\n\n")[0].splitlines()
+    kept = ("model name", "flags", "Features", "CPU part", "cpu family", "model\t")
+    return "\n".join(line for line in lines if line.startswith(kept))

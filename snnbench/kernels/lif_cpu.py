@@ -1,0 +1,93 @@
+"""The C kernel of lif_cpu.c, called through ctypes on torch's CPU tensors and with as many threads as torch has.
+
+It is compiled at first use by the machine's own C compiler (about a second for each kind of neuron and number format)
+and kept on disk; the next process loads it in a millisecond. torch and the kernel share one OpenMP pool.
+"""
+
+import ctypes
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from snnbench.kernels import compiler
+from snnbench.kernels.formula import C, surrogate
+from snnbench.kernels.neuron import Neuron
+
+SOURCE = Path(__file__).with_suffix(".c")
+FORMATS = {torch.float32: "FLOAT32", torch.float64: "FLOAT64", torch.bfloat16: "BFLOAT16", torch.float16: "FLOAT16"}
+
+
+def forward(
+    current: torch.Tensor,
+    potential: torch.Tensor,
+    spikes: torch.Tensor,
+    kept: torch.Tensor | None,
+    neuron: Neuron,
+    bias: torch.Tensor | None = None,
+) -> None:
+    """All steps of `current` [T, M]: writes `spikes` and `kept` [T, M]. Contract: kernels/__init__.py."""
+    steps, columns = current.shape
+    library = _library(neuron, current.dtype, current.dtype if kept is None else kept.dtype)
+    library.forward(
+        *map(_pointer, (current, potential, spikes, kept, bias)),
+        steps,
+        columns,
+        neuron.beta,
+        neuron.threshold,
+        torch.get_num_threads(),
+    )
+
+
+def backward(
+    cotangent: torch.Tensor,
+    kept: torch.Tensor,
+    carried: torch.Tensor,
+    gradient: torch.Tensor,
+    neuron: Neuron,
+    bias_sum: torch.Tensor | None = None,
+    beta_sum: torch.Tensor | None = None,
+    threshold_sum: torch.Tensor | None = None,
+    start: torch.Tensor | None = None,
+) -> None:
+    """All steps backwards: writes `gradient` [T, M], adds to the sums [M]. Contract: kernels/__init__.py."""
+    steps, columns = cotangent.shape
+    library = _library(neuron, cotangent.dtype, kept.dtype)
+    library.backward(
+        *map(_pointer, (cotangent, kept, carried, gradient, start, bias_sum, beta_sum, threshold_sum)),
+        steps,
+        columns,
+        neuron.beta,
+        neuron.threshold,
+        neuron.slope,
+        torch.get_num_threads(),
+    )
+
+
+def _library(neuron: Neuron, store: torch.dtype, keep: torch.dtype) -> Any:
+    return _loaded(neuron.reset, neuron.detach_reset, neuron.surrogate, FORMATS[store], FORMATS[keep])
+
+
+@cache
+def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
+    macros = {
+        "STORE": store,
+        "KEEP": keep,
+        "RESET_ZERO": str(int(reset == "zero")),
+        "DETACH": str(int(detach)),
+        "SURROGATE": surrogate(name, C),
+    }
+    library = compiler.library(SOURCE, macros)
+    pointer, size, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+    library.forward.argtypes = [*[pointer] * 5, size, size, number, number, ctypes.c_int]
+    library.backward.argtypes = [*[pointer] * 8, size, size, number, number, number, ctypes.c_int]
+    library.forward.restype = library.backward.restype = None
+    return library
+
+
+def _pointer(tensor: torch.Tensor | None) -> int | None:
+    """Where a tensor's numbers are, one after the other."""
+    if tensor is not None and not tensor.is_contiguous():
+        raise ValueError(f"a tensor of shape {list(tensor.shape)} and strides {tensor.stride()} is not contiguous")
+    return None if tensor is None else tensor.data_ptr()

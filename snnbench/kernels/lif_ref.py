@@ -1,0 +1,47 @@
+"""The LIF neuron as a plain loop with autograd: the slowest readable form, on any device, in any floating format.
+
+It keeps every intermediate result of every step, about 30 bytes a neuron-step in float32. Its gradients are torch's own
+but for the spike's. `neuron.beta` and `neuron.threshold` may be tensors that require gradients.
+"""
+
+from typing import Any
+
+import torch
+
+from snnbench.kernels.neuron import Neuron
+from snnbench.surrogate import FORMULAS
+
+
+class Spike(torch.autograd.Function):
+    """1 where `distance` >= 0; its derivative is the surrogate's."""
+
+    @staticmethod
+    def forward(ctx: Any, distance: torch.Tensor, surrogate: str, slope: float, threshold: float) -> torch.Tensor:
+        """Fire."""
+        ctx.save_for_backward(distance)
+        ctx.formula = surrogate, slope, threshold
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        """The surrogate in place of the derivative."""
+        (distance,) = ctx.saved_tensors
+        name, slope, threshold = ctx.formula
+        return gradient * FORMULAS[name](distance, slope, threshold, torch), None, None, None
+
+
+def lif(
+    current: torch.Tensor, neuron: Neuron, potential: torch.Tensor | None = None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Spikes [T, ...] for `current` [T, ...], and the potential after the last step; it starts from 0 if not given."""
+    v = current.new_zeros(current.shape[1:]) if potential is None else potential
+    threshold = neuron.threshold
+    height = threshold.item() if isinstance(threshold, torch.Tensor) else threshold
+    spikes = []
+    for x in current.unbind(0):
+        u = neuron.beta * v + x
+        s = Spike.apply(u - threshold, neuron.surrogate, neuron.slope, height)
+        kept = s.detach() if neuron.detach_reset else s
+        v = u - threshold * kept if neuron.reset == "subtract" else u * (1 - kept)
+        spikes.append(s)
+    return torch.stack(spikes) if spikes else torch.empty_like(current), v

@@ -1,0 +1,38 @@
+"""The neuron that every kernel computes, and the shapes in which kernels see it.
+
+    u[t] = beta * v[t-1] + x[t]
+    s[t] = 1 if u[t] >= threshold else 0
+    v[t] = u[t] - threshold * s[t]     reset "subtract"
+    v[t] = u[t] * (1 - s[t])           reset "zero"
+
+backward, from the last step to the first, with sg = surrogate(u - threshold), gs = dL/ds and gv = dL/dv[t]:
+
+    gu = (gs - threshold * gv) * sg + gv           subtract
+    gu = (gs - u * gv) * sg + gv * (1 - s)         zero; detach_reset drops the second term of the bracket
+    dL/dx[t] = gu,  dL/dv[t-1] = beta * gu
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from snnbench.surrogate import FORMULAS
+
+Reset = Literal["subtract", "zero"]
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """Parameters of a leaky integrate-and-fire neuron. Raises ValueError for a word that is not one of ours."""
+
+    beta: float
+    threshold: float
+    reset: Reset = "subtract"
+    detach_reset: bool = False
+    surrogate: str = field(default="fast_sigmoid")
+    slope: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.reset not in ("subtract", "zero"):
+            raise ValueError(f"reset {self.reset!r}: expected 'subtract' or 'zero'")
+        if self.surrogate not in FORMULAS:
+            raise ValueError(f"surrogate {self.surrogate!r}: expected one of {', '.join(FORMULAS)}")

@@ -1,0 +1,277 @@
+"""The linear layer and the neuron as one pipeline over stretches of time, so that currents are used while in cache.
+
+Forward, for each stretch: currents = inputs @ weight.T, by the framework's own product, and the kernel over them, which
+adds the bias. Backward, from the last stretch to the first: the kernel, then its gradients into the weight's and the
+inputs'. Only the gradients asked for are computed. Without a weight it is the neuron alone.
+
+What is kept for the backward pass:
+
+    potential   u - threshold of every step in the state's format, in place of the currents: exact, 4 bytes
+    bfloat16    the same rounded to 16 bits, 2 bytes: spikes are exact, gradients to 1e-3
+    nothing     the potential before each stretch; currents, product included, are computed again: exact, about 0 bytes
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import torch
+
+from snnbench.kernels.compiler import Unavailable, compiler
+from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.pages import advise
+
+KEEPS = ("potential", "bfloat16", "nothing")
+KERNELS = ("torch", "cpu", "triton", "cuda")
+CPU_ROWS = 1024
+"""Rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for the cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which gradients are asked for."""
+
+    input: bool
+    weight: bool
+    bias: bool
+    parameters: bool
+
+
+@dataclass(slots=True)
+class Gradients:
+    """dL/d of each, None where it was not asked for. `beta` and `threshold` are single numbers."""
+
+    potential: torch.Tensor
+    input: Any = None
+    weight: Any = None
+    bias: Any = None
+    beta: Any = None
+    threshold: Any = None
+
+
+def automatic(device: torch.device, dtype: torch.dtype) -> str:
+    """The fastest kernel that runs here: its name is what a user can print, and what a record says."""
+    for name in {"cpu": ("cpu",), "cuda": ("cuda", "triton")}.get(device.type, ()):
+        try:
+            require(name, device, dtype)
+        except Unavailable:
+            continue
+        return name
+    return "torch"
+
+
+def kernel(name: str) -> Any:
+    """The module of a kernel; imported here, at first use."""
+    return import_module(f"snnbench.kernels.lif_{name}")
+
+
+@cache
+def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
+    """Raise Unavailable, saying why and what to do, where a kernel cannot compute on this device in this format."""
+    if name == "torch":
+        return
+    if name == "cpu":
+        if device.type != "cpu":
+            raise Unavailable(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
+        compiler()
+        return
+    if device.type != "cuda":
+        raise Unavailable(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")
+    if dtype == torch.float64:
+        raise Unavailable(f"the kernel {name!r} has no float64; use the kernel 'torch'")
+    package, project = {"triton": ("triton", "triton"), "cuda": ("cuda.core", "cuda-core")}[name]
+    try:
+        import_module(package)
+    except ImportError as error:
+        raise Unavailable(f"the kernel {name!r} needs the package {project}: {error}") from error
+
+
+def state_dtype(dtype: torch.dtype) -> torch.dtype:
+    """The format of the state for currents of a format."""
+    return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def stretch(kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
+    """Time steps to compute at once."""
+    if kernel_name == "cpu" and (linear or keep == "nothing"):
+        return max(1, min(steps, CPU_ROWS // max(1, batch)))
+    if keep == "nothing":
+        return max(1, min(steps, 64))
+    return max(1, steps)
+
+
+def kept_shape(
+    kernel_name: str, shape: tuple[int, int, int], linear: bool, keep: str, dtype: torch.dtype
+) -> tuple[tuple[int, ...], torch.dtype]:
+    """Shape and format of what `forward` keeps for `shape` [T, B, N]; `keep` is one of KEEPS, or "" for inference."""
+    steps, batch, neurons = shape
+    if not keep:
+        return (0,), dtype
+    if keep == "nothing":
+        length = stretch(kernel_name, batch, steps, linear, keep)
+        return (-(-steps // length), batch, neurons), state_dtype(dtype)
+    return shape, torch.bfloat16 if keep == "bfloat16" else state_dtype(dtype)
+
+
+def forward(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    potential: torch.Tensor,
+    neuron: Neuron,
+    keep: str,
+    kernel_name: str,
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Spikes [T, B, N], the potential after the last step [B, N] and what is kept, for `inputs` [T, B, N_in].
+
+    `potential` [B, N] is where it starts and stays what it is.
+    """
+    steps, batch = inputs.shape[:2]
+    neurons = potential.shape[-1]
+    shape, dtype = kept_shape(kernel_name, (steps, batch, neurons), weight is not None, keep, inputs.dtype)
+    spikes = advise(inputs.new_empty(steps, batch, neurons))
+    kept = advise(inputs.new_empty(shape, dtype=dtype))
+    last = potential.clone(memory_format=torch.contiguous_format)
+    run = kernel(kernel_name).forward
+    offset = _spread(bias, batch, last.dtype)
+    length = stretch(kernel_name, batch, steps, weight is not None, keep)
+    whole = keep in ("potential", "bfloat16")
+    in_place = weight is not None and whole and kept.dtype == inputs.dtype
+    buffer = None if weight is None or in_place else inputs.new_empty(length, batch, neurons)
+    for number, part in enumerate(_parts(steps, length)):
+        if keep == "nothing":
+            kept[number].copy_(last)
+        current = inputs[part] if weight is None else _product(inputs[part], weight, kept[part] if in_place else buffer)
+        distance = _steps(kept[part]) if whole else None
+        run(_steps(current), last.view(-1), _steps(spikes[part]), distance, neuron, offset)
+    return spikes, last, kept
+
+
+def backward(
+    cotangent: torch.Tensor,
+    carried: torch.Tensor,
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    potential: torch.Tensor,
+    kept: torch.Tensor,
+    neuron: Neuron,
+    keep: str,
+    kernel_name: str,
+    wanted: Wanted,
+) -> Gradients:
+    """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential."""
+    steps, batch, neurons = cotangent.shape
+    module = kernel(kernel_name)
+    length = stretch(kernel_name, batch, steps, weight is not None, keep)
+    found = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
+    sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in (wanted.bias, *[wanted.parameters] * 2)]
+    if wanted.input:
+        found.input = advise(torch.empty_like(inputs))
+    alone = weight is None and found.input is not None  # then the neuron's gradient is the input's
+    gradients = None if alone else cotangent.new_empty(length, batch, neurons)
+    again = _Again(inputs, weight, bias, potential, neuron, module, length) if keep == "nothing" else None
+    for number, part in reversed(list(enumerate(_parts(steps, length)))):
+        start = None
+        if again is not None:
+            start, distance = kept[number], again.distance(part, kept[number])
+        else:
+            distance = kept[part]
+            if wanted.parameters:
+                start = _start(part, potential, kept, neuron)
+        gradient = found.input[part] if gradients is None else gradients[: part.stop - part.start]
+        carrying, starting = found.potential.view(-1), None if start is None else start.reshape(-1)
+        module.backward(_steps(cotangent[part]), _steps(distance), carrying, _steps(gradient), neuron, *sums, starting)
+        if weight is not None and wanted.weight:
+            found.weight = _accumulate(found.weight, gradient, inputs[part])
+        if weight is not None and wanted.input:
+            torch.mm(_rows(gradient), weight, out=_rows(found.input[part]))
+    if weight is not None and wanted.weight:
+        found.weight = torch.zeros_like(weight) if found.weight is None else found.weight.to(weight.dtype)
+    if wanted.bias:
+        found.bias = sums[0].view(batch, neurons).sum(0)
+    if wanted.parameters:
+        found.beta, found.threshold = sums[1].sum(), sums[2].sum()
+    return found
+
+
+class _Again:
+    """What was not kept, computed again stretch by stretch, in buffers that stay."""
+
+    def __init__(
+        self,
+        inputs: torch.Tensor,
+        weight: torch.Tensor | None,
+        bias: torch.Tensor | None,
+        potential: torch.Tensor,
+        neuron: Neuron,
+        module: Any,
+        length: int,
+    ) -> None:
+        self.inputs, self.weight, self.neuron, self.module = inputs, weight, neuron, module
+        shape = (length, *potential.shape)
+        self.offset = _spread(bias, len(potential), potential.dtype)
+        self.spikes = inputs.new_empty(shape)
+        self.current: Any = None if weight is None else inputs.new_empty(shape)
+        in_place = self.current is not None and inputs.dtype == potential.dtype
+        self.distances = self.current if in_place else potential.new_empty(shape)
+
+    def distance(self, part: slice, start: torch.Tensor) -> torch.Tensor:
+        """u - threshold [t, B, N] of the steps in `part`, which begin with the potential `start` [B, N]."""
+        count = part.stop - part.start
+        inputs, distance = self.inputs[part], self.distances[:count]
+        current = inputs if self.weight is None else _product(inputs, self.weight, self.current)
+        state = start.clone().view(-1)
+        spikes = self.spikes[:count]
+        self.module.forward(_steps(current), state, _steps(spikes), _steps(distance), self.neuron, self.offset)
+        return distance
+
+
+def _parts(steps: int, length: int) -> Iterator[slice]:
+    for start in range(0, steps, length):
+        yield slice(start, min(steps, start + length))
+
+
+def _product(inputs: torch.Tensor, weight: torch.Tensor, to: torch.Tensor | None) -> torch.Tensor:
+    """inputs [t, B, N_in] @ weight.T into the first t steps of `to`."""
+    assert to is not None
+    current = to[: len(inputs)]
+    torch.mm(_rows(inputs), weight.t(), out=_rows(current))
+    return current
+
+
+def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+    """The weight's gradient with one more stretch; formats with 16 bits are summed up in float32."""
+    left, right = _rows(gradient).t(), _rows(inputs)
+    if so_far is None:
+        product = torch.mm(left, right)
+        return product.to(state_dtype(product.dtype))
+    if so_far.dtype == left.dtype:
+        return so_far.addmm_(left, right)
+    return so_far.add_(torch.mm(left, right))
+
+
+def _start(part: slice, potential: torch.Tensor, kept: torch.Tensor, neuron: Neuron) -> torch.Tensor:
+    """The potential [B, N] before a stretch: what the reset made of the step before."""
+    if part.start == 0:
+        return potential
+    distance = kept[part.start - 1].to(potential.dtype)
+    fired = torch.zeros_like(distance) if neuron.reset == "zero" else distance
+    return torch.where(torch.signbit(distance), distance + neuron.threshold, fired)
+
+
+def _spread(bias: torch.Tensor | None, batch: int, dtype: torch.dtype) -> torch.Tensor | None:
+    """The bias [N] for every column [B * N]."""
+    return None if bias is None else bias.to(dtype).repeat(batch)
+
+
+def _steps(tensor: torch.Tensor) -> torch.Tensor:
+    """[T, B, N] as [T, B * N]."""
+    return tensor.view(tensor.shape[0], tensor.shape[1] * tensor.shape[2])
+
+
+def _rows(tensor: torch.Tensor) -> torch.Tensor:
+    """[T, B, N] as [T * B, N]."""
+    return tensor.view(tensor.shape[0] * tensor.shape[1], tensor.shape[2])

@@ -1,0 +1,189 @@
+"""What every kernel module has to do (snnbench/kernels/__init__.py), as checks that take the module to be tested.
+
+An assertion in here names the formats at fault; the neuron is in the name of the test.
+"""
+
+from dataclasses import dataclass, fields
+from types import ModuleType
+
+import torch
+
+from snnbench.kernels import lif_ref
+from snnbench.kernels.neuron import Neuron
+from tests import oracle
+from tests.oracle import FORMATS, NEURONS, Gradients, Problem
+
+FLOAT32_GRADIENT = 5e-6
+"""Relative to the Euclidean norm: what some hundred roundings to 24 bits add up to, with room."""
+BFLOAT16_KEPT_GRADIENT = 5e-3
+"""The same with u - threshold in 8 bits and a surrogate without jumps."""
+PAIRS = [(stored, kept) for stored in FORMATS for kept in FORMATS if kept in (stored, torch.float32)] + [
+    (torch.float32, torch.bfloat16),
+    (torch.float32, torch.float16),
+]
+"""Storage format and format of `kept`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """A kernel module, the device its tensors have to be on, and a size that is awkward for it."""
+
+    module: ModuleType
+    device: str = "cpu"
+    steps: int = 7
+    columns: int = 37
+
+    def problem(self, dtype: torch.dtype = torch.float32, seed: int = 0) -> Problem:
+        """Of the awkward size."""
+        return oracle.problem(self.steps, self.columns, dtype, seed)
+
+    def forward(
+        self, inputs: Problem, neuron: Neuron, kept: torch.dtype | None = torch.float32, biased: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Spikes, what was kept (in that format; an empty tensor for None) and the last potential."""
+        current, potential = inputs.current.to(self.device), inputs.start.to(self.device, copy=True)
+        spikes = torch.full_like(current, 7.0)
+        place = None if kept is None else torch.full_like(current, 7.0, dtype=kept)
+        bias = inputs.bias.to(self.device) if biased else None
+        self.module.forward(current, potential, spikes, place, neuron, bias)
+        return spikes.cpu(), torch.empty(0) if place is None else place.cpu(), potential.cpu()
+
+    def backward(self, inputs: Problem, kept: torch.Tensor, neuron: Neuron) -> Gradients:
+        """All gradients; each sum starts from 2, which is subtracted again."""
+        kept, start = kept.to(self.device), inputs.start.to(self.device)
+        cotangent, carried = inputs.cotangent.to(self.device), inputs.carried.to(self.device, copy=True)
+        gradient = torch.full_like(cotangent, 7.0)
+        sums = [torch.full_like(carried, 2.0) for _ in range(3)]
+        self.module.backward(cotangent, kept, carried, gradient, neuron, *sums, start)
+        return Gradients(gradient.cpu(), carried.cpu(), *(one.cpu() - 2.0 for one in sums))
+
+
+def check_forward(kernels: Kernels, neuron: Neuron, biased: bool) -> None:
+    """Spikes and potential are those of the eager float32 loop bit for bit, and so is `kept` but for its rounding.
+
+    That may be off by a unit in the last place in bfloat16, which Triton's interpreter cuts off.
+    """
+    for stored, kept in [*PAIRS, *((stored, None) for stored in FORMATS)]:
+        inputs = kernels.problem(stored)
+        spikes, distances, last = oracle.eager(inputs.current, inputs.start, neuron, inputs.bias if biased else None)
+        found, place, potential = kernels.forward(inputs, neuron, kept, biased)
+        assert 0.1 < float(spikes.mean()) < 0.9
+        assert torch.equal(found.float(), spikes), (stored, kept)
+        assert torch.equal(potential, last), (stored, kept)
+        if kept is not None:
+            units = {torch.float32: 0.0, torch.float16: 0.5, torch.bfloat16: 1.0}[kept] * torch.finfo(kept).eps
+            assert torch.equal(~torch.signbit(place), spikes.bool()), (stored, kept)
+            assert bool(((place.double() - distances).abs() <= units * distances.abs()).all()), (stored, kept)
+
+
+def check_backward(kernels: Kernels, neuron: Neuron) -> None:
+    """All gradients are autograd's in float64 for the same kept potentials, whatever format they are in."""
+    for stored, kept in PAIRS:
+        inputs = kernels.problem(stored)
+        place = oracle.eager(inputs.current, inputs.start, neuron)[1].to(kept)
+        found, expected = kernels.backward(inputs, place, neuron), oracle.gradients(neuron, place, inputs)
+        for field in fields(expected):
+            rounded = stored != torch.float32 and field.name == "current"
+            error = oracle.distance(getattr(found, field.name), getattr(expected, field.name))
+            assert error < (torch.finfo(stored).eps if rounded else FLOAT32_GRADIENT), (field.name, stored, kept)
+
+
+def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
+    """Spikes and gradients are those of the plain loop in float64."""
+    inputs = kernels.problem(seed=1)
+    current, start = inputs.current.double().requires_grad_(), inputs.start.double().requires_grad_()
+    spikes, last = lif_ref.lif(current, neuron, start)
+    loss = (spikes * inputs.cotangent.double()).sum() + (last * inputs.carried.double()).sum()
+    by_current, by_start = torch.autograd.grad(loss, (current, start))
+
+    found, kept, _ = kernels.forward(inputs, neuron)
+    gradients = kernels.backward(inputs, kept, neuron)
+    assert torch.equal(found.double(), spikes)
+    assert oracle.distance(gradients.current, by_current) < FLOAT32_GRADIENT
+    assert oracle.distance(gradients.start, by_start) < FLOAT32_GRADIENT
+    if neuron.surrogate in ("fast_sigmoid", "sigmoid", "atan"):  # the others jump, or bend, where rounding may cross
+        half = kernels.backward(inputs, kernels.forward(inputs, neuron, torch.bfloat16)[1], neuron)
+        assert oracle.distance(half.current, by_current) < BFLOAT16_KEPT_GRADIENT
+
+
+def check_size(kernels: Kernels, neuron: Neuron) -> None:
+    """Both passes, with all options, at the size of `kernels`."""
+    inputs = kernels.problem()
+    spikes, _, last = oracle.eager(inputs.current, inputs.start, neuron, inputs.bias)
+    found, kept, potential = kernels.forward(inputs, neuron, biased=True)
+    assert torch.equal(found, spikes) and torch.equal(potential, last)
+    gradients, expected = kernels.backward(inputs, kept, neuron), oracle.gradients(neuron, kept, inputs)
+    for field in fields(expected):
+        error = oracle.distance(getattr(gradients, field.name), getattr(expected, field.name))
+        assert error < FLOAT32_GRADIENT, field.name
+
+
+def check_in_place(kernels: Kernels, stored: torch.dtype) -> None:
+    """`kept` may overwrite the current, and the gradient `kept`; sums that are not wanted change nothing."""
+    neuron, inputs = NEURONS[0], kernels.problem(stored)
+    spikes, kept, _ = kernels.forward(inputs, neuron, stored, biased=True)
+    apart = kernels.backward(inputs, kept, neuron)
+
+    place, potential = inputs.current.to(kernels.device, copy=True), inputs.start.to(kernels.device, copy=True)
+    fired = torch.empty_like(place)
+    kernels.module.forward(place, potential, fired, place, neuron, inputs.bias.to(kernels.device))
+    assert torch.equal(fired.cpu(), spikes) and torch.equal(place.cpu(), kept)
+    carried = inputs.carried.to(kernels.device, copy=True)
+    kernels.module.backward(inputs.cotangent.to(kernels.device), place, carried, place, neuron)
+    assert torch.equal(place.cpu(), apart.current) and torch.equal(carried.cpu(), apart.start)
+
+
+def check_nothing_else_is_written(kernels: Kernels, neuron: Neuron) -> None:
+    """A row before and a row behind every array [T, M] stay as they are, and so do the inputs."""
+    inputs = kernels.problem()
+
+    def framed(rows: torch.Tensor) -> torch.Tensor:
+        frame = torch.full((1, rows.shape[1]), 7.0)
+        return torch.cat((frame, rows, frame)).to(kernels.device)
+
+    current, cotangent = framed(inputs.current), framed(inputs.cotangent)
+    spikes, kept, gradient = framed(inputs.current), framed(inputs.current), framed(inputs.current)
+    vectors = [inputs.start.to(kernels.device, copy=True) for _ in range(2)]
+    kernels.module.forward(current[1:-1], vectors[0], spikes[1:-1], kept[1:-1], neuron)
+    kernels.module.backward(cotangent[1:-1], kept[1:-1], vectors[1], gradient[1:-1], neuron)
+    for one in (current, cotangent, spikes, kept, gradient):
+        assert bool((one[[0, -1]] == 7.0).all())
+    assert torch.equal(current.cpu()[1:-1], inputs.current) and torch.equal(cotangent.cpu()[1:-1], inputs.cotangent)
+
+
+def check_threshold(kernels: Kernels) -> None:
+    """A potential on the threshold fires, one unit in the last place below it does not; nor does either zero."""
+    below = torch.nextafter(torch.tensor(1.0), torch.tensor(0.0)).item()
+    zeros = torch.zeros(4)
+    inputs = Problem(torch.tensor([[1.0, below, -0.0, 0.0]]), torch.ones(1, 4), zeros, zeros, zeros)
+    for kept in FORMATS:
+        spikes, place, potential = kernels.forward(inputs, Neuron(0.5, 1.0), kept)
+        assert spikes.tolist() == [[1, 0, 0, 0]]
+        assert torch.signbit(place).tolist() == [[False, True, True, True]]
+        assert potential.tolist() == [0.0, below, 0.0, 0.0]
+
+
+def check_minus_zero(kernels: Kernels) -> None:
+    """-0 in `kept` did not fire: it is what a distance below the smallest number of a format is rounded to."""
+    zeros, ones = torch.zeros(2), torch.ones(2)
+    inputs = Problem(torch.zeros(1, 2), torch.zeros(1, 2), zeros, zeros, ones)
+    for kept in FORMATS:
+        place = torch.tensor([[0.0, -0.0]], dtype=kept)
+        assert kernels.backward(inputs, place, Neuron(0.5, 1.0, "zero", True)).current.tolist() == [[0.0, 1.0]]
+
+
+def check_nothing_to_do(kernels: Kernels, steps: int, columns: int) -> None:
+    """Without steps or columns everything stays as it is."""
+    inputs = oracle.problem(steps, columns)
+    assert torch.equal(kernels.forward(inputs, NEURONS[0])[2], inputs.start)
+    gradients = kernels.backward(inputs, torch.zeros(steps, columns), NEURONS[0])
+    assert torch.equal(gradients.start, inputs.carried)
+    assert not (gradients.bias.any() or gradients.beta.any() or gradients.threshold.any())
+
+
+def check_runs_agree(kernels: Kernels) -> None:
+    """Twice the same is the same in every bit."""
+    inputs = kernels.problem()
+    first, second = (kernels.backward(inputs, kernels.forward(inputs, NEURONS[0])[1], NEURONS[0]) for _ in range(2))
+    for field in fields(first):
+        assert torch.equal(getattr(first, field.name), getattr(second, field.name))

@@ -1,0 +1,107 @@
+"""The kernels that any machine runs, in C and in torch's own operations, held to the contract of all kernels."""
+
+import pytest
+import torch
+
+from snnbench.kernels import lif_cpu, lif_ref, lif_torch
+from snnbench.kernels.neuron import Neuron
+from tests import contract, oracle
+from tests.contract import Kernels
+from tests.oracle import FORMATS, NEURONS, identifier
+
+MODULES = {"cpu": lif_cpu, "torch": lif_torch}
+WIDE = {"one": (1, 1), "one step": (1, 37), "a block and a bit": (5, 1025), "two blocks": (3, 2048), "long": (700, 3)}
+
+
+@pytest.fixture(params=MODULES)
+def kernels(request: pytest.FixtureRequest) -> Kernels:
+    return Kernels(MODULES[request.param])
+
+
+@pytest.mark.parametrize("biased", [False, True], ids=["without-bias", "with-bias"])
+@pytest.mark.parametrize("neuron", NEURONS, ids=identifier)
+def test_forward_is_the_eager_loop_bit_for_bit(kernels: Kernels, neuron: Neuron, biased: bool) -> None:
+    contract.check_forward(kernels, neuron, biased)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=identifier)
+def test_backward_is_autograd_in_float64(kernels: Kernels, neuron: Neuron) -> None:
+    contract.check_backward(kernels, neuron)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=identifier)
+def test_both_passes_are_the_plain_loop(kernels: Kernels, neuron: Neuron) -> None:
+    contract.check_both_passes(kernels, neuron)
+
+
+@pytest.mark.parametrize("size", WIDE)
+def test_any_size(kernels: Kernels, size: str) -> None:
+    steps, columns = WIDE[size]
+    contract.check_size(Kernels(kernels.module, "cpu", steps, columns), NEURONS[0])
+
+
+@pytest.mark.parametrize("stored", FORMATS)
+def test_in_place(kernels: Kernels, stored: torch.dtype) -> None:
+    contract.check_in_place(kernels, stored)
+
+
+def test_nothing_else_is_written(kernels: Kernels) -> None:
+    contract.check_nothing_else_is_written(kernels, NEURONS[0])
+
+
+def test_the_threshold_itself_fires(kernels: Kernels) -> None:
+    contract.check_threshold(kernels)
+
+
+def test_minus_zero_did_not_fire(kernels: Kernels) -> None:
+    contract.check_minus_zero(kernels)
+
+
+@pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_do(kernels: Kernels, steps: int, columns: int) -> None:
+    contract.check_nothing_to_do(kernels, steps, columns)
+
+
+def test_two_runs_agree_in_every_bit(kernels: Kernels) -> None:
+    contract.check_runs_agree(kernels)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=identifier)
+def test_float64_is_the_plain_loop_to_its_own_rounding(kernels: Kernels, neuron: Neuron) -> None:
+    given = oracle.problem(40, 19)
+    current, start = given.current.double(), given.start.double()
+    spikes, kept, potential = torch.empty_like(current), torch.empty_like(current), start.clone()
+    kernels.module.forward(current, potential, spikes, kept, neuron)
+    carried, gradient = given.carried.double(), torch.empty_like(current)
+    kernels.module.backward(given.cotangent.double(), kept, carried, gradient, neuron)
+    leaves = current.clone().requires_grad_(), start.clone().requires_grad_()
+    expected, last = lif_ref.lif(leaves[0], neuron, leaves[1])
+    loss = (expected * given.cotangent.double()).sum() + (last * given.carried.double()).sum()
+    by_current, by_start = torch.autograd.grad(loss, leaves)
+    assert torch.equal(spikes, expected)
+    assert oracle.distance(gradient, by_current) < 1e-13
+    assert oracle.distance(carried, by_start) < 1e-13
+
+
+def test_threads_do_not_change_a_bit() -> None:
+    kernels, threads = Kernels(lif_cpu, "cpu", 9, 5000), torch.get_num_threads()
+    found = []
+    try:
+        for count in (1, 3):
+            torch.set_num_threads(count)
+            inputs = kernels.problem()
+            found.append(kernels.backward(inputs, kernels.forward(inputs, NEURONS[0])[1], NEURONS[0]))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(found[0].current, found[1].current) and torch.equal(found[0].beta, found[1].beta)
+
+
+def test_the_exponential_holds_over_its_whole_range() -> None:
+    """The sigmoid's slope, relative to float64's, from its peak down to where float32 has no smaller normal numbers."""
+    neuron = Neuron(0.9, 0.0, "subtract", True, "sigmoid", 1.0)
+    distance = torch.linspace(-85, 85, 40001)[None]
+    gradient, carried = torch.empty_like(distance), torch.zeros(distance.shape[1])
+    lif_cpu.backward(torch.ones_like(distance), distance, carried, gradient, neuron)
+    e = torch.exp(-distance.double().abs())
+    expected = e / (1 + e) ** 2
+    assert float(((gradient - expected) / expected).abs().max()) < 16 * 2.0**-24
