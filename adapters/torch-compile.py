@@ -18,17 +18,12 @@ BACKEND = "torch"
 VARIANTS = {
     "scan": "torch's scan operator over time, compiled with the linear layer as one graph",
     "step": "one step compiled, called by a Python loop over time",
-    "unroll": "the Python loop over time unrolled into one graph; its compilation takes as long as there are steps",
 }
-MOST_UNROLLED = 50
-"""Steps; compiling 50 takes a quarter of a minute."""
 
 
 def build(case, weights, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"surrogate {case.surrogate} is not written here")
-    if variant == "unroll" and case.time_steps > MOST_UNROLLED:
-        raise Unsupported(f"compiling more than {MOST_UNROLLED} unrolled steps takes minutes")
     torch._dynamo.config.capture_scalar_outputs = True  # the scan's counter is one, where the compiler looks at it
     linears = [layer.linear() for layer in weights]
 

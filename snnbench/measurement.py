@@ -4,13 +4,15 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from snnbench import contention, exam, memory, timing
+from snnbench import contention, exam, memory, roofline, timing
 from snnbench.adapter import Unsupported
 from snnbench.backends import Backend, Build, Session
 from snnbench.inputs import Problem
 from snnbench.inputs import exam as exam_problem
 from snnbench.layout import Layout
+from snnbench.peaks import Peaks
 from snnbench.spotcheck import SpotCheck
+from snnbench.statistics import trial_median
 from snnbench.verify import Answer, Finding, verdict
 from snnbench.wire import Reply, Request
 
@@ -105,10 +107,14 @@ class Measurement:
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
-        """Time every phase, and check what the last repetition of each one gave."""
+        """Time every phase, check what the last repetition of each one gave, and that no time is below its floor."""
         check = SpotCheck(self.problem, CHECKED)
+        peaks = Peaks(self.backend, session, self.request.case, self.request.phases)
+        peaks.look()
         phases: dict[str, Any] = {}
         for name in self.request.phases:
+            if phases:
+                peaks.look_if_cheap()
             phases[name], answer = self._time_phase(session, name)
             if not self._spot(reply, name, check, answer):
                 return
@@ -116,7 +122,37 @@ class Measurement:
                 reason = f"{compilations} compilations inside the timed region of {name}"
                 reply.outcome = {"status": "failed", "kind": "recompiled", "reason": reason}
                 return
-        reply.phases = phases
+        peaks.look_until(lambda: not any(self._under(name, phase, peaks) for name, phase in phases.items()))
+        if reason := self._too_fast(phases, peaks):
+            reply.outcome = {"status": "failed", "kind": "below-floor", "reason": reason}
+            return
+        for name, phase in phases.items():
+            phase |= self._floor(name, phase, peaks)
+        reply.phases, reply.peaks = phases, peaks.as_dict()
+
+    def _under(self, name: str, phase: dict[str, Any], peaks: Peaks) -> bool:
+        """Whether a time leaves a doubt about the peaks, or they about it."""
+        return roofline.under(self.request.case, name, peaks.found, phase["repetitions_ns"], phase["passes"])
+
+    def _too_fast(self, phases: dict[str, Any], peaks: Peaks) -> str:
+        """The complaints about phases whose time cannot be true, or nothing."""
+        case = self.request.case
+        found = (
+            roofline.complaint(case, name, peaks.found, phase["repetitions_ns"], phase["passes"])
+            for name, phase in phases.items()
+        )
+        return "; ".join(complaint for complaint in found if complaint)
+
+    def _floor(self, name: str, phase: dict[str, Any], peaks: Peaks) -> dict[str, Any]:
+        """What a phase is at the least, and how many times that it took."""
+        case = self.request.case
+        floor_ns = roofline.floor_ns(case, name, peaks.found)
+        return {
+            "flops": roofline.flops(case, name),
+            "least_bytes": roofline.least_bytes(case, name),
+            "floor_ns": round(floor_ns),
+            "times_floor": round(trial_median(phase["repetitions_ns"], phase["passes"]) / floor_ns, 4),
+        }
 
     def _time_phase(self, session: Session, name: str) -> tuple[dict[str, Any], Answer]:
         request = self.request

@@ -21,8 +21,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 1
-"""1: first version."""
+SCHEMA = 2
+"""1: first version.
+2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
+"""
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
 REPEATED = ("cancelled",)
@@ -38,7 +40,7 @@ class Record:
     """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
 
     `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
-    measured has no `phases`, no `memory` and not even the seconds that its worker lived.
+    measured has no `phases`, no `memory`, no `peaks` and not even the seconds that its worker lived.
     """
 
     cell: str
@@ -55,13 +57,15 @@ class Record:
     settings: dict[str, Any] = field(default_factory=dict)
     phases: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
+    peaks: dict[str, Any] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     started: str = ""
     wall_s: float | None = None
     log: str = ""
 
     def __post_init__(self) -> None:
-        if self.outcome["status"] != "measured" and (self.phases or self.memory or self.wall_s is not None):
+        held = self.phases or self.memory or self.peaks or self.wall_s is not None
+        if self.outcome["status"] != "measured" and held:
             raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
 
     @property

@@ -44,6 +44,7 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
     place = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
     columns = ["library", "version", "verdict"]
     columns += [f"{phase} ms" for phase in phases[:1]] + (["ratio"] if phases and base else [])
+    columns += ["x floor"] if phases else []
     columns += [f"{phase} ms" for phase in phases[1:]]
     columns += [f"{place} peak MiB", "retained MiB"] if memory else []
     columns += ["first call ms", "trials"] if phases else []
@@ -53,6 +54,7 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
         if phases:
             cells += [_spread(standing.summaries.get((phases[0], "time")), 1e6)]
             cells += [_ratio(standing, base, phases[0])] if base else []
+            cells += [_times_floor(standing, phases[0])]
             cells += [_value(standing.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(standing.summaries.get((memory, f"{place}_{m}")), MIB) for m in ("peak", "retained")]
@@ -68,6 +70,11 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
 def _ratio(standing: Standing, base: Standing, phase: str) -> str:
     mine, other = (s.summaries.get((phase, "time")) for s in (standing, base))
     return f"{mine.median / other.median:.2f}" if mine and other and standing.verdict != "deviates" else "-"
+
+
+def _times_floor(standing: Standing, phase: str) -> str:
+    mine, floor_ns = standing.summaries.get((phase, "time")), standing.floors_ns.get(phase)
+    return f"{mine.median / floor_ns:.2f}" if mine and floor_ns and standing.verdict != "deviates" else "-"
 
 
 def _value(summary: Summary | None, unit: float) -> str:

@@ -159,6 +159,7 @@ def _record(
         settings=reply.settings,
         phases=reply.phases if measured else {},
         memory=reply.memory if measured else {},
+        peaks=reply.peaks if measured else {},
         flags=judge.flags(reply, cell.case.threads, throttled) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and measured else None,

@@ -17,7 +17,11 @@ Metric = tuple[str, str]
 
 @dataclass(slots=True)
 class Standing:
-    """One contender in one case: a summary over trials for each metric, or why there is none."""
+    """One contender in one case: a summary over trials for each metric, or why there is none.
+
+    `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
+    for what one framework's product was seen to take the machine can do, whoever else is slower at it.
+    """
 
     contender: str
     version: str
@@ -25,6 +29,7 @@ class Standing:
     summaries: dict[Metric, Summary] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    floors_ns: dict[str, float] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, float, str]:
@@ -44,6 +49,9 @@ def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
     result = {}
     for case in sorted(grouped, key=_case_order):
         found = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
+        floors_ns = _floors_ns(record for group in grouped[case].values() for record in group)
+        for standing in found:
+            standing.floors_ns = floors_ns
         result[case] = sorted(found, key=lambda standing: standing.order)
     return result
 
@@ -80,6 +88,16 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
     return standing
+
+
+def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
+    """The lowest floor of each phase."""
+    floors: dict[str, float] = {}
+    for record in records:
+        for phase, metric, _, value in metrics(record):
+            if metric == "floor":
+                floors[phase] = min(value, floors.get(phase, value))
+    return floors
 
 
 def _deviation(records: list[Record]) -> str:

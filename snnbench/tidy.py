@@ -62,6 +62,9 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
         if timing.get("device_ns"):
             yield phase, "device_time", "ns", trial_median(timing["device_ns"], timing["passes"])
+        if "floor_ns" in timing:  # not in recordings of schema 1
+            yield phase, "floor", "ns", timing["floor_ns"]
+            yield phase, "times_floor", "ratio", timing["times_floor"]
         yield phase, "first_call", "ns", timing["first_call_ns"]
     if record.memory:
         phase = record.memory["phase"]

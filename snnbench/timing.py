@@ -66,8 +66,8 @@ def measure(
 ) -> tuple[Timing, Any]:
     """Time one phase. `before_last` runs, unclocked, before the last repetition. Returns that one's last outputs."""
     timing = Timing()
-    timing.first_call_ns = _repetition(phase, 1, clock).wall_ns
-    timing.warmup_ns = [_repetition(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
+    timing.first_call_ns = repeat(phase, 1, clock).wall_ns
+    timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
     started = clock()
     for number in range(budget.repetitions):
@@ -79,7 +79,7 @@ def measure(
         if last:
             before_last()
         compiled = phase.compilations()
-        repetition = _repetition(phase, timing.passes, clock)
+        repetition = repeat(phase, timing.passes, clock)
         timing.compilations += phase.compilations() - compiled
         timing.repetitions_ns.append(repetition.wall_ns)
         if repetition.device_ns is not None:
@@ -100,13 +100,15 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
 
 
 @dataclass(frozen=True, slots=True)
-class _Repetition:
+class Repetition:
+    """One repetition: how long it took by the clock and by the device's, and what its last pass gave."""
+
     wall_ns: int
     device_ns: int | None
     outputs: Any
 
 
-def _repetition(phase: Phase, passes: int, clock: Clock) -> _Repetition:
+def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
     """Time `passes` passes; the outputs are those of the last."""
     prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
     phase.wait(prepared)
@@ -118,4 +120,4 @@ def _repetition(phase: Phase, passes: int, clock: Clock) -> _Repetition:
     end = phase.mark()
     phase.wait(outputs)
     wall_ns = clock() - started
-    return _Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), outputs)
+    return Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), outputs)

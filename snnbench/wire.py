@@ -52,6 +52,7 @@ class Reply:
     settings: dict[str, Any] = field(default_factory=dict)
     phases: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
+    peaks: dict[str, Any] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """As one line."""

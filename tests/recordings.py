@@ -1,5 +1,6 @@
 """Records and recordings made by hand, with numbers that are easy to reckon with."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -30,8 +31,18 @@ def record(name: str, measure: str = "time", trial: int = 0, case: Case = CASE, 
     )
 
 
-def timed(name: str, trial: int = 0, case: Case = CASE, first_call_ms: float = 50.0, **fields: Any) -> Record:
-    """A cell in which a pass of each phase took so many milliseconds: timed("norse", train=3.0, forward=1.0)."""
+def timed(
+    name: str,
+    trial: int = 0,
+    case: Case = CASE,
+    first_call_ms: float = 50.0,
+    floors_ms: Mapping[str, float] | None = None,
+    **fields: Any,
+) -> Record:
+    """A cell in which a pass of each phase took so many milliseconds: timed("norse", train=3.0, forward=1.0).
+
+    Without `floors_ms`, by phase, as in a recording that knew of no floors.
+    """
     phases = {
         phase: {
             "first_call_ns": round(first_call_ms * 1e6),
@@ -43,6 +54,10 @@ def timed(name: str, trial: int = 0, case: Case = CASE, first_call_ms: float = 5
         for phase in ("train", "forward", "backward", "inference")
         if (ms := fields.pop(phase, None)) is not None
     }
+    for phase, floor_ms in (floors_ms or {}).items():
+        times_floor = phases[phase]["repetitions_ns"][0] / 2e6 / floor_ms
+        times = {"floor_ns": round(1e6 * floor_ms), "times_floor": times_floor}
+        phases[phase] |= {"flops": 300, "least_bytes": 400, **times}
     return record(name, "time", trial, case, phases=phases, wall_s=1.5, **fields)
 
 

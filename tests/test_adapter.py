@@ -3,6 +3,7 @@
 import csv
 import io
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -219,3 +220,15 @@ def test_a_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
     times = {(row["layers"], row["phase"]) for row in rows if row["metric"] == "time" and float(row["value"]) > 0}
     assert times == {(layers, phase) for layers in "12" for phase in ("inference", "forward", "backward", "train")}
     assert {row["verdict"] for row in rows} == {"exact"}
+
+
+def test_modules_of_snnbench_that_an_adapter_names_count_as_its_content(tmp_path: Path) -> None:
+    text = 'BACKEND = "numpy"\ndef build(case, weights, variant): ...\n'
+    header = '# /// script\n# [tool.snnbench]\n# modules = ["kernels"]\n# ///\n'
+    (tmp_path / "plain.py").write_text(text)
+    (tmp_path / "named.py").write_text(header + text)
+    plain, named = read(tmp_path / "plain.py"), read(tmp_path / "named.py")
+    assert (plain.modules, named.modules) == ((), ("kernels",))
+    before = replace(named, modules=()).digest
+    assert named.digest != before
+    assert replace(named, modules=("backends",)).digest not in (before, named.digest)

@@ -77,11 +77,12 @@ def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tu
     assert machine.endswith("6 of 6 cells measured.")
     assert title.startswith("### subtract: N=24, B=5, T=12 on cpu, float32 (ieee)")
     assert header.startswith(
-        "| library | version | verdict | train ms | ratio | forward ms | backward ms | inference ms |"
+        "| library | version | verdict | train ms | ratio | x floor | forward ms | backward ms | inference ms |"
     )
     assert sorted(row.split("|")[1].strip() for row in rows) == ["good", "other"]
     assert all(row.split("|")[3].strip() == "exact" for row in rows)
     assert next(row for row in rows if "good" in row).split("|")[5].strip() == "1.00", "the baseline's ratio"
+    assert all(float(row.split("|")[6]) > 1 for row in rows), "every time is longer than the floor"
 
 
 def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, Any]) -> None:

@@ -9,7 +9,8 @@ from snnbench.adapter import Adapter
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
-NAMED = {"torch-loop", "jax-scan", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"}
+QUICK = {"fused", "torch-loop", "jax-scan", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"}
+NAMED = QUICK | {"torch-compile"}
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def adapters() -> dict[str, Adapter]:
 def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> None:
     loaded = config.load(CONFIGS / "quick.toml")
     works = config.expand(loaded, adapters)
-    assert {work.library for work in works} == NAMED
+    assert {work.library for work in works} == QUICK
     # A process costs about 4 s to start, and the whole is to stay under 3 minutes on 2 cores.
     assert len(works) * (loaded.protocol.trials + loaded.protocol.memory_trials) <= 48
 

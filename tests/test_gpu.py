@@ -21,6 +21,11 @@ pytestmark = [
 
 GPU = CASE.resized(device="cuda", neurons=256, batch=8, time_steps=64)
 CONTENDERS = [
+    ("fused", "torch", "torch"),
+    ("fused", "triton", "triton"),
+    ("fused", "cuda", "cuda"),
+    ("fused", "cuda-lowmem", "cuda"),
+    ("fused", "cuda-graph", "cuda"),
     ("torch-loop", "unbind", "torch"),
     ("jax-scan", "default", "jax"),
     ("snntorch", "unbind", "snntorch"),
@@ -67,6 +72,8 @@ def test_a_pass_is_not_faster_than_its_matrix_product_could_be(library: str, var
     for phase in ("inference", "forward"):
         timing = reply.phases[phase]
         assert min(timing["repetitions_ns"]) / timing["passes"] > fastest_ns
+        assert timing["floor_ns"] > fastest_ns, "and neither is the floor"
+    assert all(1 <= timing["times_floor"] < 100 for timing in reply.phases.values())
 
 
 @pytest.mark.parametrize(("library", "variant"), FRAMEWORKS)

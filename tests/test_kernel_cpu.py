@@ -98,7 +98,7 @@ def test_threads_do_not_change_a_bit() -> None:
 
 def test_the_exponential_holds_over_its_whole_range() -> None:
     """The sigmoid's slope, relative to float64's, from its peak down to where float32 has no smaller normal numbers."""
-    neuron = Neuron(0.9, 0.0, "subtract", True, "sigmoid", 1.0)
+    neuron = Neuron(0.9, 1.0, "subtract", True, "sigmoid", 1.0)
     distance = torch.linspace(-85, 85, 40001)[None]
     gradient, carried = torch.empty_like(distance), torch.zeros(distance.shape[1])
     lif_cpu.backward(torch.ones_like(distance), distance, carried, gradient, neuron)

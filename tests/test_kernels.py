@@ -315,6 +315,7 @@ def test_a_network_learns_with_it() -> None:
     ("change", "said"),
     [
         ({"reset": "half"}, "reset 'half'"),
+        ({"threshold": 0.0}, "threshold 0"),
         ({"surrogate": "relu"}, "surrogate 'relu'"),
         ({"keep": "all"}, "keep 'all'"),
         ({"kernel": "gpu"}, "kernel 'gpu'"),

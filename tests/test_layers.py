@@ -14,11 +14,15 @@ PACKAGE = ROOT / "snnbench"
 
 LAYERS = [
     {"snnbench", "case", "nearest", "outcome", "statistics", "surrogate"},
-    {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "splicing", "timing"}
-    | {"verify", "wire"},
+    {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
+    | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
+    {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
+    | {"kernels.pipeline"},
+    {"kernels.operator"},
+    {"kernels"},
     {"backends", "contender", "environments", "exam", "library", "mistake", "process", "spotcheck", "tidy"}
     | {"throttling"},
-    {"backends.jax", "backends.numpy", "backends.torch", "config", "memory", "standing"},
+    {"backends.jax", "backends.numpy", "backends.torch", "config", "memory", "peaks", "standing"},
     {"cell", "compare", "measurement", "report", "selection", "verdicts"},
     {"judge", "worker"},
     {"runner"},
@@ -32,12 +36,26 @@ LAYERS = [
 
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "case", "contention"),
-    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "reference", "spotcheck", "surrogate", "timing"),
-    *("verify", "wire", "worker"),
+    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "spotcheck"),
+    *("statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
+    *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
+    "kernels.pipeline",
 }
 """What runs in a library's environment, where of snnbench's dependencies there is only NumPy."""
-FRAMEWORKS = {"backends.jax": {"jax"}, "backends.torch": {"torch"}}
-"""What else a module of the worker's side may import: the framework that it drives."""
+FRAMEWORKS = {
+    "backends.jax": {"jax"},
+    "backends.torch": {"torch"},
+    "kernels.lif_cpu": {"torch"},
+    "kernels.lif_cuda": {"torch", "cuda"},
+    "kernels.lif_ref": {"torch"},
+    "kernels.lif_torch": {"torch"},
+    "kernels.lif_triton": {"torch", "triton"},
+    "kernels.operator": {"torch"},
+    "kernels.buffers": {"torch"},
+    "kernels.pipeline": {"torch"},
+}
+"""What else a module of the worker's side may import: the framework that it drives, or that its kernel is for."""
 
 
 def name_of(path: Path) -> str:
@@ -93,7 +111,7 @@ def test_imports_only_point_down(module: str) -> None:
 
 def test_the_worker_s_side_is_what_the_worker_and_the_backends_reach() -> None:
     reached: set[str] = set()
-    waiting = ["worker", *(name for name in MODULES if name.startswith("backends"))]
+    waiting = ["worker", *(name for name in MODULES if name.startswith(("backends", "kernels")))]
     while waiting:
         if (module := waiting.pop()) not in reached:
             reached.add(module)

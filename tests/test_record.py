@@ -123,6 +123,29 @@ def test_a_newer_schema_is_refused_with_the_folder_and_the_next_step(folder: Pat
         assert str(caught.value) == expected
 
 
+def test_another_field_is_another_schema() -> None:
+    """Else an older snnbench would take the records for torn lines, and say nothing."""
+    measured = ["checks", "settings", "phases", "memory", "peaks", "flags", "started", "wall_s", "log"]
+    names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "version", "adapter", "environment"]
+    assert (SCHEMA, list(Record.__dataclass_fields__)) == (2, names + measured)
+
+
+def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
+    """Which had no `peaks`."""
+    keep(folder, *three)
+    lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    old = [{name: value for name, value in line.items() if name != "peaks"} | {"schema": 1} for line in lines]
+    (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in old))
+    assert (read(folder).records, read(folder).torn) == (three, 0)
+
+
+def test_the_recordings_of_this_repository_are_read() -> None:
+    """However old."""
+    for path in sorted((Path(__file__).parent.parent / "results").glob(f"*/{RECORDS}")):
+        found = read(path.parent)
+        assert found.records and found.torn == 0
+
+
 def test_a_folder_that_holds_no_recording_is_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(RecordingError) as caught:
@@ -131,7 +154,7 @@ def test_a_folder_that_holds_no_recording_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_not_measured_holds_no_measurement(folder: Path) -> None:
-    for held in ({"phases": {"train": {}}}, {"memory": {"host": {}}}, {"wall_s": 0.5}):
+    for held in ({"phases": {"train": {}}}, {"memory": {"host": {}}}, {"peaks": {"copy": {}}}, {"wall_s": 0.5}):
         with pytest.raises(ValueError, match="is failed, yet holds measurements"):
             failed("a", "incorrect", "x", **held)
     keep(folder, failed("a", "incorrect", "x"))

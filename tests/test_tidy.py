@@ -37,6 +37,17 @@ def test_a_time_is_the_median_repetition_by_pass_and_the_first_call_stays_apart(
     assert found == {("train", "time"): (3e6, "ns"), ("train", "first_call"): (50e6, "ns")}
 
 
+def test_a_floor_and_the_times_that_it_took_are_rows_where_they_were_measured() -> None:
+    rows = written(recording(timed("norse/box", train=3.0, forward=1.0, floors_ms={"train": 2.0})))
+    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert found.keys() - {(phase, name) for phase in ("train", "forward") for name in ("time", "first_call")} == {
+        ("train", "floor"),
+        ("train", "times_floor"),
+    }
+    assert found["train", "floor"] == (2e6, "ns")
+    assert found["train", "times_floor"] == (1.5, "ratio")
+
+
 def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
     rows = written(recording(weighed("norse/box", device_mib=16)))
     assert {row["phase"] for row in rows} == {"train"}

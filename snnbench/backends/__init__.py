@@ -10,12 +10,19 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.adapter import AdapterError
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
 from snnbench.verify import Answer
 
 Build = Callable[[Case, Any, str], Any]
+Matrix = NDArray[np.float32]
+Run = Callable[[], Any]
+"""Starts a piece of work, and returns what can be waited for."""
 
 
 class Session(Protocol):
@@ -79,10 +86,30 @@ class Backend(Protocol):
     def failure_kind(self, error: BaseException) -> str | None:
         """ "oom-device" or "oom-host" where the error says so."""
 
+    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+        """What the floor is made of, each to be called and then waited for as a pass is.
+
+        From input [M, N], cotangent [M, N] and weight [N_out, N_in], in the case's dtype and precision: the products
+        `current` (input x weight^T), `weight_gradient` (cotangent^T x input) and `input_gradient` (cotangent x weight),
+        `copy`, from one buffer of so many bytes to another, and `call`, a product of two matrices of one number each.
+        All write into memory that is there already, and what is none of this (placing on the device) is done before.
+        """
+
+
+METHODS = [name for name in vars(Backend) if not name.startswith("_")]
+"""What every backend can do."""
+
 
 def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:
-    """The backend for a case. Raises Unsupported where it has no such device, dtype or precision."""
+    """The backend for a case. Raises Unsupported where it has no such device, dtype or precision.
+
+    Raises AdapterError for a backend of the adapter's own that lacks a method: without `peaks`, for instance, there is
+    no floor, and without a floor a time that cannot be true would stand.
+    """
     if name == "own":
+        if missing := [method for method in METHODS if not hasattr(adapter.Backend, method)]:
+            lacking = ", ".join(missing)
+            raise AdapterError(f"its class Backend lacks {lacking}: snnbench/backends/__init__.py says what that does")
         own: Backend = adapter.Backend(case)
         return own
     backend: Backend = import_module(f"snnbench.backends.{name}").Backend(case)

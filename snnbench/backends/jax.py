@@ -8,6 +8,7 @@ the one before it, cannot do.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from snnbench.adapter import Unsupported
-from snnbench.backends import Build
+from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
@@ -65,6 +66,7 @@ class Backend:
             self.device = jax.devices(platform)[int(number or 0)]
         except (RuntimeError, IndexError) as error:
             raise Unsupported(f"JAX {jax.__version__} has no device {case.device}: {error}") from error
+        self.dtype = jnp.dtype(case.dtype)
         self._compiled = 0
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
@@ -106,6 +108,20 @@ class Backend:
         if isinstance(error, jax.errors.JaxRuntimeError) and "RESOURCE_EXHAUSTED" in str(error):
             return "oom-host" if self.device.platform == "cpu" else "oom-device"
         return None
+
+    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+        """Operands are arguments, and what a call gives lies where the call before it put its own."""
+        matrices = (jnp.asarray(array, self.dtype) for array in (entering, cotangent, weight))
+        x, g, w = (jax.device_put(matrix, self.device) for matrix in matrices)
+        source = jax.device_put(jnp.ones(copied_bytes, jnp.uint8), self.device)
+        one = jax.device_put(jnp.ones((1, 1), self.dtype), self.device)
+        return {
+            "current": _into(jnp.zeros_like(x), _current, x, w),
+            "weight_gradient": _into(jnp.zeros_like(w), _weight_gradient, g, x),
+            "input_gradient": _into(jnp.zeros_like(x), _input_gradient, g, w),
+            "copy": _into(jnp.zeros_like(source), _copy, source),
+            "call": _into(jnp.zeros_like(one), _input_gradient, one, one),
+        }
 
     def _count(self, event: str, duration: float, **_: Any) -> None:
         self._compiled += event == COMPILED
@@ -206,6 +222,25 @@ class Session:
 
     def _place(self, array: Any) -> jax.Array:
         return jax.device_put(jnp.asarray(array, self.dtype), self.device)
+
+
+def _into(output: jax.Array, function: Any, *operands: jax.Array) -> Run:
+    """Call `function` over and over, each time with what it gave before as the memory to write to."""
+    outputs = [output]
+
+    def run() -> jax.Array:
+        outputs[0] = function(outputs[0], *operands)
+        return outputs[0]
+
+    return run
+
+
+_in_place: Any = partial(jax.jit, donate_argnums=0, keep_unused=True)
+"""Fresh memory costs more than a product of this size: its pages have to be found and cleared."""
+_current = _in_place(lambda out, x, w: x @ w.T)
+_weight_gradient = _in_place(lambda out, g, x: g.T @ x)
+_input_gradient = _in_place(lambda out, g, w: g @ w)
+_copy = _in_place(lambda out, source: jnp.copy(source))
 
 
 def _numpy(array: jax.Array) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.adapter import Unsupported
-from snnbench.backends import Build
+from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
@@ -30,6 +30,7 @@ class Backend:
             raise Unsupported("NumPy runs on the CPU only")
         if case.dtype not in ("float32", "float64") or case.precision != "ieee":
             raise Unsupported("NumPy adapters compute in float32 or float64, IEEE")
+        self.dtype = case.dtype
 
     def settings(self) -> dict[str, Any]:
         """NumPy's version."""
@@ -50,6 +51,25 @@ class Backend:
     def failure_kind(self, error: BaseException) -> str | None:
         """Out of memory, or nothing known."""
         return "oom-host" if isinstance(error, MemoryError) else None
+
+    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+        """BLAS reads a transposed view as it lies."""
+        x, g, w = (array.astype(self.dtype, copy=False) for array in (entering, cotangent, weight))
+        rows, square = np.empty_like(x), np.empty_like(w)
+        source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)
+        one, product = np.ones((1, 1), self.dtype), np.zeros((1, 1), self.dtype)
+
+        def copy() -> Any:
+            np.copyto(target, source)
+            return target
+
+        return {
+            "current": lambda: np.matmul(x, w.T, out=rows),
+            "weight_gradient": lambda: np.matmul(g.T, x, out=square),
+            "input_gradient": lambda: np.matmul(g, w, out=rows),
+            "copy": copy,
+            "call": lambda: np.matmul(one, one, out=product),
+        }
 
 
 class Session:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from snnbench.adapter import Incorrect, Unsupported
-from snnbench.backends import Build
+from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
@@ -59,7 +59,7 @@ class Backend:
     """PyTorch, set to the case's device and precision."""
 
     def __init__(self, case: Case) -> None:
-        self.device = torch.device(case.device)
+        self.device, self.dtype = torch.device(case.device), getattr(torch, case.dtype)
         if self.device.type == "cpu" and case.precision != "ieee":
             raise Unsupported("tf32 exists on CUDA devices only")
         if self.device.type == "cuda" and not torch.cuda.is_available():
@@ -113,6 +113,22 @@ class Backend:
         if isinstance(error, torch.OutOfMemoryError):
             return "oom-device"
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
+
+    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+        """BLAS reads a transposed view as it lies."""
+        x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
+        rows, square = torch.empty_like(x), torch.empty_like(w)
+        source = torch.ones(copied_bytes, dtype=torch.uint8, device=self.device)
+        target = torch.zeros_like(source)
+        one = torch.ones((1, 1), dtype=self.dtype, device=self.device)
+        product = torch.zeros_like(one)
+        return {
+            "current": lambda: torch.mm(x, w.T, out=rows),
+            "weight_gradient": lambda: torch.mm(g.T, x, out=square),
+            "input_gradient": lambda: torch.mm(g, w, out=rows),
+            "copy": lambda: target.copy_(source),
+            "call": lambda: torch.mm(one, one, out=product),
+        }
 
 
 class Session:

@@ -98,9 +98,7 @@ class Dialect:
         return self.full_like(like, 0.0)
 
 
-C = Dialect(
-    number="((real){0})", absolute="absolute({0})", exponential="exponential({0})", choice="({0} ? {1} : {2})"
-)
+C = Dialect(number="((real){0})", absolute="absolute({0})", exponential="exponential({0})", choice="({0} ? {1} : {2})")
 """C and CUDA C++, with a type `real` and the functions `absolute` and `exponential` of it."""
 TRITON = Dialect(number="{0}", absolute="tl.abs({0})", exponential="tl.exp({0})", choice="tl.where({0}, {1}, {2})")
 """Triton's Python, with its language module as `tl`."""

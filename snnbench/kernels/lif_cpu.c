@@ -41,6 +41,7 @@ typedef FORMAT(STORE) store_t;
 typedef FORMAT(KEEP) keep_t;
 
 enum { COLUMNS = 1024 }; /* of a block: 4 KiB of each array in a row, the state in L1 */
+enum { FEW = 1 << 15 };  /* neuron-steps that one thread has done before a second one has woken up */
 #define INLINE static inline __attribute__((always_inline))
 
 INLINE float from_bfloat16(uint16_t half) {
@@ -159,7 +160,7 @@ INLINE void forward_block(const store_t *current, real *potential, store_t *spik
 void forward(const store_t *current, real *potential, store_t *spikes, keep_t *kept, const real *bias, int64_t T,
              int64_t M, double beta, double threshold, int threads) {
   int64_t blocks = (M + COLUMNS - 1) / COLUMNS;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(T * M < FEW ? 1 : threads)
   for (int64_t block = 0; block < blocks; ++block) {
     int64_t from = block * COLUMNS, columns = M - from < COLUMNS ? M - from : COLUMNS;
     const real *offset = bias ? bias + from : 0;
@@ -236,7 +237,7 @@ void backward(const store_t *cotangent, const keep_t *kept, real *carried, store
               real *bias_sum, real *beta_sum, real *threshold_sum, int64_t T, int64_t M, double beta, double threshold,
               double slope, int threads) {
   int64_t blocks = (M + COLUMNS - 1) / COLUMNS;
-#pragma omp parallel for schedule(static) num_threads(threads)
+#pragma omp parallel for schedule(static) num_threads(T * M < FEW ? 1 : threads)
   for (int64_t block = 0; block < blocks; ++block) {
     int64_t from = block * COLUMNS, columns = M - from < COLUMNS ? M - from : COLUMNS;
     sums_t sums = {bias_sum + from, beta_sum + from, threshold_sum + from};

@@ -12,7 +12,7 @@ backward, from the last step to the first, with sg = surrogate(u - threshold), g
     dL/dx[t] = gu,  dL/dv[t-1] = beta * gu
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from snnbench.surrogate import FORMULAS
@@ -28,7 +28,7 @@ class Neuron:
     threshold: float
     reset: Reset = "subtract"
     detach_reset: bool = False
-    surrogate: str = field(default="fast_sigmoid")
+    surrogate: str = "fast_sigmoid"
     slope: float = 1.0
 
     def __post_init__(self) -> None:
@@ -36,3 +36,7 @@ class Neuron:
             raise ValueError(f"reset {self.reset!r}: expected 'subtract' or 'zero'")
         if self.surrogate not in FORMULAS:
             raise ValueError(f"surrogate {self.surrogate!r}: expected one of {', '.join(FORMULAS)}")
+        if isinstance(self.threshold, float) and self.threshold == 0.0:
+            raise ValueError(
+                "threshold 0: expected another number; -0.0 reaches it with the sign of what does not fire"
+            )

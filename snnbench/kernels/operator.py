@@ -69,7 +69,7 @@ def linear_lif(
 
 def _value(number: Number) -> float:
     """What a number is; a tensor is read by the operator only, so that a compiler need not wait for it."""
-    return 0.0 if isinstance(number, torch.Tensor) else float(number)
+    return 1.0 if isinstance(number, torch.Tensor) else float(number)
 
 
 @torch.compiler.assume_constant_result

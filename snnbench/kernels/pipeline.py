@@ -19,14 +19,17 @@ from typing import Any
 
 import torch
 
+from snnbench.kernels import buffers
 from snnbench.kernels.compiler import Unavailable, compiler
 from snnbench.kernels.neuron import Neuron
-from snnbench.kernels.pages import advise
 
 KEEPS = ("potential", "bfloat16", "nothing")
 KERNELS = ("torch", "cpu", "triton", "cuda")
 CPU_ROWS = 1024
-"""Rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for the cache."""
+"""Most rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for a cache.
+With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
+GPU_STEPS = 64
+"""Most steps in a stretch that is computed again, on other devices and with other kernels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +97,14 @@ def state_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def stretch(kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
-    """Time steps to compute at once."""
+    """Time steps to compute at once: stretches of the same length, or one less, as far as that goes."""
     if kernel_name == "cpu" and (linear or keep == "nothing"):
-        return max(1, min(steps, CPU_ROWS // max(1, batch)))
-    if keep == "nothing":
-        return max(1, min(steps, 64))
-    return max(1, steps)
+        most = max(1, CPU_ROWS // max(1, batch))
+    elif keep == "nothing":
+        most = GPU_STEPS
+    else:
+        most = max(1, steps)
+    return max(1, -(-steps // max(1, -(-steps // most))))
 
 
 def kept_shape(
@@ -131,8 +136,8 @@ def forward(
     steps, batch = inputs.shape[:2]
     neurons = potential.shape[-1]
     shape, dtype = kept_shape(kernel_name, (steps, batch, neurons), weight is not None, keep, inputs.dtype)
-    spikes = advise(inputs.new_empty(steps, batch, neurons))
-    kept = advise(inputs.new_empty(shape, dtype=dtype))
+    spikes = buffers.empty((steps, batch, neurons), inputs.dtype, inputs.device)
+    kept = buffers.empty(shape, dtype, inputs.device)
     last = potential.clone(memory_format=torch.contiguous_format)
     run = kernel(kernel_name).forward
     offset = _spread(bias, batch, last.dtype)
@@ -167,9 +172,10 @@ def backward(
     module = kernel(kernel_name)
     length = stretch(kernel_name, batch, steps, weight is not None, keep)
     found = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
-    sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in (wanted.bias, *[wanted.parameters] * 2)]
+    summed = (wanted.bias, wanted.parameters, wanted.parameters)
+    sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in summed]
     if wanted.input:
-        found.input = advise(torch.empty_like(inputs))
+        found.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
     alone = weight is None and found.input is not None  # then the neuron's gradient is the input's
     gradients = None if alone else cotangent.new_empty(length, batch, neurons)
     again = _Again(inputs, weight, bias, potential, neuron, module, length) if keep == "nothing" else None
@@ -216,7 +222,7 @@ class _Again:
         self.spikes = inputs.new_empty(shape)
         self.current: Any = None if weight is None else inputs.new_empty(shape)
         in_place = self.current is not None and inputs.dtype == potential.dtype
-        self.distances = self.current if in_place else potential.new_empty(shape)
+        self.distances: Any = self.current if in_place else potential.new_empty(shape)
 
     def distance(self, part: slice, start: torch.Tensor) -> torch.Tensor:
         """u - threshold [t, B, N] of the steps in `part`, which begin with the potential `start` [B, N]."""

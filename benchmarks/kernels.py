@@ -1,0 +1,362 @@
+"""Our kernels against the hardware, in one process: the neuron alone against a copy, the layer against bare products.
+
+    python benchmarks/kernels.py layer                                  # CPU: N = 512, 2048
+    python benchmarks/kernels.py neuron --neurons 512 2048
+    python benchmarks/kernels.py neuron --device cuda --batch 1 --neurons 1000000 --steps 1 2 4 8 16 64 256 1024
+    python benchmarks/kernels.py layer --device cuda --neurons 512 4096 16384
+
+Run it with a Python that has torch; SpikingJelly and JAX take part where they are installed. What is timed is a
+training pass: forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input
+(neuron). Every contender's spikes and gradients are compared with the plain loop in float64 first, on some columns of
+the case; one that is wrong is named and not timed.
+
+The floor of `layer` is its two bare matrix products into arrays that exist; that of `neuron` is a copy of the bytes
+that it must move at the least (current, cotangent in; spikes, gradient out; what is kept counts as nothing). In every
+repetition all contenders and the floor run twice in a row, the second time by the clock, in an order that is shuffled
+anew, so that what the machine does besides meets all alike: trust the ratios, which are medians of ratios within a
+repetition, more than the milliseconds. `GB/s` is the same least bytes in the median time; `peak` the most device memory
+above what there was before.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from statistics import median, quantiles
+from typing import Any
+
+import torch
+
+from snnbench.kernels import KEEPS, KERNELS, Neuron, Unavailable, lif, lif_ref, linear_lif, require
+
+NEURON = Neuron(0.9, 1.0)
+OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
+CHECKED_COLUMNS = 48
+SLOWEST_S = 20.0
+"""A contender whose pass takes longer than this is left out of a repetition: it is named, with its one time."""
+
+
+@dataclass(slots=True)
+class Work:
+    """One size on one device. `inputs` [T, B, N] are spikes for the layer and currents for the neuron."""
+
+    inputs: torch.Tensor
+    cotangent: torch.Tensor
+    weight: torch.Tensor | None
+    bias: torch.Tensor | None
+
+    @property
+    def wanted(self) -> list[torch.Tensor]:
+        """What gradients are asked of."""
+        return [self.inputs] if self.weight is None else [self.weight, self.bias]
+
+    @property
+    def least_bytes(self) -> int:
+        """Read or written at least once by a training pass of the neuron."""
+        return 4 * self.inputs.numel() * self.inputs.element_size()
+
+
+Pass = Callable[[], tuple[Any, Any]]
+"""Spikes, and the gradients of `wanted`."""
+
+
+@dataclass(slots=True)
+class Contender:
+    """A way of doing the work, and what it took: nanoseconds, one a repetition."""
+
+    name: str
+    run: Pass
+    durations_ns: list[int] = field(default_factory=list)
+    first_ns: int = 0
+    peak_bytes: int | None = None
+    problem: str = ""
+
+
+def main() -> int:
+    """Every size in turn."""
+    options = arguments()
+    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {device_name(options.device)}\n")
+    wrong = 0
+    for steps in options.steps:
+        for neurons in options.neurons:
+            work = make(options, steps, neurons)
+            found = contenders(work, options)
+            measure(work, found, options)
+            show(work, found, options, f"T={steps}, B={options.batch}, N={neurons}")
+            wrong += len([one for one in found if one.problem.startswith("incorrect")])
+    return min(wrong, 1)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("layer", "neuron"))
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--neurons", type=int, nargs="+", default=[512, 2048])
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--steps", type=int, nargs="+", default=[500])
+    parser.add_argument("--repetitions", type=int, default=11)
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each size, after which repetitions end early")
+    parser.add_argument("--precision", choices=("ieee", "tf32"), default="ieee", help="of products, on CUDA")
+    parser.add_argument("--only", nargs="+", help="names of contenders")
+    options = parser.parse_args()
+    torch.backends.cuda.matmul.fp32_precision = options.precision
+    return options
+
+
+def make(options: argparse.Namespace, steps: int, neurons: int) -> Work:
+    """The harness's kind of problem: 10 % of the inputs spike, about 14 % of the neurons."""
+    torch.manual_seed(1)
+    shape = (steps, options.batch, neurons)
+    cotangent = torch.randn(shape, device=options.device)
+    if options.what == "neuron":
+        return Work(torch.randn(shape, device=options.device).mul_(0.6).requires_grad_(), cotangent, None, None)
+    inputs = (torch.rand(shape, device=options.device) < 0.1).float()
+    weight = torch.randn(neurons, neurons, device=options.device) * (0.9 / (0.1 * neurons) ** 0.5)
+    bias = 0.05 * torch.randn(neurons, device=options.device)
+    return Work(inputs, cotangent, weight.requires_grad_(), bias.requires_grad_())
+
+
+def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
+    """Our kernels in all their ways, then the others."""
+    found = [Contender("floor", floor(work))]
+    for kernel in KERNELS:
+        with suppress(Unavailable):
+            require(kernel, work.inputs.device, work.inputs.dtype)
+            for keep in KEEPS:
+                found.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))
+    found.append(Contender("plain loop", with_torch(work, lambda x: lif_ref.lif(currents(work, x), NEURON)[0])))
+    found.append(Contender("torch.compile, step", with_torch(work, compiled_steps(work))))
+    if find_spec("spikingjelly"):
+        found.append(Contender("SpikingJelly", with_torch(work, spikingjelly(work))))
+    if find_spec("jax"):
+        found.append(Contender("jax.lax.scan", with_jax(work)))
+    return [one for one in found if not options.only or one.name == "floor" or one.name in options.only]
+
+
+def floor(work: Work) -> Pass:
+    """Two bare products, or a copy."""
+    if work.weight is None:
+        source = torch.empty(work.least_bytes // 8, device=work.inputs.device)
+        target = torch.empty_like(source)
+        return lambda: (target.copy_(source), None)
+    rows, neurons = work.inputs.numel() // work.inputs.shape[2], work.inputs.shape[2]
+    inputs, cotangent, weight = work.inputs.view(rows, -1), work.cotangent.view(rows, -1), work.weight.detach()
+    current, gradient = torch.empty_like(cotangent), cotangent.new_empty(neurons, neurons)
+    return lambda: (torch.mm(inputs, weight.t(), out=current), torch.mm(cotangent.t(), inputs, out=gradient))
+
+
+def with_torch(work: Work, forward: Callable[[torch.Tensor], torch.Tensor]) -> Pass:
+    """A training pass through autograd."""
+
+    def run() -> tuple[Any, Any]:
+        spikes = forward(work.inputs)
+        return spikes.detach(), torch.autograd.grad(spikes, work.wanted, work.cotangent)
+
+    return run
+
+
+def ours(work: Work, kernel: str, keep: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """`lif` or `linear_lif`."""
+    if work.weight is None:
+        return lambda x: lif(x, kernel=kernel, keep=keep, **OPTIONS)
+    return lambda x: linear_lif(x, work.weight, work.bias, kernel=kernel, keep=keep, **OPTIONS)
+
+
+def currents(work: Work, x: torch.Tensor) -> torch.Tensor:
+    """The framework's own linear layer, where the work has one."""
+    return x if work.weight is None else torch.nn.functional.linear(x, work.weight, work.bias)
+
+
+def compiled_steps(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
+    """The plain loop over a compiled step."""
+
+    def step(v: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        u = NEURON.beta * v + x
+        s = lif_ref.Spike.apply(u - NEURON.threshold, NEURON.surrogate, NEURON.slope, NEURON.threshold)
+        return u - NEURON.threshold * s, s
+
+    compiled = torch.compile(step, dynamic=False)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        v, spikes = torch.zeros_like(x[0]), []
+        for current in currents(work, x).unbind(0):
+            v, s = compiled(v, current)
+            spikes.append(s)
+        return torch.stack(spikes)
+
+    return forward
+
+
+def spikingjelly(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
+    """LIFNode in multi-step mode, with the kernel that it chooses for this device."""
+    base = import_module("spikingjelly.activation_based")
+    names = ("functional", "neuron", "surrogate")
+    functional, neuron, surrogate = (import_module(f"{base.__name__}.{name}") for name in names)
+    node = neuron.LIFNode(
+        tau=1 / (1 - NEURON.beta),
+        decay_input=False,
+        v_threshold=NEURON.threshold,
+        v_reset=None,
+        surrogate_function=surrogate.SuperSpike(alpha=1.0),
+        step_mode="m",
+    ).to(work.inputs.device)
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        functional.reset_net(node)
+        spikes: torch.Tensor = node(currents(work, x))
+        return spikes
+
+    return forward
+
+
+def with_jax(work: Work) -> Pass:
+    """lax.scan, forward and backward in one program; its arrays are made from torch's."""
+    jax = import_module("jax")
+    jax.config.update("jax_default_matmul_precision", "float32")
+    jnp = jax.numpy
+
+    @jax.custom_jvp
+    def spike(distance: Any) -> Any:
+        return (distance >= 0).astype(distance.dtype)
+
+    @spike.defjvp
+    def spike_jvp(primals: Any, tangents: Any) -> Any:
+        return spike(primals[0]), tangents[0] / (1 + NEURON.slope * jnp.abs(primals[0])) ** 2
+
+    def step(v: Any, x: Any) -> Any:
+        u = NEURON.beta * v + x
+        s = spike(u - NEURON.threshold)
+        return u - NEURON.threshold * s, s
+
+    def forward(wanted: Any, inputs: Any) -> Any:
+        current = wanted[0] if work.weight is None else inputs @ wanted[0].T + wanted[1]
+        return jax.lax.scan(step, jnp.zeros_like(current[0]), current)[1]
+
+    @jax.jit
+    def train(wanted: Any, inputs: Any, cotangent: Any) -> Any:
+        spikes, pull = jax.vjp(lambda w: forward(w, inputs), wanted)
+        return spikes, pull(cotangent)[0]
+
+    def place(tensor: torch.Tensor) -> Any:
+        return jnp.asarray(tensor.detach().cpu().numpy())
+
+    given = [place(one) for one in work.wanted], place(work.inputs), place(work.cotangent)
+    return lambda: jax.block_until_ready(train(*given))
+
+
+def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> None:
+    """Check everybody, then let them take turns."""
+    cuda = work.inputs.device.type == "cuda"
+
+    def timed(one: Contender) -> Any:
+        if cuda:
+            torch.cuda.synchronize()
+        started = time.perf_counter_ns()
+        outputs = one.run()
+        if cuda:
+            torch.cuda.synchronize()
+        one.durations_ns.append(time.perf_counter_ns() - started)
+        return outputs
+
+    for one in found:
+        try:
+            if cuda:
+                torch.cuda.reset_peak_memory_stats()
+                before = torch.cuda.memory_allocated()
+            outputs = timed(one)
+            if cuda and one.name != "jax.lax.scan":
+                one.peak_bytes = torch.cuda.max_memory_allocated() - before
+            one.first_ns = one.durations_ns[0]
+            one.problem = "" if one.name == "floor" else complaint(work, one, outputs)
+            del outputs
+        except Exception as error:  # of somebody else's code; the others go on
+            one.problem = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    turns = [one for one in found if not one.problem]
+    for one in turns:
+        timed(one)  # warm
+        if one.durations_ns[-1] > SLOWEST_S * 1e9:
+            one.problem = "too slow to repeat"
+        else:
+            one.durations_ns.clear()
+    turns = [one for one in turns if not one.problem]
+    ends = time.monotonic() + options.seconds
+    for number in range(options.repetitions):
+        if number >= 3 and time.monotonic() > ends:
+            break
+        random.Random(number).shuffle(turns)
+        for one in turns:
+            one.run()  # as in training, where the pass before was the same and left its memory and its caches behind
+            timed(one)
+
+
+def complaint(work: Work, one: Contender, outputs: Any) -> str:
+    """What is wrong with an answer, on the first and last columns, against float64."""
+    spikes, gradients = outputs
+    got = [torch.from_numpy(numpy(value)).double() for value in (spikes, *gradients)]
+    neurons = work.inputs.shape[2]
+    few = torch.cat([torch.arange(neurons)[: CHECKED_COLUMNS // 2], torch.arange(neurons)[-CHECKED_COLUMNS // 2 :]])
+    few = few.unique()
+    inputs, cotangent = work.inputs.detach().cpu().double(), work.cotangent.cpu()[:, :, few].double()
+    if work.weight is None:
+        leaves = [inputs[:, :, few].requires_grad_()]
+        current = leaves[0]
+        found = [got[1][:, :, few]]
+    else:
+        leaves = [one.detach().cpu().double()[few].requires_grad_() for one in work.wanted]
+        current = inputs @ leaves[0].t() + leaves[1]
+        found = [one[few] for one in got[1:]]
+    expected, _ = lif_ref.lif(current, NEURON)
+    differing = int((got[0][:, :, few] != expected).sum())
+    if differing > 1e-6 * expected.numel() + 1:
+        return f"incorrect: {differing} of {expected.numel()} spikes differ"
+    tolerance = 5e-3 if one.name.endswith("bfloat16") else 5e-6 if not differing else 5e-2
+    for mine, other in zip(found, torch.autograd.grad(expected, leaves, cotangent), strict=True):
+        error = float((mine - other).norm() / other.norm())
+        if not error <= tolerance:
+            return f"incorrect: a gradient is off by {error:.1e}"
+    return ""
+
+
+def numpy(value: Any) -> Any:
+    """A NumPy copy of torch's or JAX's array."""
+    import numpy as np
+
+    return np.array(value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value)
+
+
+def show(work: Work, found: list[Contender], options: argparse.Namespace, title: str) -> None:
+    """A Markdown table, the fastest first."""
+    base = found[0].durations_ns
+    print(f"### {options.what}: {title} on {options.device}, float32 ({options.precision})\n")
+    print("| contender | ms | quartiles | ratio to the floor | GB/s | peak MiB | first call ms |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for one in sorted(found, key=lambda one: median(one.durations_ns) if one.durations_ns else 0):
+        if one.problem:
+            continue
+        ms = [ns / 1e6 for ns in one.durations_ns]
+        low, _, high = quantiles(ms, n=4, method="inclusive")
+        ratio = median(mine / floor for mine, floor in zip(one.durations_ns, base, strict=True))
+        speed = f"{work.least_bytes / median(one.durations_ns):.1f}" if options.what == "neuron" else "-"
+        peak = "-" if one.peak_bytes is None else f"{one.peak_bytes / 2**20:.0f}"
+        numbers = f"{median(ms):.3f} | {low:.3f}-{high:.3f} | {ratio:.3f} | {speed} | {peak} | {one.first_ns / 1e6:.0f}"
+        print(f"| {one.name} | {numbers} |")
+    print(f"\n{len(base)} repetitions.")
+    for one in found:
+        if one.problem:
+            print(f"- {one.name}: {one.problem}")
+    print(flush=True)
+
+
+def device_name(device: str) -> str:
+    """For the first line."""
+    return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else "CPU"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,259 @@
+"""The CUDA kernels of lif_cuda.cu: compiled by NVRTC for the neuron and formats at hand, launched on torch's stream.
+
+Compiling takes some tenths of a second, at a kernel's first use, and the machine code is kept on disk. It needs the
+package cuda-core with NVRTC, but no CUDA toolkit and no compiler. Launching neither allocates nor waits, so that it can
+be captured in a CUDA graph once the kernel has run before.
+
+Saved for backward: u - threshold, whose sign bit is the spike. Bytes per neuron-step with float32 storage: 12 forward
+(8 without `kept`) and 12 backward; 10 each with `kept` in 16 bits; 6 each with everything in 16 bits.
+
+Speed: not yet measured on a GPU.
+"""
+
+import ctypes
+import hashlib
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from snnbench.kernels.compiler import Unavailable, cache_folder
+from snnbench.kernels.formula import C, surrogate
+from snnbench.kernels.neuron import Neuron
+
+SOURCE = Path(__file__).with_suffix(".cu")
+FORMATS = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
+OPTIONS = {"std": "c++17", "fma": True, "prec_div": False, "ftz": False}
+"""The forward pass has no division and names its roundings; the surrogate's division may be off by two units."""
+LEGACY_STREAM = 1
+"""CUDA's own name for the default stream, which torch calls 0."""
+
+
+def forward(
+    current: torch.Tensor,
+    potential: torch.Tensor,
+    spikes: torch.Tensor,
+    kept: torch.Tensor | None,
+    neuron: Neuron,
+    bias: torch.Tensor | None = None,
+) -> None:
+    """All steps of `current`: writes `spikes` [T, M] and `kept` [T, M] (u - threshold), advances `potential` [M].
+
+    `kept` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
+    """
+    steps, columns = current.shape
+    if not current.numel():
+        return
+    strip = FORWARD[size(columns)].fitting(columns, (current, spikes, kept))
+    build = forward_build(neuron.reset, current.dtype, None if kept is None else kept.dtype, bias is not None, strip)
+    launch(
+        build,
+        strip.blocks(columns),
+        current.device,
+        *map(address, (current, potential, spikes, kept, bias)),
+        ctypes.c_int(steps),
+        ctypes.c_longlong(columns),
+        ctypes.c_float(neuron.beta),
+        ctypes.c_float(neuron.threshold),
+    )
+
+
+def backward(
+    cotangent: torch.Tensor,
+    kept: torch.Tensor,
+    carried: torch.Tensor,
+    gradient: torch.Tensor,
+    neuron: Neuron,
+    bias_sum: torch.Tensor | None = None,
+    beta_sum: torch.Tensor | None = None,
+    threshold_sum: torch.Tensor | None = None,
+    start: torch.Tensor | None = None,
+) -> None:
+    """All steps backwards: writes `gradient` [T, M], takes `carried` [M] through, adds to the sums [M] that are given.
+
+    `gradient` may be `kept` itself. Contract: kernels/__init__.py. Raises Unavailable.
+    """
+    steps, columns = cotangent.shape
+    if not cotangent.numel():
+        return
+    strip = BACKWARD[size(columns)].fitting(columns, (cotangent, kept, gradient))
+    sums = (bias_sum, beta_sum, threshold_sum)
+    build = backward_build(
+        neuron.reset,
+        neuron.detach_reset,
+        neuron.surrogate,
+        cotangent.dtype,
+        kept.dtype,
+        tuple(one is not None for one in sums),
+        strip,
+    )
+    launch(
+        build,
+        strip.blocks(columns),
+        cotangent.device,
+        *map(address, (cotangent, kept, carried, gradient, *sums, start)),
+        ctypes.c_int(steps),
+        ctypes.c_longlong(columns),
+        ctypes.c_float(neuron.beta),
+        ctypes.c_float(neuron.threshold),
+        ctypes.c_float(neuron.slope),
+    )
+
+
+def address(tensor: torch.Tensor | None) -> int:
+    """Where a tensor's data is; 0 for none."""
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What a thread does: `vector` neighbouring columns, `rows` steps at once; and how many threads make a block."""
+
+    vector: int
+    rows: int
+    threads: int
+
+    def fitting(self, columns: int, tensors: tuple[torch.Tensor | None, ...]) -> "Strip":
+        """Itself, or one column a thread where rows or tensors do not start on a multiple of the vector."""
+        for tensor in tensors:
+            if tensor is not None and (columns % self.vector or address(tensor) % (self.vector * tensor.itemsize)):
+                return Strip(1, self.rows * self.vector, self.threads)
+        return self
+
+    def blocks(self, columns: int) -> int:
+        """How many blocks it takes."""
+        return -(-columns // (self.vector * self.threads))
+
+
+SMALL, MEDIUM, LARGE = range(3)
+FORWARD = (Strip(vector=1, rows=32, threads=64), Strip(2, 8, 128), Strip(4, 4, 128))
+BACKWARD = (Strip(vector=1, rows=16, threads=64), Strip(1, 8, 128), Strip(4, 4, 128))
+"""By size. Few columns cannot fill the device, so each has many steps on their way; many columns have wide loads. Two
+batches of rows of each array have to fit into registers: the backward pass has two arrays and so fewer rows."""
+
+
+def size(columns: int) -> int:
+    """SMALL, MEDIUM or LARGE."""
+    return SMALL if columns <= 16 * 1024 else MEDIUM if columns <= 128 * 1024 else LARGE
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A kernel as it is compiled: its function's name, the threads of its blocks, and the macros that make it."""
+
+    name: str
+    threads: int
+    macros: tuple[tuple[str, str], ...]
+
+
+@cache
+def forward_build(reset: str, stored: torch.dtype, kept: torch.dtype | None, biased: bool, strip: Strip) -> Build:
+    """The forward kernel of a kind of neuron; `kept` is None where nothing is."""
+    flags = {"RESETS_TO_ZERO": reset == "zero", "HAS_BIAS": biased, "KEEPS": kept is not None}
+    return _build("FORWARD", stored, kept or stored, strip, flags)
+
+
+@cache
+def backward_build(
+    reset: str,
+    detach_reset: bool,
+    surrogate_name: str,
+    stored: torch.dtype,
+    kept: torch.dtype,
+    sums: tuple[bool, ...],
+    strip: Strip,
+) -> Build:
+    """The backward kernel of a kind of neuron; `sums` says which of those of bias, beta and threshold are wanted."""
+    flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset}
+    flags |= zip(("SUMS_BIAS", "SUMS_BETA", "SUMS_THRESHOLD"), sums, strict=True)
+    return _build("BACKWARD", stored, kept, strip, flags, SURROGATE=surrogate(surrogate_name, C))
+
+
+def _build(
+    direction: str, stored: torch.dtype, kept: torch.dtype, strip: Strip, flags: dict[str, bool], **texts: str
+) -> Build:
+    for dtype in (stored, kept):
+        if dtype not in FORMATS:
+            raise ValueError(f"{dtype}: the kernel 'cuda' takes {', '.join(str(one) for one in FORMATS)}")
+    name = f"lif_{direction.lower()}"
+    numbers = {"VECTOR": strip.vector, "ROWS": strip.rows, "THREADS": strip.threads, **flags}
+    texts |= {direction: name, "STORED": FORMATS[stored], "KEPT": FORMATS[kept]}
+    return Build(name, strip.threads, (*texts.items(), *((macro, str(int(value))) for macro, value in numbers.items())))
+
+
+def launch(build: Build, blocks: int, device: torch.device, *arguments: Any) -> None:
+    """Start the kernel on torch's current stream of the device. Addresses are ints, numbers are of ctypes."""
+    with torch.cuda.device(device):
+        index = torch.cuda.current_device()
+        _nvrtc_version()  # raises Unavailable, which the next line would not
+        from cuda.core import Device, LaunchConfig, Stream
+        from cuda.core import launch as start
+
+        Device(index).set_current()  # in a thread that is new to CUDA, such as autograd's, torch may not have done so
+        kernel = _kernel(build, _arch(index))
+        stream = Stream.from_handle(torch.cuda.current_stream(index).cuda_stream or LEGACY_STREAM)
+        start(stream, LaunchConfig(grid=blocks, block=build.threads), kernel, *arguments)
+
+
+@cache
+def _arch(index: int) -> str:
+    return "sm_{}{}".format(*torch.cuda.get_device_capability(index))
+
+
+@cache
+def _kernel(build: Build, arch: str) -> Any:
+    code = cubin(build, arch)
+    from cuda.core import ObjectCode
+
+    return ObjectCode.from_cubin(code).get_kernel(build.name)
+
+
+def cubin(build: Build, arch: str) -> bytes:
+    """Machine code for `arch`, such as sm_90: from the cache on disk, or compiled and put there. Needs no GPU.
+
+    The file's name stands for all that it depends on: text, macros, options, architecture and compiler.
+    """
+    text = SOURCE.read_text(encoding="utf-8")
+    made_of = repr((text, build, sorted(OPTIONS.items()), _nvrtc_version()))
+    path = cache_folder() / f"{build.name}-{arch}-{hashlib.sha256(made_of.encode()).hexdigest()[:20]}.cubin"
+    with suppress(OSError):
+        return path.read_bytes()
+    code = _compile(text, build, arch)
+    with suppress(OSError):  # a cache that cannot be written costs time, not the result
+        _write(path, code)
+    return code
+
+
+def _compile(text: str, build: Build, arch: str) -> bytes:
+    from cuda.core import Program, ProgramOptions
+
+    options = ProgramOptions(name=SOURCE.name, arch=arch, define_macro=list(build.macros), **OPTIONS)
+    return bytes(Program(text, "c++", options).compile("cubin").code)
+
+
+@cache
+def _nvrtc_version() -> tuple[int, int]:
+    advice = "pip install 'cuda-core[cu13]', or use the kernel 'triton'"
+    try:
+        import cuda.core  # noqa: F401
+        from cuda.bindings import nvrtc
+
+        _, major, minor = nvrtc.nvrtcVersion()
+    except ImportError as error:
+        raise Unavailable(f"no cuda-core in this Python ({error}): {advice}") from error
+    except RuntimeError as error:  # what its loader raises is a RuntimeError, too
+        raise Unavailable(f"no NVRTC in this Python: {advice}") from error
+    return int(major), int(minor)
+
+
+def _write(path: Path, code: bytes) -> None:
+    """Under another name first: whoever finds the file finds it whole."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
+        fresh.write(code)
+    os.replace(fresh.name, path)

@@ -1,0 +1,247 @@
+"""The neuron of neuron.py in Triton: one pass over time forward, one backward, for NVIDIA and AMD.
+
+A program owns a strip of columns for all steps and keeps their potential (backward: dL/dv) in registers. A plain loop
+over time has one load in flight and is bound by the latency of memory; so ROWS steps are loaded at once, then computed.
+
+Saved for backward: u - threshold, whose sign bit is the spike. Bytes per neuron-step with float32 storage: 12 forward
+(current, spikes, kept; 8 without kept) and 12 backward (cotangent, kept, gradient); 10 each with kept in 16 bits; 6
+each when all is stored in 16 bits. `kept` may overwrite the current and the gradient may overwrite `kept`.
+
+Speed: not yet measured on a GPU.
+"""
+
+import linecache
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from snnbench.kernels.formula import TRITON, surrogate
+from snnbench.kernels.neuron import Neuron
+
+
+def forward(
+    current: torch.Tensor,
+    potential: torch.Tensor,
+    spikes: torch.Tensor,
+    kept: torch.Tensor | None,
+    neuron: Neuron,
+    bias: torch.Tensor | None = None,
+) -> None:
+    """Run `neuron` over `current` [T, M] from `potential` [M] float32 on, which is v after the last step on return.
+
+    Written: spikes [T, M], 0 or 1, and, unless None, kept [T, M] = u - threshold, which may be `current` itself. All
+    are contiguous, in float32, bfloat16 or float16. `bias` [M] float32 is added to the current in every step.
+    """
+    steps, columns = current.shape
+    if not current.numel():
+        return
+    strip = strip_for(columns)
+    with torch.cuda.device_of(current):
+        _forward[(triton.cdiv(columns, strip.width),)](
+            current,
+            potential,
+            spikes,
+            kept,
+            bias,
+            steps,
+            columns,
+            neuron.beta,
+            neuron.threshold,
+            RESETS_TO_ZERO=neuron.reset == "zero",
+            ROWS=strip.rows,
+            WIDTH=strip.width,
+            num_warps=strip.warps,
+            enable_fp_fusion=False,  # product and sum are rounded apart, so that spikes are those of the eager loop
+        )
+
+
+def backward(
+    cotangent: torch.Tensor,
+    kept: torch.Tensor,
+    carried: torch.Tensor,
+    gradient: torch.Tensor,
+    neuron: Neuron,
+    bias_sum: torch.Tensor | None = None,
+    beta_sum: torch.Tensor | None = None,
+    threshold_sum: torch.Tensor | None = None,
+    start: torch.Tensor | None = None,
+) -> None:
+    """Write `gradient` = dL/dx [T, M] for `cotangent` = dL/ds [T, M] and what forward kept; it may be `kept` itself.
+
+    `carried` [M] float32 is dL/dv after the last step on entry and dL/dv before the first step on return. To the sums,
+    [M] float32 or None, each column's dL/dbias, dL/dbeta and dL/dthreshold is added; `beta_sum` needs `start` [M]
+    float32, v before the first step.
+    """
+    steps, columns = cotangent.shape
+    if not cotangent.numel():
+        return
+    strip = strip_for(columns)
+    with torch.cuda.device_of(cotangent):
+        _backward[(triton.cdiv(columns, strip.width),)](
+            cotangent,
+            kept,
+            carried,
+            gradient,
+            bias_sum,
+            beta_sum,
+            threshold_sum,
+            start,
+            steps,
+            columns,
+            neuron.beta,
+            neuron.threshold,
+            neuron.slope,
+            SURROGATE=surrogate_function(neuron.surrogate),
+            RESETS_TO_ZERO=neuron.reset == "zero",
+            DETACHED=neuron.detach_reset,
+            ROWS=strip.rows,
+            WIDTH=strip.width,
+            num_warps=strip.warps,
+            enable_fp_fusion=True,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """What one program does: `width` columns, shared by `warps` of 32 threads, `rows` steps loaded at once."""
+
+    width: int
+    warps: int
+    rows: int
+
+
+def strip_for(columns: int) -> Strip:
+    """Few columns cannot fill the device, so each has many steps in flight; many columns have wide loads instead."""
+    if columns <= 16 * 1024:
+        return Strip(width=32, warps=1, rows=16)
+    if columns <= 128 * 1024:
+        return Strip(width=128, warps=2, rows=16)
+    return Strip(width=512, warps=4, rows=8)
+
+
+@cache
+def surrogate_function(name: str) -> Any:
+    """The named formula of surrogate.py as a Triton function of (distance, slope, threshold).
+
+    Triton reads the source of what it compiles, so the text is entered in linecache, where inspect looks for it.
+    """
+    source = f"def {name}(distance, slope, threshold):\n    return {surrogate(name, TRITON)}\n"
+    file = f"<snnbench surrogate {name}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"tl": tl, "__name__": __name__}
+    exec(compile(source, file, "exec"), names)
+    return triton.jit(names[name])
+
+
+@triton.jit(do_not_specialize=["steps"])
+def _forward(  # type: ignore[no-untyped-def]
+    current,
+    potential,
+    spikes,
+    kept,
+    bias,
+    steps,
+    columns,
+    beta,
+    threshold,
+    RESETS_TO_ZERO: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    column = tl.cast(tl.program_id(0), tl.int64) * WIDTH + tl.arange(0, WIDTH)
+    inside = column < columns
+    v = tl.load(potential + column, inside, 0.0)
+    if bias is not None:
+        added = tl.load(bias + column, inside, 0.0)
+    ahead, place = column, column
+    for first in range(0, steps, ROWS):
+        rows = ()
+        for i in tl.static_range(ROWS):
+            rows += (tl.load(current + ahead, inside & (first + i < steps), 0.0),)  # type: ignore[assignment]
+            ahead += columns
+        for i in tl.static_range(ROWS):
+            exists = first + i < steps
+            x = tl.cast(rows[i], tl.float32)
+            if bias is not None:
+                x += added
+            u = beta * v + x
+            fires = u >= threshold
+            distance = u - threshold
+            tl.store(spikes + place, tl.where(fires, 1.0, 0.0), inside & exists)
+            if kept is not None:
+                tl.store(kept + place, distance, inside & exists)
+            v = tl.where(exists, tl.where(fires, 0.0 if RESETS_TO_ZERO else distance, u), v)
+            place += columns
+    tl.store(potential + column, v, inside)
+
+
+@triton.jit(do_not_specialize=["steps"])
+def _backward(  # type: ignore[no-untyped-def]
+    cotangent,
+    kept,
+    carried,
+    gradient,
+    bias_sum,
+    beta_sum,
+    threshold_sum,
+    start,
+    steps,
+    columns,
+    beta,
+    threshold,
+    slope,
+    SURROGATE: tl.constexpr,
+    RESETS_TO_ZERO: tl.constexpr,
+    DETACHED: tl.constexpr,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
+    column = tl.cast(tl.program_id(0), tl.int64) * WIDTH + tl.arange(0, WIDTH)
+    inside = column < columns
+    gv = tl.load(carried + column, inside, 0.0)
+    later = tl.full((WIDTH,), 0.0, tl.float32)  # gu of the step after, which meets this step's v in dL/dbeta
+    by_bias, by_beta, by_threshold = later, later, later
+    place = tl.cast(steps - 1, tl.int64) * columns + column
+    ahead = place
+    for done in range(0, steps, ROWS):
+        rows = ()
+        for i in tl.static_range(ROWS):
+            exists = inside & (done + i < steps)
+            gs, distance = tl.load(cotangent + ahead, exists, 0.0), tl.load(kept + ahead, exists, 0.0)
+            rows += ((gs, distance),)  # type: ignore[assignment]
+            ahead -= columns
+        for i in tl.static_range(ROWS):
+            exists = done + i < steps
+            distance = tl.cast(rows[i][1], tl.float32)
+            fired = tl.cast(distance, tl.int32, bitcast=True) >= 0  # -0.0 is a small negative number, rounded
+            sg = SURROGATE(distance, slope, threshold)
+
+            bracket = tl.cast(rows[i][0], tl.float32)
+            if not DETACHED:
+                bracket -= (distance + threshold if RESETS_TO_ZERO else threshold) * gv
+            gu = bracket * sg + (tl.where(fired, 0.0, gv) if RESETS_TO_ZERO else gv)
+            tl.store(gradient + place, gu, inside & exists)
+
+            if bias_sum is not None:
+                by_bias += tl.where(exists, gu, 0.0)
+            if beta_sum is not None:
+                v = tl.where(fired, 0.0 if RESETS_TO_ZERO else distance, distance + threshold)
+                by_beta += later * v  # of a row that does not exist v is 0: it was loaded as 0 from the threshold
+                later = tl.where(exists, gu, later)
+            if threshold_sum is not None:
+                moved = -bracket * sg if RESETS_TO_ZERO else -bracket * sg - tl.where(fired, gv, 0.0)
+                by_threshold += tl.where(exists, moved, 0.0)
+            gv = tl.where(exists, beta * gu, gv)
+            place -= columns
+    tl.store(carried + column, gv, inside)
+    if bias_sum is not None:
+        tl.store(bias_sum + column, tl.load(bias_sum + column, inside, 0.0) + by_bias, inside)
+    if beta_sum is not None:
+        by_beta += later * tl.load(start + column, inside, 0.0)
+        tl.store(beta_sum + column, tl.load(beta_sum + column, inside, 0.0) + by_beta, inside)
+    if threshold_sum is not None:
+        tl.store(threshold_sum + column, tl.load(threshold_sum + column, inside, 0.0) + by_threshold, inside)

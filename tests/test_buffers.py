@@ -1,0 +1,99 @@
+"""Memory that stays for the next pass: it is lent once at a time, and given back when nobody will ask for it."""
+
+import gc
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from snnbench.kernels import buffers
+
+CPU = torch.device("cpu")
+LARGE = (3, buffers.SMALLEST_BYTES)
+
+
+@pytest.fixture(autouse=True)
+def nothing_waits() -> Iterator[None]:
+    buffers.release()
+    yield
+    buffers.release()
+
+
+def waiting() -> list[int]:
+    """Sizes of what is free, in bytes."""
+    return [size for size, arrays in buffers._free.items() for _ in arrays]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+def test_a_tensor_as_torch_s_own(dtype: torch.dtype) -> None:
+    tensor = buffers.empty(LARGE, dtype, CPU)
+    assert (tensor.shape, tensor.dtype, tensor.device) == (LARGE, dtype, CPU)
+    assert tensor.is_contiguous() and tensor.data_ptr() % buffers.ALIGNMENT == 0
+    tensor.fill_(1.0)
+    assert float(tensor.float().mean()) == 1.0
+
+
+def test_freed_memory_is_lent_again_and_to_one_only() -> None:
+    first = buffers.empty(LARGE, torch.float32, CPU)
+    place = first.data_ptr()
+    other = buffers.empty(LARGE, torch.float32, CPU)
+    assert other.data_ptr() != place
+    del first
+    again = buffers.empty(LARGE, torch.float32, CPU)
+    assert again.data_ptr() == place
+    assert buffers.empty(LARGE, torch.float32, CPU).data_ptr() not in (place, other.data_ptr())
+
+
+def test_a_view_of_it_is_enough_to_hold_it() -> None:
+    tensor = buffers.empty(LARGE, torch.float32, CPU)
+    part = tensor[1, 5:].detach().view(-1)
+    del tensor
+    assert not waiting()
+    del part
+    assert waiting() == [4 * LARGE[0] * LARGE[1]]
+
+
+def test_a_graph_is_enough_to_hold_it() -> None:
+    tensor = buffers.empty(LARGE, torch.float32, CPU).zero_()
+    factor = torch.ones((), requires_grad=True)
+    product = tensor * factor
+    del tensor
+    assert not waiting()
+    del product
+    assert len(waiting()) == 1
+
+
+def test_another_size_gives_back_what_was_waiting() -> None:
+    del_me = buffers.empty(LARGE, torch.float32, CPU)
+    del del_me
+    assert len(waiting()) == 1
+    kept = buffers.empty(LARGE, torch.float64, CPU)
+    assert not waiting() and kept is not None
+
+
+def test_a_full_garbage_collection_gives_everything_back() -> None:
+    del_me = buffers.empty(LARGE, torch.float32, CPU)
+    del del_me
+    gc.collect(1)
+    assert len(waiting()) == 1
+    gc.collect()
+    assert not waiting()
+
+
+def test_small_tensors_and_other_devices_are_torch_s_own_business() -> None:
+    small = buffers.empty((3, 4), torch.float32, CPU)
+    elsewhere = buffers.empty(LARGE, torch.float32, torch.device("meta"))
+    assert elsewhere.device.type == "meta"
+    del small, elsewhere
+    assert not waiting()
+
+
+def test_spikes_of_one_pass_survive_the_next() -> None:
+    """What a user holds is not written to by a later pass."""
+    from snnbench.kernels import lif
+
+    currents = torch.randn(2, 64, 16, 1024)
+    first = lif(currents[0], beta=0.9, threshold=1.0, kernel="torch")
+    copy = first.clone()
+    second = lif(currents[1], beta=0.9, threshold=1.0, kernel="torch")
+    assert torch.equal(first, copy) and not torch.equal(first, second)

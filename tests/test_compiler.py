@@ -1,0 +1,75 @@
+"""Compiling at first use, keeping what was compiled, and saying what is missing."""
+
+from collections.abc import Iterator
+from ctypes import c_int
+from pathlib import Path
+
+import pytest
+
+from snnbench.kernels import compiler
+
+SOURCE = "int answer(void) { return ANSWER; }\n"
+
+
+@pytest.fixture(autouse=True)
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """A cache of its own, and no memory of the machine's compiler."""
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
+    caches = (compiler.compiler, compiler._version, compiler._processor)
+    for cached in caches:
+        cached.cache_clear()
+    yield
+    for cached in caches:
+        cached.cache_clear()
+
+
+def source(folder: Path, text: str = SOURCE) -> Path:
+    (folder / "answer.c").write_text(text)
+    return folder / "answer.c"
+
+
+def answer(path: Path, value: int) -> int:
+    function = compiler.library(path, {"ANSWER": str(value)}).answer
+    function.restype = c_int
+    return int(function())
+
+
+def test_each_set_of_macros_is_compiled_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = source(tmp_path)
+    assert (answer(path, 4), answer(path, 5)) == (4, 5)
+    assert len(list(compiler.cache_folder().glob("answer-*.so"))) == 2
+    monkeypatch.setattr(compiler, "_compile", lambda *_: pytest.fail("compiled again"))
+    assert answer(path, 4) == 4
+
+
+def test_changed_text_is_another_library(tmp_path: Path) -> None:
+    assert answer(source(tmp_path), 4) == 4
+    assert answer(source(tmp_path, "int answer(void) { return -ANSWER; }\n"), 4) == -4
+
+
+def test_another_processor_is_another_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    answer(source(tmp_path), 4)
+    monkeypatch.setattr(compiler, "_processor", lambda: "of another kind")
+    answer(source(tmp_path), 4)
+    assert len(list(compiler.cache_folder().glob("*.so"))) == 2
+
+
+def test_no_compiler_is_said_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setenv("CC", "/nowhere/cc")
+    with pytest.raises(compiler.Unavailable, match="install gcc"):
+        compiler.compiler()
+
+
+def test_the_compiler_s_own_error_is_passed_on(tmp_path: Path) -> None:
+    with pytest.raises(compiler.Unavailable, match=r"error.*set CC") as error:
+        answer(source(tmp_path, "int answer(void) { return nothing; }\n"), 4)
+    assert "\n" not in str(error.value)
+    assert not list(compiler.cache_folder().glob("*.so"))
+
+
+def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "file"))
+    with pytest.raises(compiler.Unavailable, match="SNNBENCH_HOME"):
+        answer(source(tmp_path), 4)

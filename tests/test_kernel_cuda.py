@@ -1,0 +1,354 @@
+"""The CUDA kernels: their text run on the CPU thread by thread, compiled for GPUs without one, and run on one.
+
+On the CPU g++ compiles lif_cuda.cu behind cuda_on_cpu.hpp, many kernels into one library, and takes the place of
+`lif_cuda.launch`; so what chooses, names and calls a kernel is tested, too.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench.kernels import lif_cuda  # noqa: E402
+from snnbench.kernels.compiler import Unavailable, cache_folder  # noqa: E402
+from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, Build, Strip  # noqa: E402
+from snnbench.kernels.neuron import Neuron  # noqa: E402
+from tests import contract, oracle  # noqa: E402
+from tests.contract import PAIRS, Kernels  # noqa: E402
+from tests.oracle import FORMATS, NEURONS  # noqa: E402
+
+SHIM = Path(__file__).with_name("cuda_on_cpu.hpp")
+STRIPS = [Strip(vector=1, rows=3, threads=4), Strip(2, 2, 4), Strip(4, 3, 2)]
+COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last of which has idle threads
+ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+
+
+def needed(tool: str) -> str:
+    """The tool's path. Without it the test is skipped, but not where the tests are meant to be complete."""
+    if path := shutil.which(tool):
+        return path
+    if os.environ.get("CI"):
+        pytest.fail(f"no {tool} on the PATH")
+    pytest.skip(f"no {tool} on the PATH")
+
+
+class Emulator:
+    """Runs kernels on the CPU, thread after thread; compiles those that it does not know yet."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.compiler = needed("g++")
+        self.kernels: dict[Build, tuple[ctypes.CDLL, str]] = {}
+
+    def compile(self, builds: Iterable[Build]) -> None:
+        """All into one library, each in a namespace of its own."""
+        number = len(self.kernels)
+        text, names = [f'#include "{SHIM}"'], {}
+        for build in dict.fromkeys(builds):
+            name = names[build] = f"{build.name}_{len(names)}"
+            macros = {macro: name if value == build.name else value for macro, value in build.macros}
+            text += [f"namespace of_{name} {{", *(f"#define {macro} {value}" for macro, value in macros.items())]
+            text += [f'#include "{lif_cuda.SOURCE}"', *(f"#undef {macro}" for macro in (*macros, "INLINE")), "}"]
+        source = self.folder / f"kernels{number}.cpp"
+        source.write_text("\n".join(text))
+        library = source.with_suffix(".so")
+        flags = ["-O1", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC"]
+        subprocess.run([self.compiler, *flags, str(source), "-o", str(library)], check=True)
+        loaded = ctypes.CDLL(str(library))
+        self.kernels |= {build: (loaded, name) for build, name in names.items()}
+
+    def launch(self, build: Build, blocks: int, device: Any, *arguments: Any) -> None:
+        """In place of lif_cuda.launch."""
+        if build not in self.kernels:
+            self.compile([build])
+        library, name = self.kernels[build]
+        kernel, stand_at = library[name], library.stand_at
+        given = [ctypes.c_void_p(one) if isinstance(one, int) else one for one in arguments]
+        for block in range(blocks):
+            for thread in range(build.threads):
+                stand_at(block, thread)
+                kernel(*given)
+
+
+def strip_of(neuron: Neuron) -> Strip:
+    """Every third kind of neuron has the same strip: each vector meets each reset, detached or not."""
+    return STRIPS[NEURONS.index(neuron) % 3]
+
+
+@pytest.fixture(scope="session")
+def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
+    """With what most tests need compiled at once, which is faster than one by one."""
+    made = Emulator(tmp_path_factory.mktemp("cuda"))
+    sums = (True, True, True)
+    made.compile(
+        lif_cuda.backward_build(
+            neuron.reset, neuron.detach_reset, neuron.surrogate, stored, kept, sums, strip_of(neuron)
+        )
+        for neuron in NEURONS
+        for stored, kept in PAIRS
+    )
+    made.compile(
+        lif_cuda.forward_build(reset, stored, kept, biased, strip)
+        for reset in ("subtract", "zero")
+        for stored, kept in [*PAIRS, *((stored, None) for stored in FORMATS)]
+        for biased in (False, True)
+        for strip in STRIPS
+    )
+    return made
+
+
+@pytest.fixture(params=["emulated", pytest.param("cuda", marks=ON_GPU)])
+def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    """With the strips that lif_cuda.py has."""
+    if request.param == "cuda":
+        return Kernels(lif_cuda, "cuda")
+    monkeypatch.setattr(lif_cuda, "launch", request.getfixturevalue("emulator").launch)
+    return Kernels(lif_cuda)
+
+
+@pytest.fixture
+def cut(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> Callable[[Strip], Kernels]:
+    """Kernels with strips so small that a little problem has several, of which the last is ragged."""
+
+    def chosen(strip: Strip) -> Kernels:
+        monkeypatch.setattr(lif_cuda, "FORWARD", (strip,) * 3)
+        monkeypatch.setattr(lif_cuda, "BACKWARD", (strip,) * 3)
+        return replace(kernels, columns=COLUMNS[strip.vector])
+
+    return chosen
+
+
+Cut = Callable[[Strip], Kernels]
+
+
+@pytest.mark.parametrize("strip", STRIPS, ids=str)
+@pytest.mark.parametrize("reset", ["subtract", "zero"])
+@pytest.mark.parametrize("biased", [True, False])
+def test_forward_is_the_eager_loop_bit_for_bit(cut: Cut, strip: Strip, reset: str, biased: bool) -> None:
+    contract.check_forward(cut(strip), replace(NEURONS[0], reset=reset), biased)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
+def test_backward_is_autograd_in_float64(cut: Cut, neuron: Neuron) -> None:
+    contract.check_backward(cut(strip_of(neuron)), neuron)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
+def test_both_passes_are_the_plain_loop_in_float64(cut: Cut, neuron: Neuron) -> None:
+    contract.check_both_passes(cut(strip_of(neuron)), neuron)
+
+
+@pytest.mark.parametrize(
+    ("size", "columns", "steps"), [(SMALL, 33, 70), (SMALL, 1, 1), (MEDIUM, 34, 17), (LARGE, 36, 9), (LARGE, 35, 33)]
+)
+def test_strips_as_they_are(
+    kernels: Kernels, monkeypatch: pytest.MonkeyPatch, size: int, columns: int, steps: int
+) -> None:
+    """Of every size, on a little problem; the last one has an odd number of columns."""
+    monkeypatch.setattr(lif_cuda, "size", lambda columns: size)
+    contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
+
+
+@pytest.mark.parametrize("stored", FORMATS)
+def test_kept_may_overwrite_the_current_and_the_gradient_kept(cut: Cut, stored: torch.dtype) -> None:
+    contract.check_in_place(cut(strip_of(NEURONS[0])), stored)
+
+
+@pytest.mark.parametrize("strip", STRIPS, ids=str)
+def test_nothing_else_is_written(cut: Cut, strip: Strip) -> None:
+    contract.check_nothing_else_is_written(cut(strip), NEURONS[STRIPS.index(strip)])
+
+
+@pytest.mark.parametrize("strip", STRIPS, ids=str)
+def test_no_rows_are_read_but_those_that_exist(strip: Strip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    neuron, columns = NEURONS[0], COLUMNS[strip.vector]
+    inputs = oracle.problem(7, columns)
+    spikes, kept, gradient = (torch.empty_like(inputs.current) for _ in range(3))
+    forward = lif_cuda.forward_build(neuron.reset, torch.float32, torch.float32, False, strip)
+    backward = lif_cuda.backward_build(
+        neuron.reset, neuron.detach_reset, neuron.surrogate, torch.float32, torch.float32, (False,) * 3, strip
+    )
+    emulator = Emulator(tmp_path)
+    emulator.compile([forward, backward])
+    library, _ = emulator.kernels[forward]
+    for rows in (inputs.current, inputs.cotangent, kept):
+        library.may_read(*map(ctypes.c_size_t, (rows.data_ptr(), rows.data_ptr() + rows.nbytes)))
+    monkeypatch.setattr(lif_cuda, "launch", emulator.launch)
+    monkeypatch.setattr(lif_cuda, "FORWARD", (strip,) * 3)
+    monkeypatch.setattr(lif_cuda, "BACKWARD", (strip,) * 3)
+    lif_cuda.forward(inputs.current, inputs.start, spikes, kept, neuron)
+    lif_cuda.backward(inputs.cotangent, kept, inputs.carried, gradient, neuron)
+    assert library.strays() == 0
+    lif_cuda.forward(spikes, inputs.start, gradient, kept, neuron)
+    assert library.strays() == spikes.numel() // strip.vector, "this array was not named"
+
+
+def test_a_potential_on_the_threshold_fires(cut: Cut) -> None:
+    contract.check_threshold(cut(STRIPS[0]))
+
+
+def test_minus_zero_kept_did_not_fire(cut: Cut) -> None:
+    contract.check_minus_zero(cut(STRIPS[0]))
+
+
+@pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_do_changes_nothing(kernels: Kernels, steps: int, columns: int) -> None:
+    contract.check_nothing_to_do(kernels, steps, columns)
+
+
+def test_two_runs_agree_in_every_bit(cut: Cut) -> None:
+    contract.check_runs_agree(cut(STRIPS[0]))
+
+
+def test_a_vector_needs_columns_and_addresses_that_are_its_multiples() -> None:
+    strip, whole = Strip(vector=4, rows=2, threads=8), torch.empty(2 * 8 + 1)
+    rows = whole[:-1].view(2, 8)
+    assert strip.fitting(8, (rows, None)) is strip
+    assert strip.fitting(6, (rows, None)) == Strip(vector=1, rows=8, threads=8)
+    assert strip.fitting(8, (rows, whole[1:].view(2, 8))) == Strip(vector=1, rows=8, threads=8)
+
+
+def test_blocks_cover_all_columns() -> None:
+    strip = Strip(vector=2, rows=2, threads=4)
+    assert [strip.blocks(columns) for columns in (1, 8, 9, 16)] == [1, 1, 2, 2]
+
+
+def test_a_format_that_has_no_kernel_is_named() -> None:
+    with pytest.raises(ValueError, match=r"torch.float64: the kernel 'cuda' takes torch.float32"):
+        lif_cuda.forward_build("zero", torch.float64, None, False, STRIPS[0])
+
+
+VARIANTS: list[Build] = [
+    lif_cuda.forward_build("subtract", torch.float32, torch.float32, True, FORWARD[SMALL]),
+    lif_cuda.forward_build("zero", torch.float32, torch.bfloat16, True, FORWARD[LARGE]),
+    lif_cuda.forward_build("subtract", torch.float16, torch.float16, True, FORWARD[MEDIUM]),
+    lif_cuda.backward_build(
+        "subtract", False, "sigmoid", torch.float32, torch.float32, (True, True, True), BACKWARD[SMALL]
+    ),
+    lif_cuda.backward_build("zero", False, "atan", torch.float32, torch.bfloat16, (True, True, True), BACKWARD[LARGE]),
+    lif_cuda.backward_build(
+        "subtract", False, "sigmoid", torch.bfloat16, torch.bfloat16, (True, False, False), BACKWARD[MEDIUM]
+    ),
+    lif_cuda.backward_build(
+        "subtract", False, "sigmoid", torch.float32, torch.float32, (True, True, True), Strip(1, 16, 128)
+    ),
+]
+"""One of each size and format, with all sums where registers are scarce, and what an odd number of columns comes to."""
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
+def test_registers_suffice(arch: str, tmp_path: Path) -> None:
+    """Nothing is spilled: what would be in memory then is what was to be kept out of it."""
+    nvcc = needed("nvcc")
+    for build in VARIANTS:
+        macros = [f"-D{macro}={value}" for macro, value in build.macros]
+        command = [nvcc, f"-arch={arch}", "-cubin", "-Xptxas", "-v", "-prec-div=false", "-std=c++17", *macros]
+        done = subprocess.run(
+            [*command, str(lif_cuda.SOURCE), "-o", str(tmp_path / "cubin")], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        said = done.stdout + done.stderr
+        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said, (build, said)
+        assert "warning" not in said, said
+        registers = re.search(r"Used (\d+) registers", said)
+        assert registers is not None
+        chosen = dict(build.macros)
+        print(arch, build.name, *(chosen[one] for one in ("STORED", "KEPT", "VECTOR", "ROWS")), registers[1])
+
+
+@pytest.fixture
+def nvrtc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """NVRTC, which needs no GPU, and an empty cache."""
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path))
+    try:
+        lif_cuda._nvrtc_version()
+    except Unavailable as error:
+        if os.environ.get("CI"):
+            pytest.fail(str(error))
+        pytest.skip(str(error))
+
+
+@pytest.mark.usefixtures("nvrtc")
+@pytest.mark.parametrize("build", VARIANTS, ids=lambda build: "-".join(value for _, value in build.macros[-6:]))
+def test_nvrtc_makes_machine_code(build: Build) -> None:
+    code = lif_cuda.cubin(build, "sm_90")
+    assert code[:4] == b"\x7fELF" and build.name.encode() in code
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_machine_code_is_kept_by_all_that_it_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    first, other = VARIANTS[:2]
+    code = lif_cuda.cubin(first, "sm_90")
+    monkeypatch.setattr(lif_cuda, "_compile", lambda text, build, arch: b"compiled")
+    assert lif_cuda.cubin(first, "sm_90") == code
+    assert lif_cuda.cubin(other, "sm_90") == lif_cuda.cubin(first, "sm_80") == b"compiled"
+    monkeypatch.setitem(lif_cuda.OPTIONS, "prec_div", True)
+    assert lif_cuda.cubin(first, "sm_90") == b"compiled"
+    monkeypatch.setattr(lif_cuda, "_nvrtc_version", lambda: (1, 0))
+    assert lif_cuda.cubin(first, "sm_90") == b"compiled"
+    assert len(list(cache_folder().glob("*.cubin"))) == len(list(tmp_path.rglob("*.*"))) == 5
+
+
+@pytest.mark.usefixtures("nvrtc")
+def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "kernels").write_text("not a folder")
+    monkeypatch.setattr(lif_cuda, "_compile", lambda text, build, arch: b"compiled")
+    assert lif_cuda.cubin(VARIANTS[0], "sm_90") == b"compiled"
+
+
+def test_importing_the_module_imports_no_compiler() -> None:
+    code = "import sys, snnbench.kernels.lif_cuda; assert 'cuda.core' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_cuda_core_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.core", None)
+    lif_cuda._nvrtc_version.cache_clear()
+    with pytest.raises(Unavailable, match="pip install"):
+        lif_cuda.cubin(VARIANTS[0], "sm_90")
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_both_passes_can_be_captured_in_a_graph_on_another_stream() -> None:
+    neuron, inputs = NEURONS[0], oracle.problem(40, 256)
+    current, cotangent = inputs.current.cuda(), inputs.cotangent.cuda()
+    spikes, kept, gradient = (torch.zeros_like(current) for _ in range(3))
+    potential, carried = inputs.start.cuda(), inputs.carried.cuda()
+
+    def both() -> None:
+        lif_cuda.forward(current, potential, spikes, kept, neuron)
+        lif_cuda.backward(cotangent, kept, carried, gradient, neuron)
+
+    both()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        both()
+    potential.copy_(inputs.start)
+    carried.copy_(inputs.carried)
+    for one in (spikes, gradient):
+        one.fill_(7.0)
+    graph.replay()
+    assert torch.equal(spikes.cpu(), oracle.eager(inputs.current, inputs.start, neuron)[0])
+    expected = oracle.gradients(neuron, kept.cpu(), inputs).current
+    assert oracle.distance(gradient.cpu(), expected) < contract.FLOAT32_GRADIENT
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_offsets_do_not_end_at_32_bits() -> None:
+    steps, columns = 3, 2**30 + 24
+    current = torch.ones(steps, columns, dtype=torch.bfloat16, device="cuda")
+    potential, spikes = torch.zeros(columns, device="cuda"), torch.zeros_like(current)
+    lif_cuda.forward(current, potential, spikes, current, Neuron(0.5, 1.75))
+    assert spikes[:, -1].tolist() == [0, 0, 1] and bool((spikes[2] == 1).all())

@@ -1,0 +1,154 @@
+"""The Triton kernels: interpreted on the CPU, compiled for a GPU without one, and run on one where there is one.
+
+The interpreter rounds to bfloat16 by cutting off, a GPU to nearest.
+"""
+
+import importlib.util
+import sys
+from dataclasses import replace
+from typing import Any
+
+import numpy
+import pytest
+from packaging.version import Version
+
+torch = pytest.importorskip("torch")
+triton = pytest.importorskip("triton")  # before TRITON_INTERPRET is set below, which would leak into its own functions
+
+from triton.backends.compiler import GPUTarget  # noqa: E402
+from triton.compiler import ASTSource  # noqa: E402
+
+from snnbench.kernels import lif_triton  # noqa: E402
+from snnbench.kernels.lif_triton import Strip  # noqa: E402
+from snnbench.kernels.neuron import Neuron  # noqa: E402
+from snnbench.surrogate import FORMULAS  # noqa: E402
+from tests import contract, oracle  # noqa: E402
+from tests.contract import Kernels  # noqa: E402
+from tests.oracle import FORMATS, NEURONS  # noqa: E402
+
+ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
+
+
+@pytest.fixture(scope="module", params=["interpreted", pytest.param("cuda", marks=ON_GPU)])
+def kernels(request: pytest.FixtureRequest) -> Kernels:
+    """On the CPU a second copy of the module, interpreted because it was made while the variable was set."""
+    if request.param == "cuda":
+        return Kernels(lif_triton, "cuda")
+    if Version(triton.__version__) < Version("3.7") and Version(numpy.__version__) >= Version("2.4"):
+        pytest.skip("the interpreter of Triton before 3.7 fails with NumPy 2.4 or newer")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_INTERPRET", "1")
+        spec = importlib.util.spec_from_file_location("interpreted_lif_triton", lif_triton.__file__)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        patch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        for name in FORMULAS:
+            module.surrogate_function(name)
+    return Kernels(module, bfloat16_error=1.0)
+
+
+@pytest.fixture
+def small(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> Kernels:
+    """With strips so small that a little problem has several, of which the last is ragged in both directions."""
+    monkeypatch.setattr(kernels.module, "strip_for", lambda columns: Strip(width=16, warps=1, rows=3))
+    return kernels
+
+
+@pytest.mark.parametrize("reset", ["subtract", "zero"])
+@pytest.mark.parametrize("biased", [True, False])
+def test_forward_is_the_eager_loop_bit_for_bit(small: Kernels, reset: str, biased: bool) -> None:
+    contract.check_forward(small, replace(NEURONS[0], reset=reset), biased)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
+def test_backward_is_autograd_in_float64(small: Kernels, neuron: Neuron) -> None:
+    contract.check_backward(small, neuron)
+
+
+@pytest.mark.parametrize("neuron", NEURONS, ids=oracle.identifier)
+def test_both_passes_are_the_plain_loop_in_float64(small: Kernels, neuron: Neuron) -> None:
+    contract.check_both_passes(small, neuron)
+
+
+@pytest.mark.parametrize(("steps", "columns"), [(15, 33), (16, 32), (17, 1), (1, 1)])
+def test_sizes_around_those_of_a_strip(kernels: Kernels, steps: int, columns: int) -> None:
+    contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
+
+
+@pytest.mark.parametrize("stored", FORMATS)
+def test_kept_may_overwrite_the_current_and_the_gradient_kept(small: Kernels, stored: torch.dtype) -> None:
+    contract.check_in_place(small, stored)
+
+
+def test_nothing_else_is_written(small: Kernels) -> None:
+    contract.check_nothing_else_is_written(small, NEURONS[0])
+
+
+def test_a_potential_on_the_threshold_fires(small: Kernels) -> None:
+    contract.check_threshold(small)
+
+
+def test_minus_zero_kept_did_not_fire(small: Kernels) -> None:
+    contract.check_minus_zero(small)
+
+
+@pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
+def test_nothing_to_do_changes_nothing(small: Kernels, steps: int, columns: int) -> None:
+    contract.check_nothing_to_do(small, steps, columns)
+
+
+def test_two_runs_agree_in_every_bit(small: Kernels) -> None:
+    contract.check_runs_agree(small)
+
+
+def compiled(function: Any, strip: Strip, **constants: Any) -> dict[str, Any]:
+    """What Triton makes of a kernel for an H100: name of the stage -> its text. Needs no GPU."""
+    constants |= {"RESETS_TO_ZERO": False, "ROWS": strip.rows, "WIDTH": strip.width}
+    types = {"steps": "i32", "columns": "i32", "beta": "fp32", "threshold": "fp32", "slope": "fp32"}
+    signature = {name: "constexpr" if name in constants else types.get(name, "*fp32") for name in function.arg_names}
+    source = ASTSource(
+        function,
+        signature,
+        {(place,): constants[name] for place, name in enumerate(function.arg_names) if name in constants},
+        {
+            (place,): [["tt.divisibility", 16]]
+            for place, name in enumerate(function.arg_names)
+            if signature[name].startswith("*") or name == "columns"
+        },
+    )
+    options = {"num_warps": strip.warps, "enable_fp_fusion": function is lif_triton._backward}
+    return dict(triton.compile(source, GPUTarget("cuda", 90, 32), options).asm)
+
+
+def loads_before_a_store(ptx: str) -> int:
+    """Loads from global memory in the loop before its first store to it."""
+    loop = ptx[ptx.index("// =>This Inner Loop Header") :]
+    return loop[: loop.index("st.global")].count("ld.global")
+
+
+def test_compiled_forward_has_all_rows_in_flight_and_rounds_twice() -> None:
+    strip = lif_triton.strip_for(10**6)
+    ptx = compiled(lif_triton._forward, strip)["ptx"]
+    assert loads_before_a_store(ptx) == strip.rows
+    assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx
+    assert "fma" not in ptx
+
+
+def test_compiled_backward_has_all_rows_in_flight() -> None:
+    strip = lif_triton.strip_for(10**6)
+    sigmoid = lif_triton.surrogate_function("sigmoid")
+    ptx = compiled(lif_triton._backward, strip, SURROGATE=sigmoid, DETACHED=False)["ptx"]
+    assert loads_before_a_store(ptx) == 2 * strip.rows
+    assert "fma" in ptx
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
+def test_offsets_do_not_end_at_32_bits() -> None:
+    steps, columns = 2, 2**30 + 24
+    current = torch.ones(steps + 1, columns, dtype=torch.bfloat16, device="cuda")
+    potential = torch.zeros(columns, device="cuda")
+    spikes = torch.zeros_like(current)
+    lif_triton.forward(current, potential, spikes, current, Neuron(0.5, 1.75))
+    assert spikes[:, -1].tolist() == [0, 0, 1] and int(spikes[2].sum(dtype=torch.float32)) >= columns - 64

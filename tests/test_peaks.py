@@ -1,0 +1,223 @@
+"""Peaks, on a backend whose products take as long as they are told to; then the products of every framework."""
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import roofline
+from snnbench.backends import Backend, open_backend
+from snnbench.case import Case
+from snnbench.peaks import (
+    LARGEST_COPY_BYTES,
+    LOOK_NS,
+    PATTERN_ROWS,
+    REPETITION_NS,
+    REPETITIONS,
+    SECOND_LOOKS,
+    SECOND_LOOKS_NS,
+    Peaks,
+    operands,
+)
+from tests.fakes import CASE, PHASES
+
+MS = 1_000_000
+PRODUCTS = ("current", "weight_gradient", "input_gradient")
+
+
+class Machine:
+    """A backend, a session and a clock in one: a call takes `pass_ns`, and the first one `first_ns` more."""
+
+    def __init__(self, pass_ns: int, first_ns: int = 0, operands_ns: int = 0) -> None:
+        self.pass_ns, self.first_ns, self.operands_ns = pass_ns, first_ns, operands_ns
+        self.now = 0
+        self.called: list[str] = []
+        self.seen: list[Any] = []
+        self.copied_bytes = 0
+
+    def clock(self) -> int:
+        return self.now
+
+    def peaks(self, *given: Any) -> dict[str, Callable[[], Any]]:
+        *matrices, self.copied_bytes = given
+        self.seen += [weakref.ref(matrix) for matrix in matrices]
+        self.now += self.operands_ns
+
+        def run(name: str) -> Any:
+            self.now += self.pass_ns + (0 if name in self.called else self.first_ns)
+            self.called.append(name)
+            return matrices
+
+        return {name: lambda name=name: run(name) for name in (*PRODUCTS, "copy", "call")}  # type: ignore[misc]
+
+    def synchronise(self, outputs: Any) -> None:
+        """Nothing is under way."""
+
+    def compilations(self) -> int:
+        return 0
+
+    def mark(self) -> Any:
+        return None
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        raise ValueError("no device clock")
+
+
+def at(machine: Machine, phases: tuple[str, ...] = ("inference",), case: Case = CASE) -> Peaks:
+    """The peaks of this machine."""
+    backend: Any = machine
+    return Peaks(backend, backend, case, phases, machine.clock)
+
+
+def test_a_look_keeps_every_repetition_and_the_first_call_apart() -> None:
+    peaks = at(Machine(pass_ns=100_000, first_ns=7 * MS))
+    peaks.look()
+    passes = REPETITION_NS // 100_000
+    for name, work in (("current", roofline.product_flops(CASE)), ("copy", 2 * peaks.copied_bytes), ("call", 2)):
+        assert peaks.as_dict()[name] == {
+            "work": work,
+            "passes": passes,
+            "first_call_ns": 100_000 + 7 * MS,
+            "repetitions_ns": [passes * 100_000] * REPETITIONS,
+        }
+    peaks.look()
+    assert peaks.found["current"].repetitions_ns == [passes * 100_000] * 2 * REPETITIONS
+    assert peaks.found["current"].first_call_ns == 100_000 + 7 * MS
+
+
+def test_what_takes_long_is_called_twice_in_the_first_look_and_once_in_another() -> None:
+    machine = Machine(pass_ns=LOOK_NS)
+    peaks = at(machine)
+    peaks.look()
+    assert machine.called.count("current") == 2
+    assert (peaks.found["current"].passes, peaks.found["current"].repetitions_ns) == (1, [LOOK_NS])
+    peaks.look()
+    assert machine.called.count("current") == 3
+    assert peaks.found["current"].repetitions_ns == [LOOK_NS] * 2
+
+
+@pytest.mark.parametrize("pass_ns", [REPETITION_NS, LOOK_NS // 4])
+def test_a_look_ends_with_its_repetitions_or_its_time(pass_ns: int) -> None:
+    peaks = at(Machine(pass_ns))
+    peaks.look()
+    expected = REPETITIONS if pass_ns == REPETITION_NS else 3  # and the first call, which is as long
+    assert len(peaks.found["current"].repetitions_ns) == expected
+
+
+def test_nothing_of_a_look_is_there_after_it() -> None:
+    machine = Machine(pass_ns=MS)
+    peaks = at(machine)
+    peaks.look()
+    assert len(machine.seen) == 3
+    assert [one() for one in machine.seen] == [None] * 3, "without waiting for the garbage collector"
+
+
+def test_looks_between_phases_keep_to_a_tenth_of_the_time() -> None:
+    machine = Machine(pass_ns=REPETITION_NS, operands_ns=6 * MS)
+    peaks = at(machine)
+    peaks.look()
+    spent = peaks.spent_ns
+    assert spent == machine.now, "operands included"
+    count = len(machine.called)
+    machine.now = 10 * spent - 1
+    peaks.look_if_cheap()
+    assert (len(machine.called), peaks.spent_ns) == (count, spent)
+    machine.now = 10 * spent
+    peaks.look_if_cheap()
+    assert len(machine.called) > count and peaks.spent_ns > spent
+
+
+@pytest.mark.parametrize(("doubts", "looks"), [(0, 1), (1, 2), (3, 4), (99, 1 + SECOND_LOOKS)])
+def test_a_doubt_is_looked_into_until_it_is_settled_or_there_have_been_enough(doubts: int, looks: int) -> None:
+    machine = Machine(pass_ns=LOOK_NS)
+    peaks = at(machine)
+    doubted = iter([False] * doubts)
+    peaks.look_until(lambda: next(doubted, True))
+    assert machine.called.count("current") == 1 + looks, "and one more in the first look"
+
+
+def test_but_not_for_long() -> None:
+    """One more look there is however long a look takes."""
+    for pass_ns, looks in ((SECOND_LOOKS_NS, 2), (SECOND_LOOKS_NS // 4, 3)):
+        machine = Machine(pass_ns)
+        at(machine).look_until(lambda: False)
+        assert machine.called.count("current") == 1 + looks
+
+
+@pytest.mark.parametrize(
+    ("phases", "called"),
+    [
+        (("inference",), {"current", "copy", "call"}),
+        (("backward",), {"weight_gradient", "input_gradient", "copy", "call"}),
+        (PHASES, {*PRODUCTS, "copy", "call"}),
+    ],
+)
+def test_only_what_the_phases_need_is_called(phases: tuple[str, ...], called: set[str]) -> None:
+    machine = Machine(pass_ns=MS)
+    peaks = at(machine, phases)
+    peaks.look()
+    assert set(machine.called) == set(peaks.found) == called
+
+
+def test_the_copy_moves_as_much_as_the_phases_do_and_never_more_than_enough() -> None:
+    small = at(Machine(MS), PHASES)
+    small.look()
+    assert small.copied_bytes == roofline.least_bytes(CASE, "train") // 2
+    assert small.found["copy"].work == 2 * small.copied_bytes
+    large = at(Machine(MS), PHASES, CASE.resized(neurons=16384, time_steps=500))
+    assert large.copied_bytes == LARGEST_COPY_BYTES
+
+
+@pytest.mark.parametrize("rows", [PATTERN_ROWS // 2, PATTERN_ROWS, 3 * PATTERN_ROWS + 1])
+def test_operands_are_like_the_case_s_own(rows: int) -> None:
+    case = CASE.resized(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
+    entering, cotangent, weight = operands(case)
+    assert (entering.shape, cotangent.shape, weight.shape) == ((rows, 150), (rows, 150), (150, 150))
+    assert set(np.unique(entering)) == {0.0, 1.0} and entering.mean() == pytest.approx(0.2, abs=0.03)
+    for normal in (cotangent, weight):
+        assert normal.std() == pytest.approx(1, abs=0.1) and len(np.unique(normal[:PATTERN_ROWS])) > 4000
+    assert {array.dtype.name for array in (entering, cotangent, weight)} == {"float32"}
+    assert all(array.flags.c_contiguous for array in (entering, cotangent, weight))
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-13), ("bfloat16", 0.05)])
+def test_every_framework_multiplies_and_copies_what_it_is_given(name: str, dtype: Any, tolerance: float) -> None:
+    pytest.importorskip(name)
+    if (name, dtype) == ("numpy", "bfloat16"):
+        pytest.skip("NumPy has no bfloat16")
+    case = CASE.resized(dtype=dtype)
+    backend: Backend = open_backend(name, case, np)
+    entering, cotangent, weight = operands(case)
+    runs = backend.peaks(entering, cotangent, weight, 1001)
+    expected = {
+        "current": entering @ weight.T,
+        "weight_gradient": cotangent.T @ entering,
+        "input_gradient": cotangent @ weight,
+    }
+    for _ in range(3):  # and it does so every time
+        for product, right in expected.items():
+            got = runs[product]()
+            assert str(got.dtype).removeprefix("torch.") == dtype
+            got = np.asarray(got.float() if name == "torch" else got, np.float64)
+            assert np.abs(got - right).max() <= max(tolerance, 1e-5) * np.abs(right).max()
+    assert runs["call"]().item() == 1.0
+    copied = runs["copy"]()
+    assert copied.nbytes == 1001 and bool((copied == 1).all())
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+def test_a_product_writes_where_it_wrote_before(name: str) -> None:
+    """And so does the copy: else each call would wait for the system to find and clear fresh pages."""
+    pytest.importorskip(name)
+    runs = open_backend(name, CASE, np).peaks(*operands(CASE), 1000)
+    address: Callable[[Any], int] = {
+        "numpy": lambda array: array.ctypes.data,
+        "torch": lambda tensor: tensor.data_ptr(),
+        "jax": lambda array: array.unsafe_buffer_pointer(),
+    }[name]
+    for run in runs.values():
+        held = [(output := run(), address(output)) for _ in range(4)]  # held, so that none of it is free for the next
+        assert len({where for _, where in held}) == 1

@@ -1,0 +1,338 @@
+"""The roofline: formulas reckoned by hand, and fakes that answer slower and faster than the machine can."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import roofline
+from snnbench.case import Case
+from snnbench.roofline import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
+from snnbench.wire import Reply
+from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quantities, reply_of, request
+
+SMALL = CASE.resized(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
+"""M = 6 rows: 30 values in an input, 25 weights, 5 biases, and 2 * 6 * 25 = 300 FLOPs in a product."""
+INNER = SMALL.resized(input_gradient=False)
+DEEP = SMALL.resized(layers=3)
+DEEP_INNER = DEEP.resized(input_gradient=False)
+
+
+@pytest.mark.parametrize(
+    ("case", "inference", "backward"),
+    [(SMALL, 300, 600), (INNER, 300, 300), (DEEP, 900, 1800), (DEEP_INNER, 900, 1500)],
+    ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
+)
+def test_flops_are_those_of_the_products(case: Case, inference: int, backward: int) -> None:
+    assert {phase: roofline.flops(case, phase) for phase in PHASES} == {
+        "inference": inference,
+        "forward": inference,
+        "backward": backward,
+        "train": inference + backward,
+    }
+
+
+@pytest.mark.parametrize(
+    ("case", "forward", "backward", "train"),
+    [
+        # input + weights + biases + spikes; input + cotangent + weights and back weights, biases, input; all of them
+        (SMALL, 30 + 25 + 5 + 30, 30 + 30 + 25 + 25 + 5 + 30, 30 + 30 + 25 + 5 + 30 + 25 + 5 + 30),
+        (INNER, 30 + 25 + 5 + 30, 30 + 30 + 25 + 5, 30 + 30 + 25 + 5 + 30 + 25 + 5),
+        (DEEP, 30 + 75 + 15 + 30, 30 + 30 + 75 + 75 + 15 + 30, 30 + 30 + 75 + 15 + 30 + 75 + 15 + 30),
+        (DEEP_INNER, 30 + 75 + 15 + 30, 30 + 30 + 75 + 75 + 15, 30 + 30 + 75 + 15 + 30 + 75 + 15),
+    ],
+    ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
+)
+def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, backward: int, train: int) -> None:
+    assert {phase: roofline.least_bytes(case, phase) for phase in PHASES} == {
+        "inference": 4 * forward,
+        "forward": 4 * forward,
+        "backward": 4 * backward,
+        "train": 4 * train,
+    }
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2), ("float16", 2)])
+def test_bytes_are_those_of_the_dtype_and_flops_have_none(dtype: Any, size: int) -> None:
+    case = SMALL.resized(dtype=dtype)
+    assert roofline.least_bytes(case, "inference") == 90 * size
+    assert roofline.flops(case, "inference") == 300
+
+
+def test_a_phase_that_is_none_is_refused() -> None:
+    with pytest.raises(ValueError, match="'sleep' is no phase"):
+        roofline.least_bytes(SMALL, "sleep")
+
+
+def peaks(copy_ns: int = 0, call_ns: int = 0, **products_ns: int) -> dict[str, Peak]:
+    """Peaks that took so long for a pass, two of which make a repetition, steadily; the copy moves 100 bytes."""
+    every = {**products_ns, COPY: copy_ns, CALL: call_ns}
+    return {name: Peak(100 if name == COPY else 300, 2, 10**9, [2 * ns] * 3) for name, ns in every.items()}
+
+
+STEADY = peaks(current=40, weight_gradient=50, input_gradient=60)
+
+
+@pytest.mark.parametrize(
+    ("case", "phase", "floor_ns"),
+    [
+        (SMALL, "inference", 40),
+        (SMALL, "forward", 40),
+        (SMALL, "backward", 50 + 40),  # the input's gradient has the shape of the current, which was faster
+        (SMALL, "train", 40 + 50 + 40),
+        (INNER, "backward", 50),
+        (INNER, "train", 40 + 50),
+        (DEEP_INNER, "train", 3 * 40 + 3 * 50 + 2 * 40),
+    ],
+)
+def test_a_floor_is_the_sum_of_its_products_as_measured(case: Case, phase: str, floor_ns: float) -> None:
+    assert roofline.floor_ns(case, phase, STEADY) == floor_ns
+
+
+@pytest.mark.parametrize(
+    ("case", "phase", "floor_ns"),
+    [
+        (SMALL, "inference", 40),
+        (INNER, "backward", 50),
+        (SMALL, "backward", 50 + 40 - 7),
+        (SMALL, "train", 40 + 50 + 40 - 2 * 7),
+        (DEEP_INNER, "train", 3 * 40 + 3 * 50 + 2 * 40 - 7 * 7),
+    ],
+)
+def test_a_phase_may_be_one_call_where_every_product_was_one(case: Case, phase: str, floor_ns: float) -> None:
+    calling = peaks(call_ns=7, current=40, weight_gradient=50, input_gradient=60)
+    assert roofline.floor_ns(case, phase, calling) == floor_ns
+
+
+def test_of_products_of_one_shape_the_faster_counts_whichever_it_is() -> None:
+    slow_current = peaks(current=60, weight_gradient=50, input_gradient=40)
+    assert roofline.floor_ns(SMALL, "train", slow_current) == 40 + 50 + 40
+    assert roofline.floor_ns(INNER, "train", peaks(current=60, weight_gradient=50)) == 60 + 50
+
+
+def test_or_the_least_bytes_at_the_speed_of_the_copy_whichever_is_longer_and_not_both() -> None:
+    """360 bytes in a forward pass of 90 values."""
+    assert roofline.floor_ns(SMALL, "forward", peaks(11, current=40)) == 40
+    assert roofline.floor_ns(SMALL, "forward", peaks(12, current=40)) == pytest.approx(43.2)
+
+
+def test_the_fastest_repetition_counts_and_the_first_call_does_not() -> None:
+    peak = Peak(300, passes=4, first_call_ns=1, repetitions_ns=[4000, 400, 800])
+    assert peak.fastest_ns == 100
+
+
+@pytest.mark.parametrize(
+    ("durations", "expected"),
+    [([8], 0.0), ([7, 7, 7], 0.0), ([4, 1, 3, 2], 1.5 / 2.5), ([100, 100, 100, 900], 200 / 100), ([0, 0], 0.0)],
+)
+def test_a_spread_is_the_interquartile_range_over_the_median(durations: list[float], expected: float) -> None:
+    """Quartiles of 1, 2, 3, 4 stand at 1.75 and 3.25."""
+    assert roofline.relative_spread(durations) == pytest.approx(expected)
+
+
+def wobbling(by: int) -> list[int]:
+    """Durations with a median of 100 and an interquartile range of `by`."""
+    return [100 - by, 100 - by // 2, 100, 100 + (by - by // 2), 100 + by]
+
+
+@pytest.mark.parametrize("place", ["current", COPY, "itself"])
+def test_the_spread_of_a_comparison_is_the_largest_of_all_that_is_compared(place: str) -> None:
+    found = peaks(1, current=100)
+    own = wobbling(20) if place == "itself" else [100] * 5
+    if place != "itself":
+        found[place] = Peak(300, 1, 0, wobbling(20))
+    assert roofline.spread(SMALL, "forward", found, own) == pytest.approx(0.2)
+
+
+def test_what_a_phase_does_not_need_does_not_widen_its_spread() -> None:
+    found = STEADY | {"weight_gradient": Peak(300, 1, 0, wobbling(30)), CALL: Peak(2, 1, 0, wobbling(40))}
+    assert roofline.spread(SMALL, "forward", found, [40]) == SMALLEST_SPREAD
+    assert roofline.spread(SMALL, "train", found, [40]) == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize(("by", "spread"), [(0, SMALLEST_SPREAD), (10, 0.1), (80, LARGEST_SPREAD)])
+def test_the_spread_has_bounds(by: int, spread: float) -> None:
+    assert roofline.spread(SMALL, "forward", STEADY, wobbling(by)) == pytest.approx(spread)
+
+
+@pytest.mark.parametrize(("pass_ns", "below"), [(37, True), (38, False), (40, False), (400, False)])
+def test_a_median_below_the_floor_by_more_than_the_spread_cannot_be_true(pass_ns: int, below: bool) -> None:
+    """The floor is 40 ns and the spread 5 %."""
+    found = roofline.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
+    assert (found is not None) is below
+    assert roofline.under(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3) is (pass_ns < 40)
+
+
+def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
+    slow = peaks(current=2_000_000, weight_gradient=3_000_000, input_gradient=2_000_000)
+    assert roofline.complaint(SMALL, "train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
+        "a pass of train took 1 ms, which is below the floor of 7 ms by more than the spread of 25%"
+    )
+
+
+@pytest.mark.parametrize("speed", [1.0, 1.8], ids=["steady", "a clock that jumps"])
+def test_half_the_floor_is_always_found_and_a_jump_of_the_clock_is_none(speed: float) -> None:
+    """The fast mode was met by half of the peaks' repetitions, or by the phase alone while it was met by none."""
+    jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
+    assert roofline.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
+    assert (roofline.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
+
+
+READY = """
+def load(self, which, cotangent):
+    super().load(which, cotangent)
+    spikes, kept = self.network.forward(self.input)
+    self.ready = spikes, (spikes, kept), self.network.backward(kept, self.cotangent)
+
+def inference(self):
+    return self.ready[0]
+
+def forward(self):
+    return self.ready[1]
+
+def backward(self, kept):
+    return self.ready[2]
+
+def train(self):
+    return self.ready[0], self.ready[2]
+"""
+"""Right answers, all of them to what was asked, and all of them made before the clock starts."""
+CASE_256 = CASE.resized(neurons=256, batch=8, time_steps=40)
+"""Large enough that a product takes some hundred times longer than a call."""
+
+
+def timed(folder: Path, source: str, **changes: Any) -> Reply:
+    """The reply about an adapter with this text, timed at N = 256."""
+    return reply_of(ask(folder, source, request("time", CASE_256, **changes)))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_an_answer_faster_than_the_machine_can_is_no_time(tmp_path: Path, phase: str) -> None:
+    reply = timed(tmp_path, overridden(READY), phases=(phase,))
+    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "below-floor"), reply.outcome
+    number = r"[\d.e-]+"
+    expected = rf"a pass of {phase} took {number} ms, which is below the floor of {number} ms by more than the spread"
+    assert re.match(expected, reply.outcome["reason"])
+    assert all(check["correct"] for check in reply.checks.values()), "nothing but the clock tells it"
+    assert (reply.phases, reply.peaks) == ({}, {})
+    assert quantities(document(reply)) == []
+
+
+def test_one_phase_that_is_too_fast_takes_the_time_of_all(tmp_path: Path) -> None:
+    inference = READY[READY.index("def inference") : READY.index("def forward")]
+    reply = timed(tmp_path, overridden(READY[: READY.index("def inference")] + inference))
+    assert reply.outcome["kind"] == "below-floor"
+    assert "inference" in reply.outcome["reason"] and "train" not in reply.outcome["reason"]
+    assert (reply.phases, reply.peaks) == ({}, {})
+
+
+def test_a_declared_deviation_does_not_excuse_it(tmp_path: Path) -> None:
+    reply = timed(tmp_path, overridden(READY) + '\nDEVIATION = "in no time"\n', phases=("train",))
+    assert reply.outcome["kind"] == "below-floor"
+
+
+def test_an_honest_answer_is_measured_in_times_of_its_floor(tmp_path: Path) -> None:
+    reply = timed(tmp_path, CORRECT)
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert set(reply.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
+    found = {name: Peak(**peak) for name, peak in reply.peaks.items()}
+    for name in PHASES:
+        phase = reply.phases[name]
+        assert phase["flops"] == roofline.flops(CASE_256, name)
+        assert phase["least_bytes"] == roofline.least_bytes(CASE_256, name)
+        assert phase["floor_ns"] == pytest.approx(roofline.floor_ns(CASE_256, name, found), abs=1)
+        middle = sorted(phase["repetitions_ns"])[1] / phase["passes"]
+        assert phase["times_floor"] == pytest.approx(middle / phase["floor_ns"], rel=1e-3)
+        assert phase["times_floor"] >= 1
+    assert reply.phases["train"]["floor_ns"] > reply.phases["inference"]["floor_ns"] > 1000
+
+
+def test_peaks_are_measured_for_the_phases_asked_for_and_no_others(tmp_path: Path) -> None:
+    assert set(timed(tmp_path, CORRECT, phases=("inference",)).peaks) == {"current", "copy", "call"}
+
+
+WITHOUT_PEAKS = (
+    CORRECT
+    + """
+from snnbench.backends import numpy as driver
+
+BACKEND = "own"
+
+
+class Backend(driver.Backend):
+    def peaks(self, *matrices):
+        raise RuntimeError("a look at the peaks")
+"""
+)
+
+
+@pytest.mark.parametrize(("measure", "met"), [("time", True), ("memory", False), ("verify", False)])
+def test_only_a_process_that_times_looks_at_peaks(tmp_path: Path, measure: Any, met: bool) -> None:
+    outcome = reply_of(ask(tmp_path, WITHOUT_PEAKS, request(measure))).outcome
+    assert (outcome["status"] == "failed") is met
+    assert not met or outcome["reason"] == "RuntimeError: a look at the peaks"
+
+
+@pytest.mark.parametrize("measure", ["time", "memory", "verify"])
+def test_a_backend_without_peaks_is_told_what_it_lacks(tmp_path: Path, measure: Any) -> None:
+    """Its times could be anything, and no floor would tell."""
+    source = (
+        CORRECT
+        + """
+from snnbench.backends import numpy as driver
+
+BACKEND = "own"
+methods = {name: method for name, method in vars(driver.Backend).items() if name != "peaks"}
+Backend = type("Backend", (), methods)
+"""
+    )
+    outcome = reply_of(ask(tmp_path, source, request(measure))).outcome
+    assert outcome == {
+        "status": "failed",
+        "kind": "crash",
+        "reason": "AdapterError: its class Backend lacks peaks: snnbench/backends/__init__.py says what that does",
+    }
+
+
+DISTURBED = (
+    CORRECT
+    + """
+import time
+from pathlib import Path
+
+from snnbench.backends import numpy as driver
+
+BACKEND = "own"
+
+
+class Backend(driver.Backend):
+    looks = 0
+
+    def peaks(self, *given):
+        Backend.looks += 1
+        Path(__file__).with_suffix(".looks").write_text(str(self.looks))
+        slow = 0.1 if self.looks <= {disturbed} else 0.0
+        return {{name: lambda run=run: (time.sleep(slow), run())[1] for name, run in super().peaks(*given).items()}}
+"""
+)
+"""Something keeps the machine busy during the first looks at its peaks, and at no other time."""
+
+
+@pytest.mark.parametrize(("disturbed", "looks"), [(0, 2), (3, 4)])
+def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
+    tmp_path: Path, disturbed: int, looks: int
+) -> None:
+    source = DISTURBED.format(disturbed=disturbed)
+    reply = reply_of(ask(tmp_path, source, request("time", phases=("train",))))
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert (tmp_path / "fake.looks").read_text() == str(looks)
+    assert reply.phases["train"]["times_floor"] > 1
+
+
+def test_peaks_are_looked_at_before_between_and_after_the_phases(tmp_path: Path) -> None:
+    """Here always, by a share of no time at all."""
+    source = "from snnbench import peaks\npeaks.SHARE = 0\n" + DISTURBED.format(disturbed=0)
+    reply = reply_of(ask(tmp_path, source, request("time")))
+    assert (tmp_path / "fake.looks").read_text() == str(len(PHASES) + 1)
+    assert len(reply.peaks["copy"]["repetitions_ns"]) > len(PHASES)
