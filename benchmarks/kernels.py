@@ -58,7 +58,7 @@ class Work:
     @property
     def least_bytes(self) -> int:
         """Read or written at least once by a training pass of the neuron."""
-        return 4 * self.inputs.numel() * self.inputs.element_size()
+        return int(4 * self.inputs.numel() * self.inputs.element_size())
 
 
 Pass = Callable[[], tuple[Any, Any]]
@@ -89,7 +89,7 @@ def main() -> int:
             measure(work, found, options)
             show(work, found, options, f"T={steps}, B={options.batch}, N={neurons}")
             wrong += len([one for one in found if one.problem.startswith("incorrect")])
-    return min(wrong, 1)
+    return 1 if wrong else 0
 
 
 def arguments() -> argparse.Namespace:

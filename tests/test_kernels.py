@@ -193,7 +193,7 @@ def test_without_gradients_nothing_is_kept() -> None:
             kept.append(spikes.requires_grad)
     assert kept == [True, False]
     shape = (6, 2, 5)
-    assert pipeline.kept_shape("torch", shape, False, "", torch.float32)[0] == (0,)
+    assert pipeline.kept_shape(torch.device("cpu"), "torch", shape, False, "", torch.float32)[0] == (0,)
 
 
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])

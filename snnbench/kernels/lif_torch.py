@@ -1,8 +1,9 @@
 """The LIF neuron in operations of torch alone: any device that torch has, no compiler, no further dependency.
 
 Forward is a loop of four operations a step, without autograd. Backward uses that, once the surrogate's slopes are
-known, which takes one vectorised pass, the recurrence is linear: gu[t] = a[t] + beta * d[t] * gu[t+1], one fused
-operation a step. Kept: u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly in cache.
+known, which takes a vectorised pass, the recurrence is linear: gu[t] = a[t] + beta * d[t] * gu[t+1], one fused
+operation a step. Kept: u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly in cache: the
+pipeline hands it short stretches on the CPU, so that what it needs meanwhile never leaves that.
 """
 
 import torch
@@ -20,19 +21,23 @@ def forward(
     bias: torch.Tensor | None = None,
 ) -> None:
     """All steps of `current` [T, M]. Contract: kernels/__init__.py."""
-    v, fired = potential, torch.empty_like(potential, dtype=torch.bool)
-    distance = torch.empty_like(potential)
-    for t, x in enumerate(current.unbind(0)):
-        v.mul_(neuron.beta).add_(x if bias is None else x + bias)  # now u
-        torch.ge(v, neuron.threshold, out=fired)
-        torch.sub(v, neuron.threshold, out=distance)
-        if kept is not None:
-            kept[t].copy_(distance)
-        spikes[t].copy_(fired)
+    v, decayed = potential, torch.empty_like(potential)
+    straight = kept is not None and kept.dtype == v.dtype  # potentials are made where they will be kept
+    u = kept if straight else torch.empty_like(current, dtype=v.dtype)
+    if u is not current:
+        u.copy_(current)
+    if bias is not None:
+        u.add_(bias)
+    for row, s in zip(u.unbind(0), spikes.unbind(0), strict=True):
+        torch.mul(v, neuron.beta, out=decayed)
+        row.add_(decayed)
+        torch.ge(row, neuron.threshold, out=s)
         if neuron.reset == "zero":
-            v.masked_fill_(fired, 0.0)
+            torch.addcmul(row, row, s, value=-1.0, out=v)
         else:
-            torch.where(fired, distance, v, out=v)
+            torch.sub(row, s, alpha=neuron.threshold, out=v)
+    if kept is not None:
+        torch.sub(u, neuron.threshold, out=kept)
 
 
 def backward(

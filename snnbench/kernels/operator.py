@@ -159,7 +159,7 @@ def _(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *_, keep, kernel = settings
     shape = (inputs.shape[0], *potential.shape)
-    kept, dtype = pipeline.kept_shape(kernel, shape, weight is not None, keep, inputs.dtype)
+    kept, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
     last = potential.new_empty(potential.shape, dtype=pipeline.state_dtype(inputs.dtype))
     return inputs.new_empty(shape), last, inputs.new_empty(kept, dtype=dtype)
 

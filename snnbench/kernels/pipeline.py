@@ -96,9 +96,9 @@ def state_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
-def stretch(kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
+def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
     """Time steps to compute at once: stretches of the same length, or one less, as far as that goes."""
-    if kernel_name == "cpu" and (linear or keep == "nothing"):
+    if device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
         most = max(1, CPU_ROWS // max(1, batch))
     elif keep == "nothing":
         most = GPU_STEPS
@@ -108,14 +108,14 @@ def stretch(kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -
 
 
 def kept_shape(
-    kernel_name: str, shape: tuple[int, int, int], linear: bool, keep: str, dtype: torch.dtype
+    device: torch.device, kernel_name: str, shape: tuple[int, int, int], linear: bool, keep: str, dtype: torch.dtype
 ) -> tuple[tuple[int, ...], torch.dtype]:
     """Shape and format of what `forward` keeps for `shape` [T, B, N]; `keep` is one of KEEPS, or "" for inference."""
     steps, batch, neurons = shape
     if not keep:
         return (0,), dtype
     if keep == "nothing":
-        length = stretch(kernel_name, batch, steps, linear, keep)
+        length = stretch(device, kernel_name, batch, steps, linear, keep)
         return (-(-steps // length), batch, neurons), state_dtype(dtype)
     return shape, torch.bfloat16 if keep == "bfloat16" else state_dtype(dtype)
 
@@ -135,15 +135,16 @@ def forward(
     """
     steps, batch = inputs.shape[:2]
     neurons = potential.shape[-1]
-    shape, dtype = kept_shape(kernel_name, (steps, batch, neurons), weight is not None, keep, inputs.dtype)
-    spikes = buffers.empty((steps, batch, neurons), inputs.dtype, inputs.device)
+    linear, size = weight is not None, (steps, batch, neurons)
+    shape, dtype = kept_shape(inputs.device, kernel_name, size, linear, keep, inputs.dtype)
+    spikes = buffers.empty(size, inputs.dtype, inputs.device)
     kept = buffers.empty(shape, dtype, inputs.device)
     last = potential.clone(memory_format=torch.contiguous_format)
     run = kernel(kernel_name).forward
     offset = _spread(bias, batch, last.dtype)
-    length = stretch(kernel_name, batch, steps, weight is not None, keep)
+    length = stretch(inputs.device, kernel_name, batch, steps, linear, keep)
     whole = keep in ("potential", "bfloat16")
-    in_place = weight is not None and whole and kept.dtype == inputs.dtype
+    in_place = linear and whole and kept.dtype == inputs.dtype
     buffer = None if weight is None or in_place else inputs.new_empty(length, batch, neurons)
     for number, part in enumerate(_parts(steps, length)):
         if keep == "nothing":
@@ -170,7 +171,7 @@ def backward(
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential."""
     steps, batch, neurons = cotangent.shape
     module = kernel(kernel_name)
-    length = stretch(kernel_name, batch, steps, weight is not None, keep)
+    length = stretch(inputs.device, kernel_name, batch, steps, weight is not None, keep)
     found = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
     summed = (wanted.bias, wanted.parameters, wanted.parameters)
     sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in summed]
