@@ -48,26 +48,14 @@ def build(case, weights, variant):
     return Network(forward, network.linears, provider=f"snnbench:{kernel}")
 
 
-def neuron_alone(case, variant):
-    """Currents to spikes without a linear layer, for benchmarks/contenders.py."""
-    kernel, _, way = variant.partition("-")
-    options = neuron_options(case, kernel, KEEPS.get(way, "potential"))
-    return lambda x: kernels.lif(x, **options)
-
-
-def neuron_options(case, kernel, keep):
-    """What `lif` and `linear_lif` are asked for."""
-    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
-    return {name: getattr(case, name) for name in names} | {"kernel": kernel, "keep": keep}
-
-
 class Layers(torch.nn.Module):
     """A stack of linear layers and their neurons."""
 
     def __init__(self, linears, case, kernel, keep):
         super().__init__()
         self.linears = torch.nn.ModuleList(linears)
-        self.options = neuron_options(case, kernel, keep)
+        names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
+        self.options = {name: getattr(case, name) for name in names} | {"kernel": kernel, "keep": keep}
 
     def forward(self, x):
         for linear in self.linears:

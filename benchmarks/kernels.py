@@ -36,7 +36,8 @@ from snnbench.kernels import KEEPS, KERNELS, Neuron, Unavailable, lif, lif_ref, 
 
 NEURON = Neuron(0.9, 1.0)
 OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
-CHECKED_COLUMNS = 48
+CHECKED = 48
+"""Neurons, half of them the first ones and half the last."""
 SLOWEST_S = 20.0
 """A contender whose pass takes longer than this is left out of a repetition: it is named, with its one time."""
 
@@ -298,21 +299,14 @@ def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> 
 def complaint(work: Work, one: Contender, outputs: Any) -> str:
     """What is wrong with an answer, on the first and last columns, against float64."""
     spikes, gradients = outputs
-    got = [torch.from_numpy(numpy(value)).double() for value in (spikes, *gradients)]
     neurons = work.inputs.shape[2]
-    few = torch.cat([torch.arange(neurons)[: CHECKED_COLUMNS // 2], torch.arange(neurons)[-CHECKED_COLUMNS // 2 :]])
-    few = few.unique()
-    inputs, cotangent = work.inputs.detach().cpu().double(), work.cotangent.cpu()[:, :, few].double()
-    if work.weight is None:
-        leaves = [inputs[:, :, few].requires_grad_()]
-        current = leaves[0]
-        found = [got[1][:, :, few]]
-    else:
-        leaves = [one.detach().cpu().double()[few].requires_grad_() for one in work.wanted]
-        current = inputs @ leaves[0].t() + leaves[1]
-        found = [one[few] for one in got[1:]]
+    few = sorted({*range(min(neurons, CHECKED // 2)), *range(max(0, neurons - CHECKED // 2), neurons)})
+    got, *found = [picked(value, few) for value in (spikes, *gradients)]
+    leaves = [picked(value, few).requires_grad_() for value in work.wanted]
+    cotangent = picked(work.cotangent, few)
+    current = leaves[0] if work.weight is None else work.inputs.cpu().double() @ leaves[0].t() + leaves[1]
     expected, _ = lif_ref.lif(current, NEURON)
-    differing = int((got[0][:, :, few] != expected).sum())
+    differing = int((got != expected).sum())
     if differing > 1e-6 * expected.numel() + 1:
         return f"incorrect: {differing} of {expected.numel()} spikes differ"
     tolerance = 5e-3 if one.name.endswith("bfloat16") else 5e-6 if not differing else 5e-2
@@ -323,11 +317,12 @@ def complaint(work: Work, one: Contender, outputs: Any) -> str:
     return ""
 
 
-def numpy(value: Any) -> Any:
-    """A NumPy copy of torch's or JAX's array."""
-    import numpy as np
-
-    return np.array(value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else value)
+def picked(value: Any, few: list[int]) -> torch.Tensor:
+    """Some neurons of torch's or JAX's array in float64 on the CPU: the last of three axes, or else the first."""
+    part = value[:, :, few] if value.ndim == 3 else value[few]
+    if isinstance(part, torch.Tensor):
+        return part.detach().cpu().double()
+    return torch.from_numpy(import_module("numpy").array(part)).double()
 
 
 def show(work: Work, found: list[Contender], options: argparse.Namespace, title: str) -> None:

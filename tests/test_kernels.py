@@ -321,6 +321,8 @@ def test_a_network_learns_with_it() -> None:
         ({"kernel": "gpu"}, "kernel 'gpu'"),
         ({"current": torch.zeros(3, 4)}, "expected [T, B, N]"),
         ({"potential": torch.zeros(9, 9)}, "potential has the shape [9, 9]"),
+        ({"potential": torch.zeros(2, 4, device="meta")}, "potential is on meta"),
+        ({"current": torch.zeros(3, 2, 4, dtype=torch.int32)}, "input in torch.int32"),
     ],
 )
 def test_what_does_not_fit_is_said(change: dict[str, Any], said: str) -> None:

@@ -2,13 +2,18 @@
 
    Arrays are [T, M] with M = batch * neurons columns, which are independent of each other. A thread takes a block of
    columns through all time steps; the block's state stays in its L1 cache. What is kept for the backward pass is
-   u - threshold, whose sign bit is the spike. Forward 8 + k bytes a neuron-step (current in, spike out, k = 4 or 2 kept),
-   backward 8 + k (cotangent and kept in, gradient out).
+   u - threshold, whose sign bit is the spike. Bytes a neuron-step in float32: forward 8 + k (current in, spike out,
+   k = 4 or 2 kept), backward 8 + k (cotangent and kept in, gradient out).
 
    Compiled once for each kind of neuron and number format, with these macros:
      STORE, KEEP        FLOAT32, FLOAT64, BFLOAT16 or FLOAT16: format of current, spikes and gradients; of what is kept
      RESET_ZERO, DETACH 0 or 1
      SURROGATE          an expression in distance, slope and threshold
+   How fast, on 2 cores of an EPYC (Zen 4, AVX-512, gcc 12), B = 16, T = 500, float32, fast sigmoid, arrays in place:
+   N = 512: forward 0.8 to 1.3 ms, backward 1.1 to 1.5, beside 22 ms for each matrix product; N = 2048: forward 5 to 7,
+   backward 6.5, beside 345. torch copied as many bytes in 0.6 and 4.9 ms. A training pass of the layer takes 1.09 to
+   1.17 (N = 512) and 1.02 to 1.06 (N = 2048) of its two bare products, by benchmarks/kernels.py.
+
    State is float, or double where currents are. No contraction of a product and a sum into one rounding: spikes are
    those of the same lines written in any framework. */
 #include <math.h>

@@ -4,6 +4,9 @@ Forward is a loop of four operations a step, without autograd. Backward uses tha
 known, which takes a vectorised pass, the recurrence is linear: gu[t] = a[t] + beta * d[t] * gu[t+1], one fused
 operation a step. Kept: u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly in cache: the
 pipeline hands it short stretches on the CPU, so that what it needs meanwhile never leaves that.
+
+On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the layer takes 1.43 (N = 512) and 1.08
+(N = 2048) of its two bare products, by benchmarks/kernels.py; the plain loop 2.5 and 1.25.
 """
 
 import torch
@@ -22,8 +25,8 @@ def forward(
 ) -> None:
     """All steps of `current` [T, M]. Contract: kernels/__init__.py."""
     v, decayed = potential, torch.empty_like(potential)
-    straight = kept is not None and kept.dtype == v.dtype  # potentials are made where they will be kept
-    u = kept if straight else torch.empty_like(current, dtype=v.dtype)
+    straight = None if kept is None or kept.dtype != v.dtype else kept  # potentials are made where they are kept
+    u = torch.empty_like(current, dtype=v.dtype) if straight is None else straight
     if u is not current:
         u.copy_(current)
     if bias is not None:

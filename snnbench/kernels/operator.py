@@ -44,7 +44,7 @@ def lif(
 
 def linear_lif(
     inputs: torch.Tensor,
-    weight: torch.Tensor,
+    weight: torch.Tensor | None,
     bias: torch.Tensor | None = None,
     *,
     beta: Number,
@@ -60,7 +60,8 @@ def linear_lif(
 ) -> Any:
     """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
 
-    The product is the framework's own, the bias and the neuron are fused behind it. Everything else as in `lif`.
+    The product is the framework's own, the bias and the neuron are fused behind it; without a weight the inputs are the
+    currents. Everything else as in `lif`.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(inputs, weight, bias, potential, beta, threshold, neuron, keep, kernel)
@@ -104,6 +105,13 @@ def _call(
         potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
     elif potential.shape != (inputs.shape[1], neurons):
         raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
+    if inputs.dtype not in pipeline.DTYPES:
+        raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, pipeline.DTYPES))}")
+    for name, one in (("weight", weight), ("bias", bias), ("potential", potential)):
+        if one is not None and one.device != inputs.device:
+            raise ValueError(f"{name} is on {one.device}, the input on {inputs.device}: expected one device")
+    if weight is not None and weight.dtype != inputs.dtype:
+        raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")
     learned = [one if isinstance(one, torch.Tensor) else None for one in (beta, threshold)]
     tensors = (inputs, weight, bias, potential, *learned)
     differentiated = torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in tensors)

@@ -25,6 +25,7 @@ from snnbench.kernels.neuron import Neuron
 
 KEEPS = ("potential", "bfloat16", "nothing")
 KERNELS = ("torch", "cpu", "triton", "cuda")
+DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 CPU_ROWS = 1024
 """Most rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for a cache.
 With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
