@@ -17,8 +17,10 @@ LAYERS = [
     {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
     | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
     {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
-    | {"kernels.pipeline"},
+    | {"kernels.choice"},
+    {"kernels.pipeline"},
     {"kernels.operator"},
+    {"kernels.layer"},
     {"kernels"},
     {"backends", "contender", "environments", "exam", "library", "mistake", "process", "spotcheck", "tidy"}
     | {"throttling"},
@@ -40,12 +42,14 @@ WORKER_SIDE = {
     *("statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
-    "kernels.pipeline",
+    *("kernels.pipeline", "kernels.choice", "kernels.layer"),
 }
 """What runs in a library's environment, where of snnbench's dependencies there is only NumPy."""
 FRAMEWORKS = {
     "backends.jax": {"jax"},
     "backends.torch": {"torch"},
+    "kernels.choice": {"torch"},
+    "kernels.layer": {"torch"},
     "kernels.lif_cpu": {"torch"},
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_ref": {"torch"},

@@ -23,12 +23,14 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
         start [M]: v before the first step, wanted with beta_sum
 
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. lif_ref.py is the plain
-loop that they are tested against. pipeline.py puts the linear layer around them, and operator.py the autograd.
+loop that they are tested against. choice.py picks one, pipeline.py puts the linear layer around it, operator.py the
+autograd, and layer.py is what a user calls.
 """
 
+from snnbench.kernels.choice import KERNELS, automatic, require
 from snnbench.kernels.compiler import Unavailable
+from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
-from snnbench.kernels.operator import lif, linear_lif
-from snnbench.kernels.pipeline import KEEPS, KERNELS, automatic, require
+from snnbench.kernels.pipeline import KEEPS
 
 __all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "automatic", "lif", "linear_lif", "require"]

@@ -13,18 +13,15 @@ What is kept for the backward pass:
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from typing import Any
 
 import torch
 
 from snnbench.kernels import buffers
-from snnbench.kernels.compiler import Unavailable, compiler
+from snnbench.kernels.choice import module
 from snnbench.kernels.neuron import Neuron
 
 KEEPS = ("potential", "bfloat16", "nothing")
-KERNELS = ("torch", "cpu", "triton", "cuda")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 CPU_ROWS = 1024
 """Most rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for a cache.
@@ -53,43 +50,6 @@ class Gradients:
     bias: Any = None
     beta: Any = None
     threshold: Any = None
-
-
-def automatic(device: torch.device, dtype: torch.dtype) -> str:
-    """The fastest kernel that runs here: its name is what a user can print, and what a record says."""
-    for name in {"cpu": ("cpu",), "cuda": ("cuda", "triton")}.get(device.type, ()):
-        try:
-            require(name, device, dtype)
-        except Unavailable:
-            continue
-        return name
-    return "torch"
-
-
-def kernel(name: str) -> Any:
-    """The module of a kernel; imported here, at first use."""
-    return import_module(f"snnbench.kernels.lif_{name}")
-
-
-@cache
-def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
-    """Raise Unavailable, saying why and what to do, where a kernel cannot compute on this device in this format."""
-    if name == "torch":
-        return
-    if name == "cpu":
-        if device.type != "cpu":
-            raise Unavailable(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
-        compiler()
-        return
-    if device.type != "cuda":
-        raise Unavailable(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")
-    if dtype == torch.float64:
-        raise Unavailable(f"the kernel {name!r} has no float64; use the kernel 'torch'")
-    package, project = {"triton": ("triton", "triton"), "cuda": ("cuda.core", "cuda-core")}[name]
-    try:
-        import_module(package)
-    except ImportError as error:
-        raise Unavailable(f"the kernel {name!r} needs the package {project}: {error}") from error
 
 
 def state_dtype(dtype: torch.dtype) -> torch.dtype:
@@ -141,7 +101,7 @@ def forward(
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
     kept = buffers.empty(shape, dtype, inputs.device)
     last = potential.clone(memory_format=torch.contiguous_format)
-    run = kernel(kernel_name).forward
+    run = module(kernel_name).forward
     offset = _spread(bias, batch, last.dtype)
     length = stretch(inputs.device, kernel_name, batch, steps, linear, keep)
     whole = keep in ("potential", "bfloat16")
@@ -171,7 +131,7 @@ def backward(
 ) -> Gradients:
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential."""
     steps, batch, neurons = cotangent.shape
-    module = kernel(kernel_name)
+    kernel = module(kernel_name)
     length = stretch(inputs.device, kernel_name, batch, steps, weight is not None, keep)
     found = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
     summed = (wanted.bias, wanted.parameters, wanted.parameters)
@@ -180,7 +140,7 @@ def backward(
         found.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
     alone = weight is None and found.input is not None  # then the neuron's gradient is the input's
     gradients = None if alone else cotangent.new_empty(length, batch, neurons)
-    again = _Again(inputs, weight, bias, potential, neuron, module, length) if keep == "nothing" else None
+    again = _Again(inputs, weight, bias, potential, neuron, kernel, length) if keep == "nothing" else None
     for number, part in reversed(list(enumerate(_parts(steps, length)))):
         start = None
         if again is not None:
@@ -191,7 +151,7 @@ def backward(
                 start = _start(part, potential, kept, neuron)
         gradient = found.input[part] if gradients is None else gradients[: part.stop - part.start]
         carrying, starting = found.potential.view(-1), None if start is None else start.reshape(-1)
-        module.backward(_steps(cotangent[part]), _steps(distance), carrying, _steps(gradient), neuron, *sums, starting)
+        kernel.backward(_steps(cotangent[part]), _steps(distance), carrying, _steps(gradient), neuron, *sums, starting)
         if weight is not None and wanted.weight:
             found.weight = _accumulate(found.weight, gradient, inputs[part])
         if weight is not None and wanted.input:
@@ -215,10 +175,10 @@ class _Again:
         bias: torch.Tensor | None,
         potential: torch.Tensor,
         neuron: Neuron,
-        module: Any,
+        kernel: Any,
         length: int,
     ) -> None:
-        self.inputs, self.weight, self.neuron, self.module = inputs, weight, neuron, module
+        self.inputs, self.weight, self.neuron, self.kernel = inputs, weight, neuron, kernel
         shape = (length, *potential.shape)
         self.offset = _spread(bias, len(potential), potential.dtype)
         self.spikes = inputs.new_empty(shape)
@@ -233,7 +193,7 @@ class _Again:
         current = inputs if self.weight is None else _product(inputs, self.weight, self.current)
         state = start.clone().view(-1)
         spikes = self.spikes[:count]
-        self.module.forward(_steps(current), state, _steps(spikes), _steps(distance), self.neuron, self.offset)
+        self.kernel.forward(_steps(current), state, _steps(spikes), _steps(distance), self.neuron, self.offset)
         return distance
 
 

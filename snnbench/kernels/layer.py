@@ -1,0 +1,130 @@
+"""`lif` and `linear_lif`, as a user calls them: what they take, and what they say where it does not fit."""
+
+from typing import Any, TypeAlias
+
+import torch
+
+from snnbench.kernels import choice, pipeline
+from snnbench.kernels.neuron import Neuron, Reset
+from snnbench.kernels.operator import operator
+
+Number: TypeAlias = "float | torch.Tensor"
+
+
+def lif(
+    current: torch.Tensor,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = "subtract",
+    detach_reset: bool = False,
+    surrogate: str = "fast_sigmoid",
+    slope: float = 1.0,
+    potential: torch.Tensor | None = None,
+    return_potential: bool = False,
+    keep: str = "potential",
+    kernel: str = "auto",
+) -> Any:
+    """Spikes [T, B, N] of leaky integrate-and-fire neurons for `current` [T, B, N]; equations in kernels/neuron.py.
+
+    `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N] is where the neurons
+    start, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a long
+    sequence can be run in pieces. `keep` says what is kept for the backward pass (kernels/pipeline.py), `kernel` what
+    computes it: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last
+    two with a state in float32. A learned tensor on a GPU is waited for in each call, which no CUDA graph can capture.
+    Raises ValueError for a word or shape that does not fit, Unavailable where the kernel cannot run.
+    """
+    neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
+    spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
+    return (spikes, last) if return_potential else spikes
+
+
+def linear_lif(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None = None,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = "subtract",
+    detach_reset: bool = False,
+    surrogate: str = "fast_sigmoid",
+    slope: float = 1.0,
+    potential: torch.Tensor | None = None,
+    return_potential: bool = False,
+    keep: str = "potential",
+    kernel: str = "auto",
+) -> Any:
+    """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
+
+    The product is the framework's own, the bias and the neuron are fused behind it; without a weight the inputs are the
+    currents. Everything else as in `lif`.
+    """
+    neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
+    spikes, last = _call(inputs, weight, bias, potential, beta, threshold, neuron, keep, kernel)
+    return (spikes, last) if return_potential else spikes
+
+
+def _value(number: Number) -> float:
+    """What a number is; a tensor is read by the operator only, so that a compiler need not wait for it."""
+    return 1.0 if isinstance(number, torch.Tensor) else float(number)
+
+
+@torch.compiler.assume_constant_result
+def _chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
+    """The kernel that will run. Raises Unavailable."""
+    name = choice.automatic(device, dtype) if kernel == "auto" else kernel
+    choice.require(name, device, dtype)
+    return name
+
+
+def _call(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    potential: torch.Tensor | None,
+    beta: Number,
+    threshold: Number,
+    neuron: Neuron,
+    keep: str,
+    kernel: str,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    if inputs.ndim != 3:
+        raise ValueError(f"input has the shape {list(inputs.shape)}: expected [T, B, N]")
+    if keep not in pipeline.KEEPS:
+        raise ValueError(f"keep {keep!r}: expected one of {', '.join(pipeline.KEEPS)}")
+    if kernel not in ("auto", *choice.KERNELS):
+        raise ValueError(f"kernel {kernel!r}: expected auto or one of {', '.join(choice.KERNELS)}")
+    neurons = inputs.shape[2] if weight is None else weight.shape[0]
+    if weight is not None and weight.shape[1] != inputs.shape[2]:
+        raise ValueError(f"weight has the shape {list(weight.shape)}: expected [N_out, {inputs.shape[2]}]")
+    if potential is None:
+        potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
+    elif potential.shape != (inputs.shape[1], neurons):
+        raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
+    if inputs.dtype not in pipeline.DTYPES:
+        raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, pipeline.DTYPES))}")
+    for name, one in (("weight", weight), ("bias", bias), ("potential", potential)):
+        if one is not None and one.device != inputs.device:
+            raise ValueError(f"{name} is on {one.device}, the input on {inputs.device}: expected one device")
+    if weight is not None and weight.dtype != inputs.dtype:
+        raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")
+    learned = [one if isinstance(one, torch.Tensor) else None for one in (beta, threshold)]
+    tensors = (inputs, weight, bias, potential, *learned)
+    differentiated = torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in tensors)
+    spikes, last, _ = operator(
+        inputs,
+        weight,
+        bias,
+        potential,
+        *learned,
+        neuron.beta,
+        neuron.threshold,
+        neuron.reset,
+        neuron.detach_reset,
+        neuron.surrogate,
+        neuron.slope,
+        keep if differentiated else "",
+        _chosen(kernel, inputs.device, inputs.dtype),
+    )
+    return spikes, last
