@@ -24,6 +24,7 @@ VARIANTS = {
 def build(case, weights, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"surrogate {case.surrogate} is not written here")
+    torch._dynamo.config.fail_on_recompile_limit_hit = True  # or it would run uncompiled from there on
     torch._dynamo.config.capture_scalar_outputs = True  # the scan's counter is one, where the compiler looks at it
     linears = [layer.linear() for layer in weights]
 

@@ -101,13 +101,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--neurons", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--steps", type=int, nargs="+", default=[500])
-    parser.add_argument("--repetitions", type=int, default=11)
+    parser.add_argument("--repetitions", type=several, default=11)
     parser.add_argument("--seconds", type=float, default=60.0, help="for each size, after which repetitions end early")
     parser.add_argument("--precision", choices=("ieee", "tf32"), default="ieee", help="of products, on CUDA")
     parser.add_argument("--only", nargs="+", help="names of contenders")
     options = parser.parse_args()
     torch.backends.cuda.matmul.fp32_precision = options.precision
     return options
+
+
+def several(text: str) -> int:
+    """A number from which quartiles can be had."""
+    if (number := int(text)) < 2:
+        raise argparse.ArgumentTypeError(f"{number}: expected 2 or more")
+    return number
 
 
 def make(options: argparse.Namespace, steps: int, neurons: int) -> Work:
@@ -176,6 +183,7 @@ def currents(work: Work, x: torch.Tensor) -> torch.Tensor:
 
 def compiled_steps(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
     """The plain loop over a compiled step."""
+    torch._dynamo.reset()  # of an earlier size; a step compiled too often is not compiled at all
 
     def step(v: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         u = NEURON.beta * v + x

@@ -9,8 +9,8 @@ With M = T * B rows, N neurons, L layers and a `size` of bytes for each number o
 
     phase               reads at the least                           writes at the least
     inference, forward  input M N, parameters P                      spikes M N
-    backward            input M N, cotangent M N, and L N^2 for      gradients: P, and M N if the input's is asked for
-                        input gradients where there are any
+    backward            input M N, cotangent M N, and N^2 for each   gradients: P, and M N if the input's is asked for
+                        input gradient
     train               input M N, cotangent M N, P                  spikes M N, gradients as backward
 
     least bytes = size * (what is read + what is written),   P = L (N^2 + N)
@@ -92,7 +92,8 @@ def least_bytes(case: Case, phase: str) -> int:
         case "inference" | "forward":
             values = trains + parameters + trains
         case "backward":
-            values = 2 * trains + weights * ("input_gradient" in products(case, phase)) + gradients
+            layers = products(case, phase).get("input_gradient", 0)
+            values = 2 * trains + layers * case.neurons**2 + gradients
         case "train":
             values = 2 * trains + parameters + trains + gradients
         case _:

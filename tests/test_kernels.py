@@ -320,6 +320,7 @@ def test_a_network_learns_with_it() -> None:
         ({"keep": "all"}, "keep 'all'"),
         ({"kernel": "gpu"}, "kernel 'gpu'"),
         ({"current": torch.zeros(3, 4)}, "expected [T, B, N]"),
+        ({"beta": torch.full((5,), 0.9)}, "beta has 5 elements"),
         ({"potential": torch.zeros(9, 9)}, "potential has the shape [9, 9]"),
         ({"potential": torch.zeros(2, 4, device="meta")}, "potential is on meta"),
         ({"current": torch.zeros(3, 2, 4, dtype=torch.int32)}, "input in torch.int32"),
@@ -330,6 +331,58 @@ def test_what_does_not_fit_is_said(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError) as error:
         lif(arguments.pop("current"), **arguments)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("weight", "bias", "said"),
+    [
+        (torch.zeros(6, 3), None, "weight has the shape [6, 3]: expected [N_out, 4]"),
+        (torch.zeros(4), None, "weight has the shape [4]"),
+        (torch.zeros(6, 4).double(), None, "weight is in torch.float64"),
+        (torch.zeros(6, 4), torch.zeros(1), "bias has the shape [1]: expected [6]"),
+        (torch.zeros(6, 4), torch.zeros(12), "bias has the shape [12]"),
+        (torch.zeros(6, 4), torch.zeros(1, 6), "bias has the shape [1, 6]"),
+    ],
+)
+def test_weights_that_do_not_fit_are_said(weight: torch.Tensor, bias: torch.Tensor | None, said: str) -> None:
+    with pytest.raises(ValueError) as error:
+        linear_lif(torch.zeros(3, 2, 4), weight, bias, beta=0.9, threshold=1.0)
+    assert said in str(error.value)
+
+
+def test_a_backward_pass_outside_of_vmap_is_refused() -> None:
+    currents = torch.randn(2, 5, 3, 4).requires_grad_()
+    spikes = torch.vmap(lambda x: lif(x, beta=0.9, threshold=1.0, kernel="torch"))(currents)
+    with pytest.raises(RuntimeError, match="nothing was kept"):
+        torch.autograd.grad(spikes.sum(), currents)
+
+
+@pytest.mark.parametrize("rows", [1024, 12])
+def test_autocast_rounds_no_gradient(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "CPU_ROWS", rows)
+    given = {name: one.float() for name, one in problem(20, 3, 10, 14).items()}
+    weight, found = given["weight"].requires_grad_(), []
+    for enabled in (False, True):
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
+            spikes = linear_lif(given["inputs"], weight, beta=0.9, threshold=1.0)
+            found.append(torch.autograd.grad(spikes, weight, given["cotangent"])[0])
+    assert torch.equal(*found)
+
+
+def test_where_the_compiler_cannot_auto_takes_torch_and_cpu_says_so(tmp_path: Any) -> None:
+    (tmp_path / "cc").write_text("#!/bin/sh\necho 'error: unsupported option -fopenmp' >&2\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    script = (
+        "import torch; from snnbench import kernels; x = torch.zeros(3, 2, 4)\n"
+        "print(kernels.automatic(x.device, x.dtype), kernels.lif(x, beta=0.9, threshold=1.0).sum().item())\n"
+        "try: kernels.lif(x, beta=0.9, threshold=1.0, kernel='cpu')\n"
+        "except kernels.Unavailable as error: print(error)"
+    )
+    environment = {"SNNBENCH_HOME": str(tmp_path), "CC": str(tmp_path / "cc"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)
+    first, second = done.stdout.splitlines()
+    assert first == "torch 0.0", done.stderr
+    assert "unsupported option -fopenmp" in second and "use the kernel 'torch'" in second
 
 
 @pytest.mark.parametrize("name", ["triton", "cuda"])

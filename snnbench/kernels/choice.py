@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from snnbench.kernels.compiler import Unavailable, compiler
+from snnbench.kernels.compiler import Unavailable
 
 KERNELS = ("torch", "cpu", "triton", "cuda")
 
@@ -35,7 +35,7 @@ def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
     if name == "cpu":
         if device.type != "cpu":
             raise Unavailable(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
-        compiler()
+        module(name).ready()
         return
     if device.type != "cuda":
         raise Unavailable(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: the results of vector code are those of scalar code."""
+OTHERWISE = "or use the kernel 'torch', which needs none"
 
 
 class Unavailable(RuntimeError):
@@ -31,7 +32,7 @@ def compiler() -> str:
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
         if name and (found := shutil.which(name)):
             return found
-    raise Unavailable("no C compiler on this machine: install gcc, set CC, or use the kernel 'torch', which needs none")
+    raise Unavailable(f"no C compiler on this machine: install gcc, set CC, {OTHERWISE}")
 
 
 def library(source: Path, macros: Mapping[str, str]) -> CDLL:
@@ -57,10 +58,11 @@ def _compile(command: list[str], path: Path) -> None:
             if done.returncode:
                 said = (done.stderr.strip() or "without a word").splitlines()
                 line = next((one for one in said if "error" in one), said[-1])
-                raise Unavailable(f"{command[0]} failed: {line}; set CC to a compiler with OpenMP (gcc 12 or newer)")
+                step = f"set CC to a compiler with OpenMP (gcc 12 or newer), {OTHERWISE}"
+                raise Unavailable(f"{command[0]} failed: {line}; {step}")
             fresh.replace(path)
     except OSError as error:
-        step = "set SNNBENCH_HOME to a folder that can be written"
+        step = f"set SNNBENCH_HOME to a folder that can be written, {OTHERWISE}"
         raise Unavailable(f"{path.parent}: {error.strerror}; {step}") from error
 
 

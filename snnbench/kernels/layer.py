@@ -32,7 +32,8 @@ def lif(
     sequence can be run in pieces. `keep` says what is kept for the backward pass (kernels/pipeline.py), `kernel` what
     computes it: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last
     two with a state in float32. A learned tensor on a GPU is waited for in each call, which no CUDA graph can capture.
-    Raises ValueError for a word or shape that does not fit, Unavailable where the kernel cannot run.
+    Reverse mode only: torch.func.jvp and forward-mode differentiation see no derivative in it. Raises ValueError for a
+    word or shape that does not fit, Unavailable where the kernel cannot run.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
@@ -95,9 +96,11 @@ def _call(
         raise ValueError(f"keep {keep!r}: expected one of {', '.join(pipeline.KEEPS)}")
     if kernel not in ("auto", *choice.KERNELS):
         raise ValueError(f"kernel {kernel!r}: expected auto or one of {', '.join(choice.KERNELS)}")
-    neurons = inputs.shape[2] if weight is None else weight.shape[0]
-    if weight is not None and weight.shape[1] != inputs.shape[2]:
+    if weight is not None and (weight.ndim != 2 or weight.shape[1] != inputs.shape[2]):
         raise ValueError(f"weight has the shape {list(weight.shape)}: expected [N_out, {inputs.shape[2]}]")
+    neurons = inputs.shape[2] if weight is None else weight.shape[0]
+    if bias is not None and bias.shape != (neurons,):
+        raise ValueError(f"bias has the shape {list(bias.shape)}: expected [{neurons}]")
     if potential is None:
         potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
     elif potential.shape != (inputs.shape[1], neurons):
@@ -110,6 +113,9 @@ def _call(
     if weight is not None and weight.dtype != inputs.dtype:
         raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")
     learned = [one if isinstance(one, torch.Tensor) else None for one in (beta, threshold)]
+    for name, one in zip(("beta", "threshold"), learned, strict=True):
+        if one is not None and one.numel() != 1:
+            raise ValueError(f"{name} has {one.numel()} elements: expected one, for all neurons")
     tensors = (inputs, weight, bias, potential, *learned)
     differentiated = torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in tensors)
     spikes, last, _ = operator(

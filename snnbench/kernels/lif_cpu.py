@@ -65,6 +65,11 @@ def backward(
     )
 
 
+def ready() -> None:
+    """Raise Unavailable where the kernel cannot be compiled, and loaded, on this machine."""
+    _loaded("subtract", False, "fast_sigmoid", "FLOAT32", "FLOAT32")
+
+
 def _library(neuron: Neuron, store: torch.dtype, keep: torch.dtype) -> Any:
     return _loaded(neuron.reset, neuron.detach_reset, neuron.surrogate, FORMATS[store], FORMATS[keep])
 

@@ -124,6 +124,8 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...
 
 def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tensor | None, _: Any) -> Any:
     given, weight, bias, potential, kept, learned_beta, learned_threshold = ctx.saved_tensors
+    if not ctx.settings[-2]:
+        raise RuntimeError("nothing was kept for a backward pass: inside vmap, lif saw no tensor that needs a gradient")
     needed = ctx.needs_input_grad
     wanted = pipeline.Wanted(needed[0], needed[1], needed[2], needed[4] or needed[5])
     if cotangent is None:

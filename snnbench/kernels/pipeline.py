@@ -214,11 +214,12 @@ def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: tor
     """The weight's gradient with one more stretch; formats with 16 bits are summed up in float32."""
     left, right = _rows(gradient).t(), _rows(inputs)
     if so_far is None:
-        product = torch.mm(left, right)
+        # Into a tensor of its own: what autocast would round it leaves alone then.
+        product = torch.mm(left, right, out=left.new_empty(left.shape[0], right.shape[1]))
         return product.to(state_dtype(product.dtype))
     if so_far.dtype == left.dtype:
         return so_far.addmm_(left, right)
-    return so_far.add_(torch.mm(left, right))
+    return so_far.add_(torch.mm(left, right, out=left.new_empty(so_far.shape)))
 
 
 def _start(part: slice, potential: torch.Tensor, kept: torch.Tensor, neuron: Neuron) -> torch.Tensor:
