@@ -7,6 +7,7 @@ The network is `layers` times a linear map followed by a leaky integrate-and-fir
     s[t] = 1 if u[t] >= threshold else 0
     v[t] = u[t] - threshold * s[t]          reset = "subtract"
     v[t] = u[t] * (1 - s[t])                reset = "zero"
+    v[t] = u[t]                             reset = "none"
     ds/du = surrogate(u - threshold; slope)    backward only
 """
 
@@ -17,21 +18,31 @@ from typing import Any, Literal
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Precision = Literal["ieee", "tf32"]
-Reset = Literal["subtract", "zero"]
-Surrogate = Literal["fast_sigmoid", "sigmoid", "atan", "triangle", "rectangle", "one_sided"]
+Reset = Literal["subtract", "zero", "none"]
+Surrogate = Literal["fast_sigmoid", "sigmoid", "atan", "triangle", "rectangle", "one_sided", "exponential"]
+InputKind = Literal["spikes", "gaussian"]
 
 PROFILES: dict[str, tuple[Reset, bool]] = {
     "subtract": ("subtract", False),
     "zero": ("zero", True),
     "subtract-detached": ("subtract", True),
     "zero-attached": ("zero", False),
+    "none": ("none", True),
 }
-"""Profile name -> (reset, detach_reset). The first two are the standard ones: no pair is native to every library."""
+"""Profile name -> (reset, detach_reset). The first two are the standard ones: no pair is native to every library.
+
+Without a reset no gradient goes through one, so there is one such profile; its neurons can be computed in parallel over
+time, which no other can, and are compared among themselves only.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One piece of work. `threads` is the number of CPUs a worker may use; `input_rate` spikes per step come in."""
+    """One piece of work. `threads` is the number of CPUs a worker may use.
+
+    What comes in is 0 or 1 (`input_kind` "spikes"), `input_rate` spikes per step; or a number from the standard normal
+    distribution ("gaussian") at a share `input_rate` of all places, and 0 elsewhere.
+    """
 
     workload: Literal["linear_lif"] = "linear_lif"
     neurons: int
@@ -48,6 +59,7 @@ class Case:
     detach_reset: bool
     surrogate: Surrogate
     slope: float
+    input_kind: InputKind = "spikes"
     input_rate: float
     input_gradient: bool
     seed: int

@@ -33,9 +33,12 @@ class Problem:
         return [make(self.case, number) for number in range(self.case.layers)]
 
     def input(self, which: int) -> Array:
-        """Spikes that come in, [T, B, N], 0 or 1."""
+        """What comes in, [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
         chance = _generator(self.case, "input", which).random(_shape(self.case), dtype=np.float32)
-        return np.less(chance, self.case.input_rate, out=chance)
+        spikes = np.less(chance, self.case.input_rate, out=chance)
+        if self.case.input_kind == "spikes":
+            return spikes
+        return spikes * _generator(self.case, "amplitude", which).standard_normal(_shape(self.case), dtype=np.float32)
 
     def cotangent(self, which: int) -> Array:
         """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
@@ -58,16 +61,14 @@ def exam(case: Case, layers: int) -> Problem:
     hold every value while |u| < 8. Any order of summation, fused or not, must then give the same spikes. Formats with
     16 bits could not hold these values: their exam is sat in float32, and the spot check judges them.
     """
-    odd = case.resized(
-        **EXAM_SHAPE,
-        layers=layers,
-        beta=0.5,
-        threshold=1 + 2.0**-13,
-        input_rate=0.5,
-        input_gradient=True,
-        dtype=case.dtype if case.dtype in ("float32", "float64") else "float32",
-    )
-    return Problem(odd, exact=True)
+    return Problem(odd(case, layers).case.resized(beta=0.5, threshold=1 + 2.0**-13), exact=True)
+
+
+def odd(case: Case, layers: int) -> Problem:
+    """The neuron of `case` in the shape of the exam, in which no two axes are of one length."""
+    dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
+    asked = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
+    return Problem(case.resized(**EXAM_SHAPE, layers=layers, **asked))
 
 
 def _shape(case: Case) -> tuple[int, int, int]:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench import reference
-from snnbench.case import Case
 from snnbench.inputs import Layer, Problem
+from snnbench.rule import Rule, rule_of
 from snnbench.verify import (
     RATE_WINDOW,
     UNIT_ROUNDOFF,
@@ -45,6 +45,11 @@ class Sample:
     current: Array
     margin: Array
 
+    @property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """For messages."""
+        return self.batch, self.neurons
+
 
 def round_to(array: NDArray[np.float32], number_format: str) -> Array:
     """`array` rounded to the nearest (ties to even) number with the significand of `number_format`, as float64."""
@@ -59,14 +64,21 @@ def round_to(array: NDArray[np.float32], number_format: str) -> Array:
 
 
 class SpotCheck:
-    """The reference of one numbered input of a problem; `check` compares a pass's answer with it."""
+    """The reference of one numbered input of a problem; `check` compares a pass's answer with it.
 
-    def __init__(self, problem: Problem, which: int) -> None:
-        self.case = problem.case
+    The neuron is the case's, or the `rule` that a library declares of its own; then no firing rate is asked for.
+    """
+
+    def __init__(self, problem: Problem, which: int, rule: Rule | None = None, cotangent: int | None = None) -> None:
+        self.which = which
+        self.case, self.rule, self.guarded = problem.case, rule or rule_of(problem.case), rule is None
         self.layers: list[Layer] = problem.layers()
         self.inputs = problem.input(which)
-        self.cotangent = round_to(problem.cotangent(which), self.case.dtype)
-        self.tolerance = gradient_tolerance(self.case)
+        if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
+            self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
+        self.cotangent = round_to(problem.cotangent(which if cotangent is None else cotangent), self.case.dtype)
+        # The rounding of a distance to the threshold comes out of a surrogate as many times larger as it is narrow.
+        self.tolerance = gradient_tolerance(self.case) * max(1.0, self.rule.slope)
 
     def check(self, answer: Answer) -> Finding:
         """Compare what `answer` holds: spikes, gradients, or both (gradients need the spikes they belong to)."""
@@ -74,15 +86,36 @@ class SpotCheck:
         if answer.spikes is None:
             finding.complaints.append("no spikes")
         elif answer.spikes.shape != self.inputs.shape:
-            compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.case)
+            compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
         elif self.case.layers == 1:
             self._few_neurons(finding, answer, answer.spikes)
             if finding.correct:
                 self._one_sample(finding, answer, answer.spikes)
         else:
             self._whole(finding, answer, answer.spikes)
-        if finding.correct:
+        if finding.correct and self.guarded:
             self._guard(finding)
+        return finding
+
+    def distance(self, answer: Answer) -> Finding:
+        """How far an answer is from the reference left to itself, on sampled neurons: of what does other work.
+
+        Spikes are counted, and nothing is complained about; the gradients are those of two different trains.
+        """
+        finding = Finding()
+        if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.layers > 1:
+            return finding
+        neurons = _sampled(self.case.neurons, SAMPLED_NEURONS, self.case.seed)
+        sample = self._sample(np.arange(self.case.batch), neurons)
+        trace = reference.forward(sample.current, self.rule)
+        got = np.asarray(answer.spikes[:, :, neurons], np.float64)
+        compare_spikes(finding, got, trace.spikes, trace.potential, self.rule)
+        finding.expected_rate = float(trace.spikes.mean())
+        if answer.weights is not None:
+            gradient = reference.backward(self.cotangent[:, :, neurons], trace, self.rule)
+            got = np.asarray(answer.weights[0])[neurons]
+            compare_gradient(finding, "weight", got, self._weight_gradient(gradient), np.inf)
+        finding.complaints.clear()
         return finding
 
     def _few_neurons(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
@@ -93,13 +126,13 @@ class SpotCheck:
         trace = self._compare(finding, sample, got)
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
-        gradient = reference.backward(self.cotangent[:, :, neurons], trace, case)
-        expected = sum(np.tensordot(gradient[t], self.inputs[t].astype(np.float64), (0, 0)) for t in range(len(got)))
+        gradient = reference.backward(self.cotangent[:, :, neurons], trace, self.rule)
+        expected = self._weight_gradient(gradient)
         weights, biases = np.asarray(answer.weights[0]), np.asarray(answer.biases[0])
         if weights.shape != self.layers[0][0].shape:
             compare_gradient(finding, "weight", weights, np.empty(self.layers[0][0].shape), self.tolerance)
             return
-        compare_gradient(finding, "weight", weights[neurons], np.asarray(expected), self.tolerance)
+        compare_gradient(finding, "weight", weights[neurons], expected, self.tolerance)
         compare_gradient(finding, "bias", biases[neurons], gradient.sum((0, 1)), self.tolerance)
 
     def _one_sample(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
@@ -109,7 +142,7 @@ class SpotCheck:
         trace = self._compare(finding, sample, np.asarray(spikes[:, batch], np.float64))
         if answer.weights is None or not case.input_gradient or finding.complaints:
             return
-        gradient = reference.backward(self.cotangent[:, batch], trace, case)
+        gradient = reference.backward(self.cotangent[:, batch], trace, self.rule)
         weight = self.layers[0][0]
         expected = np.zeros_like(gradient)
         for rows in _slices(case.neurons):
@@ -129,15 +162,20 @@ class SpotCheck:
             for t in range(case.time_steps):
                 entering = self.inputs[t, batch].astype(np.float64)
                 current[t, :, part] = entering @ chosen + offset
-                terms[t, :, part] = entering @ np.abs(chosen) + np.abs(offset)
+                terms[t, :, part] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
         return Sample(batch, neurons, current, self._summing(terms))
 
+    def _weight_gradient(self, gradient: Array) -> Array:
+        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n], without a copy of the input."""
+        steps = (np.tensordot(gradient[t], self.inputs[t].astype(np.float64), (0, 0)) for t in range(len(gradient)))
+        return np.asarray(sum(steps))
+
     def _compare(self, finding: Finding, sample: Sample, got: Array) -> reference.Trace:
-        case = self.case
-        trace = reference.forward(sample.current, case, forced=got)
-        expected = (trace.potential >= case.threshold).astype(np.float64)
-        margin = sample.margin + rounding_margin(trace, case)
-        differs = compare_spikes(finding, got, expected, trace.potential, case, margin, (sample.batch, sample.neurons))
+        rule = self.rule
+        trace = reference.forward(sample.current, rule, forced=got)
+        margin = rounding_margin(trace, rule, self.case.dtype, sample.margin)
+        expected = rule.fired(trace.potential)
+        differs = compare_spikes(finding, got, expected, trace.potential, rule, margin, sample.places)
         self._limit(finding, differs)
         return trace
 
@@ -152,7 +190,7 @@ class SpotCheck:
         fmt = product_format(case)
         layers = [(round_to(w, fmt), round_to(b, case.dtype)) for w, b in self.layers]
         inputs, got = self.inputs.astype(np.float64), np.asarray(spikes, np.float64)
-        traces = reference.network_forward(layers, inputs, case)
+        traces = reference.network_forward(layers, inputs, self.rule)
         differing = (got != traces[-1].spikes).any(2)
         close = self._close(layers, inputs, traces)
         # A difference is explained by a close potential at its own step or before.
@@ -163,11 +201,12 @@ class SpotCheck:
             excused[:] = False
         agreeing = ~differs
         judged = ~excused
-        compare_spikes(finding, got[:, judged], traces[-1].spikes[:, judged], traces[-1].potential[:, judged], case)
+        last = traces[-1]
+        compare_spikes(finding, got[:, judged], last.spikes[:, judged], last.potential[:, judged], self.rule)
         finding.differing = int((got != traces[-1].spikes).sum())
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
-        expected = reference.network_backward(layers, inputs, traces, self.cotangent, case)
+        expected = reference.network_backward(layers, inputs, traces, self.cotangent, self.rule)
         if not differs.any():
             for number in range(case.layers):
                 weight, bias = answer.weights[number], answer.biases[number]
@@ -181,19 +220,18 @@ class SpotCheck:
         self, layers: list[tuple[Array, Array]], inputs: Array, traces: list[reference.Trace]
     ) -> NDArray[np.bool_]:
         """Where [T, B] a potential of any layer is within the reach of rounding of the threshold."""
-        case = self.case
         close = np.zeros(inputs.shape[:2], bool)
         for (weight, bias), trace in zip(layers, traces, strict=True):
-            terms = inputs @ np.abs(weight).T + np.abs(bias)
-            margin = self._summing(terms) + rounding_margin(trace, case)
-            close |= (np.abs(trace.potential - case.threshold) <= margin).any(2)
+            terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
+            margin = rounding_margin(trace, self.rule, self.case.dtype, self._summing(terms))
+            close |= (self.rule.distance(trace.potential) <= margin).any(2)
             inputs = trace.spikes
         return close
 
     def _summing(self, terms: Array) -> Array:
         """How far summing `terms` of this total size, in whatever order, may move a current."""
         unit = UNIT_ROUNDOFF["float64" if self.case.dtype == "float64" else "float32"]
-        return CLOSE_ROUNDOFFS * unit * (self.case.threshold + terms)
+        return CLOSE_ROUNDOFFS * unit * (self.rule.threshold + terms)
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """In full precision explained differences must also be rare; in formats with fewer digits they are not."""
@@ -209,19 +247,24 @@ class SpotCheck:
             finding.complaints.append(f"{finding.rate:.3g} spikes per step, outside the window {low} to {high}")
 
 
-def rounding_margin(trace: reference.Trace, case: Case) -> Array:
-    """How far rounding of the state, one rounding an operation, may have moved each potential [T, ...].
+def rounding_margin(trace: reference.Trace, rule: Rule, dtype: str, summing: Array) -> Array:
+    """How far rounding may have moved each potential [T, ...]: that of the sums in the current, and of the state.
 
-    e_u[t] = beta * e_v[t-1] + u * (|beta * v| + |x| + |u|) and e_v = e_u + u * |v|, with u of the case's dtype:
-    a running error bound (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3).
+    One rounding an operation, with r the unit roundoff of `dtype`, and of the current's sums the reach of `summing`:
+    e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound (Higham,
+    Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough to need no
+    carrying by the membrane; a synapse adds up what its currents were off by.
     """
-    unit = UNIT_ROUNDOFF[case.dtype]
+    unit = UNIT_ROUNDOFF[dtype]
     margin = np.empty_like(trace.potential)
     carried = np.zeros(trace.potential.shape[1:])
+    through_synapse = np.zeros_like(carried)
     for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
-        margin[t] = carried + unit * (np.abs(decayed) + np.abs(u - decayed) + np.abs(u))
-        kept = 1.0 if case.reset == "subtract" else 1.0 - trace.spikes[t]
-        carried = case.beta * (margin[t] + unit * np.abs(u)) * kept
+        i = np.abs(u - decayed)
+        through_synapse = rule.synapse * (through_synapse + unit * i) + rule.gain * summing[t]
+        state = carried + unit * (np.abs(decayed) + i + np.abs(u))
+        margin[t] = state + through_synapse
+        carried = rule.beta * (state + unit * np.abs(u)) * rule.kept(trace.spikes[t])
     return margin
 
 

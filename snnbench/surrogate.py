@@ -1,7 +1,8 @@
 """Surrogate gradients: ds/du as a function of u - threshold, each defined by its formula and by no library's name.
 
 `distance` is u - threshold and `slope` narrows the function. Sources: Zenke & Ganguli 2018 (fast sigmoid, there with
-slope 100), Fang et al. 2021 (arctangent), Bellec et al. 2018 (triangle), Wu et al. 2018 (rectangle).
+slope 100), Fang et al. 2021 (arctangent), Bellec et al. 2018 (triangle), Wu et al. 2018 (rectangle), Shrestha & Orchard
+2018 (exponential).
 
 This is the one place where they are written. `m` is the array module that computes them: NumPy for the reference,
 torch, or kernels/formula.py, which turns them into the source text of compiled kernels. So a formula uses operators and
@@ -50,6 +51,11 @@ def one_sided(distance: Any, slope: float, threshold: float, m: Any = np) -> Any
     return m.where(slope * distance >= -0.5, m.full_like(distance, 1.0 / threshold), m.zeros_like(distance))
 
 
+def exponential(distance: Any, slope: float, threshold: float, m: Any = np) -> Any:
+    """slope * exp(-slope * |distance|)."""
+    return slope * m.exp(-slope * m.abs(distance))
+
+
 FORMULAS: dict[str, Formula] = {
     "fast_sigmoid": fast_sigmoid,
     "sigmoid": sigmoid,
@@ -57,4 +63,5 @@ FORMULAS: dict[str, Formula] = {
     "triangle": triangle,
     "rectangle": rectangle,
     "one_sided": one_sided,
+    "exponential": exponential,
 }

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from snnbench.case import Case
 from snnbench.outcome import Verdict
+from snnbench.rule import Rule, rule_of
 
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
@@ -46,6 +47,7 @@ class Finding:
     unexplained: int = 0
     first_wrong: str = ""
     rate: float = 0.0
+    expected_rate: float | None = None
     gradient_errors: dict[str, float] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
@@ -93,31 +95,34 @@ def compare_spikes(
     got: NDArray[Any],
     expected: NDArray[Any],
     potential: NDArray[Any],
-    case: Case,
+    neuron: Case | Rule,
     margin: NDArray[Any] | float = 0.0,
     places: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> NDArray[Any]:
     """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
 
-    A difference is explained where the reference's potential is within `margin` of the threshold and the answer is 0
-    or 1. `places` are the batch and neuron numbers that the last two axes stand for, if not simply counted from 0.
+    A difference is explained where the reference's potential is within `margin` of where the neuron fires once more,
+    and the answer is a number of spikes at all. `places` are the batch and neuron numbers that the last two axes stand
+    for, if not simply counted from 0.
     """
     if got.shape != expected.shape:
         finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
         return np.ones(expected.shape, bool)
     differs: NDArray[np.bool_] = got != expected
-    possible = (got == 0) | (got == 1)
-    wrong = differs & ((np.abs(potential - case.threshold) > margin) | ~possible)
+    rule = rule_of(neuron)
+    far_off = np.abs(got - expected) > 1  # by rounding nobody fires twice more
+    wrong = differs & ((rule.distance(potential) > margin) | ~rule.possible(got) | far_off)
     finding.compared += differs.size
     finding.differing += int(differs.sum())
     finding.unexplained += int(wrong.sum())
-    finding.rate = int(np.count_nonzero(got)) / got.size if got.size else 0.0  # finite even where an answer is not
+    spikes = got.sum(dtype=np.float64) if rule.possible(got).all() else np.count_nonzero(got)
+    finding.rate = float(spikes) / got.size if got.size else 0.0  # finite even where an answer is not
     shown = wrong if wrong.any() else differs
     if shown.any() and (wrong.any() or not finding.first_wrong):
         t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
-        batch, neuron = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
+        batch, column = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
         finding.first_wrong = (
-            f"t={t}, b={batch}, n={neuron}: u={potential[t, b, n]:.6g}, "
+            f"t={t}, b={batch}, n={column}: u={potential[t, b, n]:.6g}, "
             f"expected {expected[t, b, n]:g}, got {float(got[t, b, n]):g}"
         )
     if wrong.any():

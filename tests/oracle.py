@@ -8,7 +8,10 @@ from snnbench.kernels.neuron import Neuron
 from snnbench.surrogate import FORMULAS
 
 FORMATS = (torch.float32, torch.bfloat16, torch.float16)
-SLOPES = {"fast_sigmoid": 2.0, "sigmoid": 4.0, "atan": 2.0, "triangle": 1.0, "rectangle": 0.7, "one_sided": 1.5}
+SLOPES = {
+    **{"fast_sigmoid": 2.0, "sigmoid": 4.0, "atan": 2.0, "triangle": 1.0, "rectangle": 0.7},
+    **{"one_sided": 1.5, "exponential": 2.0},
+}
 NEURONS = [
     Neuron(0.9, 0.8, reset, detach, surrogate, SLOPES[surrogate])  # type: ignore[arg-type]
     for reset in ("subtract", "zero")

@@ -8,6 +8,7 @@ import pytest
 
 from snnbench.inputs import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
 from snnbench.inputs import exam as exam_problem
+from snnbench.spotcheck import SpotCheck, round_to
 from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))
@@ -118,3 +119,22 @@ def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
 )
 def test_formats_that_cannot_hold_the_exam_sit_it_in_float32(dtype: str, sat_in: str) -> None:
     assert exam_problem(CASE.resized(dtype=dtype), 1).case.dtype == sat_in
+
+
+def test_dense_input_is_normal_and_drives_neurons_as_hard_as_spikes_do() -> None:
+    dense = Problem(CASE.resized(neurons=256, time_steps=50, input_kind="gaussian", input_rate=1.0))
+    entering = dense.input(0)
+    assert abs(entering.mean()) < 0.02 and abs(entering.std() - 1) < 0.02 and (entering != 0).all()
+    assert not np.array_equal(entering, dense.input(1)) and np.array_equal(entering, dense.input(0))
+    weight, _ = dense.layers()[0]
+    assert abs((entering.reshape(-1, 256) @ weight.T).std() - 0.9) < 0.05
+    half = Problem(dense.case.resized(input_rate=0.5)).input(0)
+    assert 0.45 < (half != 0).mean() < 0.55 and abs(half[half != 0].std() - 1) < 0.03
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_dense_input_is_checked_as_the_products_see_it(dtype: Any) -> None:
+    problem = Problem(CASE.resized(input_kind="gaussian", input_rate=1.0, dtype=dtype, layers=1))
+    check = SpotCheck(problem, 0)
+    assert np.array_equal(check.inputs, round_to(problem.input(0), dtype).astype(np.float32))
+    assert np.array_equal(check.inputs, problem.input(0)) == (dtype == "float32")

@@ -25,6 +25,7 @@ DERIVATIVES: dict[str, Callable[[float, float, float], float]] = {
     "triangle": lambda d, a, _: 1 - a * abs(d) if a * abs(d) < 1 else 0.0,
     "rectangle": lambda d, a, _: 1.0 if -1 < 2 * a * d < 1 else 0.0,
     "one_sided": lambda d, a, threshold: 1 / threshold if 2 * a * d >= -1 else 0.0,
+    "exponential": lambda d, a, _: a * math.exp(-a * d if d > 0 else a * d),
 }
 """Surrogate -> derivative at a distance from the threshold, with a slope, in scalars and other words."""
 
@@ -40,6 +41,7 @@ def column(values: list[float]) -> np.ndarray:
         # u: .75, .375+.75, (1.125-1)/2+0, .03125+3, (3.03125-1)/2+.25, the last one above 1 again
         ("subtract", [0.75, 1.125, 0.0625, 3.03125, 1.265625], [0, 1, 0, 1, 1]),
         ("zero", [0.75, 1.125, 0.0, 3.0, 0.25], [0, 1, 0, 1, 0]),
+        ("none", [0.75, 1.125, 0.5625, 3.28125, 1.890625], [0, 1, 0, 1, 1]),
     ],
 )
 def test_a_trace_worked_out_by_hand(reset: str, potentials: list[float], spikes: list[float]) -> None:
@@ -97,6 +99,8 @@ def tangents(current: list[float], case: Case) -> np.ndarray:
             ds = slope_at(u - case.threshold, case.slope, case.threshold) * du
             if case.reset == "subtract":
                 v, dv = u - case.threshold * s, du - attached * case.threshold * ds
+            elif case.reset == "none":
+                v, dv = u, du
             else:
                 v, dv = u * (1 - s), du * (1 - s) - attached * u * ds
             jacobian[t, j] = ds
@@ -118,7 +122,7 @@ def test_backpropagation_agrees_with_every_direction_carried_forward(
     np.testing.assert_allclose(got, cotangent @ tangents(current.tolist(), case), rtol=1e-12, atol=1e-14)
 
 
-def test_the_four_profiles_have_four_gradients() -> None:
+def test_every_profile_has_a_gradient_of_its_own() -> None:
     current, cotangent = column([0.9, 0.9, 0.4, 1.7, 0.2, 0.8]), column([0.3, -1.1, 0.7, 0.9, 0.2, 1.0])
     found = set()
     for name in PROFILES:
@@ -147,6 +151,8 @@ def network_tangent(
             ds[t] = slope_at(u - case.threshold, case.slope, case.threshold) * du
             if case.reset == "subtract":
                 v, dv = u - case.threshold * s[t], du - attached * case.threshold * ds[t]
+            elif case.reset == "none":
+                v, dv = u, du
             else:
                 v, dv = u * (1 - s[t]), du * (1 - s[t]) - attached * u * ds[t]
     return ds
@@ -185,7 +191,7 @@ def exact_traces(problem: Problem, dtype: type, order: np.ndarray) -> list[Trace
             decayed[t] = beta * v
             potential[t] = u = decayed[t] + x
             spikes[t] = s = (u >= threshold).astype(dtype)
-            v = u - threshold * s if case.reset == "subtract" else u * (one - s)
+            v = {"subtract": u - threshold * s, "zero": u * (one - s), "none": u}[case.reset]
         assert v.dtype == dtype
         traces.append(Trace(potential, spikes, decayed))
         entering = spikes

@@ -1,0 +1,90 @@
+"""A rule: a leaky integrate-and-fire neuron in numbers, wide enough for what libraries do if nothing else is said.
+
+    i[t] = synapse * i[t-1] + gain * x[t]
+    u[t] = beta * v[t-1] + i[t]
+    s[t] = the whole part of u / threshold, at most `most_spikes`; 0 below the threshold
+    v[t] = u[t] - reset_by * s[t]           reset = "subtract"
+    v[t] = u[t], or 0 where s[t] > 0        reset = "zero"
+    v[t] = u[t]                             reset = "none"
+    ds/du = surrogate(u - threshold; slope)    backward only
+
+The neuron of a case is the rule without a synapse, with a gain of 1, one spike at most and reset_by = threshold. A
+reset that a library takes off one step later, after the decay, is reset_by = threshold / beta.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.case import Case, Reset, Surrogate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """The neuron's numbers. `reset_by` is the threshold if left out."""
+
+    beta: float
+    threshold: float
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: float
+    synapse: float = 0.0
+    gain: float = 1.0
+    most_spikes: int = 1
+    reset_by: float | None = None
+
+    @property
+    def taken_off(self) -> float:
+        """What a spike takes off the potential where the reset subtracts."""
+        return self.threshold if self.reset_by is None else self.reset_by
+
+    def fired(self, u: Array) -> Array:
+        """Spikes at the charged potentials u."""
+        if self.most_spikes == 1:
+            return (u >= self.threshold).astype(np.float64)
+        return np.clip(np.floor(u / self.threshold), 0, self.most_spikes)
+
+    def distance(self, u: Array) -> Array:
+        """How far u is from where the number of spikes changes."""
+        if self.most_spikes == 1:
+            return np.abs(u - self.threshold)
+        steps = np.clip(np.round(u / self.threshold), 1, self.most_spikes)
+        return np.abs(u - steps * self.threshold)
+
+    def possible(self, spikes: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """Which values are numbers of spikes at all."""
+        found = np.asarray(spikes, np.float64)
+        answer: NDArray[np.bool_] = (found >= 0) & (found <= self.most_spikes) & (found == np.floor(found))
+        return answer
+
+    def after_reset(self, u: Array, s: Array) -> Array:
+        """The potential that the next step starts from."""
+        match self.reset:
+            case "subtract":
+                return u - self.taken_off * s
+            case "zero":
+                return np.where(s > 0, 0.0, u)
+            case "none":
+                return u
+
+    def kept(self, s: Array) -> Array | float:
+        """dv/du at fixed spikes."""
+        return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
+
+    def through_reset(self, u: Array) -> Array | float:
+        """-dv/ds, what a gradient meets on its way through the reset; nothing where it is detached."""
+        if self.detach_reset or self.reset == "none":
+            return 0.0
+        return self.taken_off if self.reset == "subtract" else u
+
+
+def rule_of(neuron: Case | Rule) -> Rule:
+    """The rule of a case; a rule is its own."""
+    if isinstance(neuron, Rule):
+        return neuron
+    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
+    return Rule(**{name: getattr(neuron, name) for name in names})

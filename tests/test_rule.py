@@ -1,0 +1,76 @@
+"""Rules against traces worked out by hand, and their gradients against finite differences of a smooth stand-in."""
+
+import numpy as np
+import pytest
+
+from snnbench import reference
+from snnbench.case import PROFILES
+from snnbench.rule import Rule, rule_of
+from tests.fakes import CASE, profile
+
+PLAIN = Rule(beta=0.5, threshold=1.0, reset="subtract", detach_reset=False, surrogate="fast_sigmoid", slope=1.0)
+
+
+def changed(**changes: object) -> Rule:
+    numbers = {name: getattr(PLAIN, name) for name in Rule.__dataclass_fields__}
+    return Rule(**(numbers | changes))
+
+
+def column(*values: float) -> np.ndarray:
+    """One neuron's values over time, [T, 1, 1]."""
+    return np.array(values).reshape(-1, 1, 1)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
+    case = CASE.resized(**profile(name))
+    rule = rule_of(case)
+    assert (rule.beta, rule.threshold, rule.reset, rule.detach_reset) == (0.91, 1.0, *PROFILES[name])
+    assert (rule.synapse, rule.gain, rule.most_spikes, rule.taken_off) == (0.0, 1.0, 1, 1.0)
+    assert rule_of(rule) is rule
+
+
+@pytest.mark.parametrize(
+    ("rule", "current", "potentials", "spikes"),
+    [
+        # i: .5, .25+.5, .375; u: .5, .25+.75, (1-1)/2+.375
+        (changed(synapse=0.5), [0.5, 0.5, 0.0], [0.5, 1.0, 0.375], [0, 1, 0]),
+        (changed(gain=0.25), [2.0, 2.0, 4.0], [0.5, 0.75, 1.375], [0, 0, 1]),
+        # the threshold comes off undecayed: 2 * .5 = 1 a spike later
+        (changed(reset_by=2.0), [1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [1, 0, 0]),
+        # 3.5 holds three thresholds, and -2 holds none
+        (changed(most_spikes=9), [3.5, 0.0, -2.25], [3.5, 0.25, -2.125], [3, 0, 0]),
+        (changed(most_spikes=2), [3.5, 0.0, 0.0], [3.5, 0.75, 0.375], [2, 0, 0]),
+        (changed(most_spikes=2, reset="zero"), [3.5, 0.5, 0.0], [3.5, 0.5, 0.25], [2, 0, 0]),
+        (changed(reset="none"), [1.0, 0.5, 0.0], [1.0, 1.0, 0.5], [1, 1, 0]),
+    ],
+)
+def test_a_trace_worked_out_by_hand(
+    rule: Rule, current: list[float], potentials: list[float], spikes: list[int]
+) -> None:
+    trace = reference.forward(column(*current), rule)
+    assert trace.potential.ravel().tolist() == potentials
+    assert trace.spikes.ravel().tolist() == spikes
+
+
+def test_a_gradient_worked_out_by_hand() -> None:
+    rule = changed(synapse=0.5, gain=2.0, reset_by=4.0, surrogate="rectangle")
+    # u = .75, .375 + .75 = 1.125: the second fires, and both are within a half of the threshold
+    trace = reference.forward(column(0.375, 0.1875), rule)
+    assert trace.potential.ravel().tolist() == [0.75, 1.125]
+    # gu[1] = 1; gu[0] = (1 - 4 * .5) * 1 + .5 = -.5; gi[1] = 1, gi[0] = -.5 + .5 * 1 = 0; dL/dx = 2 gi
+    assert reference.backward(column(1.0, 1.0), trace, rule).ravel().tolist() == [0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("most", "potential", "distance"),
+    [(1, 3.25, 2.25), (1, 0.5, 0.5), (9, 3.25, 0.25), (9, 2.75, 0.25), (9, -4.0, 5.0), (2, 3.25, 1.25)],
+)
+def test_the_distance_is_to_where_the_number_of_spikes_changes(most: int, potential: float, distance: float) -> None:
+    assert changed(most_spikes=most).distance(np.array([potential])).tolist() == [distance]
+
+
+def test_what_is_a_number_of_spikes() -> None:
+    found = changed(most_spikes=2).possible(np.array([0, 1, 2, 3, 0.5, -1, np.nan, np.inf]))
+    assert found.tolist() == [True, True, True, False, False, False, False, False]
+    assert rule_of(CASE).possible(np.array([0, 1, 2])).tolist() == [True, True, False]
