@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from snnbench.adapter import Adapter, label
 from snnbench.case import Case, digest
 from snnbench.config import Protocol, Work
+from snnbench.contender import Contender
 from snnbench.wire import Measure, Request
 
 GIB = 1 << 30
@@ -21,6 +22,11 @@ class Cell:
     variant: str
     trial: int
     measure: Measure
+
+    @property
+    def contender(self) -> Contender:
+        """Who runs it."""
+        return self.library, self.variant
 
     @property
     def label(self) -> str:

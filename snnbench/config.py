@@ -14,8 +14,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench.adapter import Adapter
-from snnbench.case import PROFILES, Case, Dtype, Precision, Surrogate, digest
-from snnbench.contender import Contender, UnknownContender, find
+from snnbench.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate, digest
+from snnbench.contender import Contender, UnknownContender, find, find_all
 from snnbench.document import ConfigError, Document, override, read
 from snnbench.machine import usable_cpus
 from snnbench.mistake import Mistake, explain, mistakes
@@ -99,6 +99,7 @@ class Axes(BaseModel, frozen=True, extra="forbid"):
     threshold: Axis[Positive]
     surrogate: Axis[Surrogate]
     slope: Axis[Positive]
+    input_kind: Axis[InputKind]
     input_rate: Axis[Rate]
     input_gradient: Axis[StrictBool]
     seed: Axis[CountOrNone]
@@ -187,13 +188,11 @@ def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Conte
     where, errors = config._document.where, []
     contenders: list[list[Contender]] = []
     for number, sweep in enumerate(config.sweeps):
-        named: dict[Contender, None] = {}
-        for pattern in sweep.libraries:
-            try:
-                named.update(dict.fromkeys(find(pattern, adapters)))
-            except UnknownContender as error:
-                errors.append(f"{where('sweep', number, 'libraries')}: {error}")
-        contenders.append(list(named))
+        named, wrong = find_all(sweep.libraries, adapters)
+        errors += [f"{where('sweep', number, 'libraries')}: {error}" for error in wrong]
+        if not named and not wrong:
+            errors.append(f"{where('sweep', number, 'libraries')}: its patterns take out all that they name")
+        contenders.append(named)
     try:
         if len(find(config.baseline, adapters)) != 1 or "*" in config.baseline:
             errors.append(f"{where('baseline')}: {config.baseline!r} should be one library or library/variant")

@@ -2,7 +2,10 @@
 
 - `norse`: the library's default variant; `norse/box`: that one; `norse/*`: every variant of the library
 - `*`: every library's default variant; `*/index`: that variant, of every library that has it; `*/*`: everything
+- `!*/index`, in a list: takes those out again that the patterns before it named
 """
+
+from collections.abc import Iterable
 
 from snnbench.adapter import Adapter
 from snnbench.nearest import unknown
@@ -13,6 +16,23 @@ Contender = tuple[str, str]
 
 class UnknownContender(ValueError):
     """A pattern that names no contender; the message is the end of a line that says where it stands."""
+
+
+def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[list[Contender], list[UnknownContender]]:
+    """The contenders that patterns name, each once, in their order; and what is wrong with patterns that name none."""
+    found: dict[Contender, None] = {}
+    wrong = []
+    for pattern in patterns:
+        try:
+            named = find(pattern.removeprefix("!"), adapters)
+        except UnknownContender as error:
+            wrong.append(error)
+            continue
+        if pattern.startswith("!"):
+            found = {one: None for one in found if one not in named}
+        else:
+            found |= dict.fromkeys(named)
+    return list(found), wrong
 
 
 def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:

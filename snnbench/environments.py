@@ -4,45 +4,36 @@ import contextlib
 import fcntl
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import uv
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from snnbench.adapter import Adapter
+from snnbench.adapter import Adapter, label
 from snnbench.case import digest
+from snnbench.installer import EnvironmentFailed, install
 
-SCHEMA = 1  # of what a key stands for and of the marker; 1: the first
+SCHEMA = 2  # of what a key stands for and of the marker; 1: the first; 2: `built` and `metadata`
 MARKER = "snnbench.json"  # written last: a folder without it is half made, and will be made anew
 FENCE = "# Ends uv's search for a project here: the overrides of one that is around would change the pins.\n[tool.uv]\n"
+METADATA = "[tool.uv]\ndependency-metadata = [\n{}\n]\n"
 LIST_VERSIONS = """import importlib.metadata, json
 print(json.dumps([(one.metadata["Name"], one.version) for one in importlib.metadata.distributions()]))"""
-NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
-    ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
-    ("No interpreter found|inspect Python", "install a Python {0.requires_python}"),
-    ("network was disabled|ailed to fetch|error sending", "check the network, then `snnbench env sync {0.adapter}`"),
-    ("Failed to build", "install what building it needs, or pin a version that comes as a wheel in {0.source}"),
-    ("", "check the pins in {0.source}, then run `snnbench env sync {0.adapter}`"),
-)
-
-
-class EnvironmentFailed(RuntimeError):
-    """An environment is not to be had; the message says in one line for whom, why, and what to do next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where an adapter's environment is or will be. `interpreter` is what uv is asked for: a path or a specifier."""
+    """Where a contender's environment is or will be. `interpreter` is what uv is asked for: a path or a specifier."""
 
     adapter: str
     source: Path
@@ -53,6 +44,21 @@ class Environment:
     requires_python: str
     requirements: tuple[str, ...]
     overrides: tuple[str, ...]
+    built: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Whose it is, for errors."""
+        return {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the key stands for, and the marker says."""
+        return {name: getattr(self, name) for name in ASKED}
+
+
+ASKED = ("requires_python", "requirements", "overrides", "built", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +70,8 @@ class Installed:
     requires_python: str = ""
     requirements: Sequence[str] = ()
     overrides: Sequence[str] = ()
+    built: Sequence[str] = ()
+    metadata: Sequence[str] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     created: str = ""
 
@@ -84,21 +92,23 @@ def current() -> Path:
     return Path(sys.executable)
 
 
-def plan(adapter: Adapter, cuda: bool) -> Environment:
+def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
     """The environment that an adapter's header asks for; nothing is made. Raises EnvironmentFailed."""
+    pins = adapter.variants[variant].pins
     try:
-        specifier = SpecifierSet(adapter.requires_python)
-        asked = (adapter.dependencies + (adapter.cuda if cuda else ()), adapter.overrides)
-        requirements, overrides = (tuple(sorted({str(Requirement(one)) for one in texts})) for texts in asked)
+        specifier = SpecifierSet(pins.requires_python)
+        texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)
+        requirements, overrides, built = (tuple(sorted({str(Requirement(one)) for one in some})) for some in texts)
     except (InvalidSpecifier, InvalidRequirement) as error:
         raise EnvironmentFailed(f"{adapter.path}: script header: {str(error).splitlines()[0]}") from error
     fits = specifier.contains(".".join(map(str, sys.version_info[:3])), prereleases=True)
     interpreter = sys.executable if fits else str(specifier)
     abi = (sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag) if fits else sysconfig.get_platform()
-    pins = (str(specifier), requirements, overrides)
-    key = digest([SCHEMA, pins, os.environ.get("UV_TORCH_BACKEND", ""), abi])
+    asked = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
+    key = digest([SCHEMA, asked, os.environ.get("UV_TORCH_BACKEND", ""), abi])
     folder = home() / "envs" / key
-    return Environment(adapter.name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pins)
+    name = label(adapter.name, variant) if pins != adapter.variants[adapter.default].pins else adapter.name
+    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *asked)
 
 
 def is_ready(environment: Environment) -> bool:
@@ -153,75 +163,42 @@ def remove(environment: Installed, say: Callable[[str], None]) -> None:
         shutil.rmtree(environment.folder, ignore_errors=True)
 
 
-def uv_settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set."""
-    settings = {**environ, "NO_COLOR": "1"}
-    for setting, *names in (
-        ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
-        ("PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"),
-        ("PIP_CERT", "SSL_CERT_FILE"),
-    ):
-        if environ.get(setting) and not any(environ.get(name) for name in names):
-            settings[names[0]] = environ[setting]
-    # uv parts places by commas where pip has spaces, stops at a missing folder where pip goes on, and runs elsewhere.
-    places = re.findall("[^,]+", environ.get("UV_FIND_LINKS", "")) or [
-        place for place in environ.get("PIP_FIND_LINKS", "").split() if "://" in place or Path(place).exists()
-    ]
-    if places:
-        settings["UV_FIND_LINKS"] = ",".join(one if "://" in one else os.path.abspath(one) for one in places)
-    return settings
+def resolve(environment: Environment) -> list[str]:
+    """The versions that its pins come to, as `name==version`; nothing is installed. Raises EnvironmentFailed.
+
+    What is built against the rest is left out: only its build knows what it asks for.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        options = _options(environment, folder)
+        (folder / "asked.txt").write_text("".join(f"{line}\n" for line in environment.requirements))
+        quiet = ["--quiet", "--no-header", "--no-annotate", "--python", environment.interpreter]
+        said = install(["pip", "compile", *quiet, *options, "asked.txt"], folder, lambda line: None, environment.about)
+    return [line for line in said if "==" in line]
 
 
 def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> None:
-    folder = environment.folder
+    folder, about = environment.folder, environment.about
     shutil.rmtree(folder, ignore_errors=True)
     (folder.parent / "pyproject.toml").write_text(FENCE)
     say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")
-    _uv(environment, ["venv", "--quiet", "--no-project", "--python", environment.interpreter, str(folder)], lock, say)
-    overrides = folder / "overrides.txt"
-    overrides.write_text("".join(f"{line}\n" for line in environment.overrides))
-    options = ["--python", str(environment.python)] + ["--overrides", str(overrides)] * bool(environment.overrides)
-    _uv(environment, ["pip", "install", "--compile-bytecode", *options, *environment.requirements], lock, say)
-    asked = (environment.requires_python, environment.requirements, environment.overrides)
+    venv = ["venv", "--quiet", "--no-project", "--python", environment.interpreter, str(folder)]
+    install(venv, folder.parent, say, about, [lock])
+    options = ["install", "--compile-bytecode", "--python", str(environment.python), *_options(environment, folder)]
+    install(["pip", *options, *environment.requirements], folder, say, about, [lock])
+    if environment.built:  # its build asks what is installed, so not in a place of its own, and not before the rest
+        alone = ["--no-build-isolation", "--no-deps"]
+        install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    _write(Installed(folder, [environment.adapter], *asked, versions(environment.python), now))
+    found = versions(environment.python)
+    _write(Installed(folder, [environment.adapter], **environment.asked, versions=found, created=now))
 
 
-def _uv(environment: Environment, arguments: Sequence[str], lock: int, say: Callable[[str], None]) -> None:
-    try:
-        command = [uv.find_uv_bin(), *arguments]
-    except FileNotFoundError as error:
-        raise EnvironmentFailed(f"{environment.adapter}: no uv program; install the package `uv`") from error
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        errors="replace",
-        cwd=environment.folder.parent,
-        env=uv_settings(os.environ),
-        pass_fds=[lock],  # if this process is killed, uv still holds the lock until it too has ended
-    ) as process:
-        said = []
-        try:
-            for line in process.stdout or ():
-                said.append(line.rstrip())
-                say(said[-1])
-        except BaseException:
-            process.kill()
-            raise
-    if process.returncode != 0:
-        raise EnvironmentFailed(_explain(environment, said))
-
-
-def _explain(environment: Environment, said: Sequence[str]) -> str:
-    """One line from uv's error: its headline, its last cause, and the next step."""
-    text = "\n".join(said).strip() or "uv failed without a word"
-    before, *after = re.split(r"^(?:error|hint): ", text, flags=re.MULTILINE)
-    lines = [line.strip().removeprefix("cause: ") for line in (after or [before])[0].strip().splitlines()]
-    reason = lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
-    step = next(step for pattern, step in NEXT_STEPS if re.search(pattern, text))
-    return f"{environment.adapter}: {reason.rstrip('.')}; {step.format(environment)}"
+def _options(environment: Environment, folder: Path) -> list[str]:
+    """What keeps packages out, and what stands in place of what they say: files in `folder`, where uv runs."""
+    (folder / "overrides.txt").write_text("".join(f"{line}\n" for line in environment.overrides))
+    (folder / "pyproject.toml").write_text(METADATA.format(",\n".join(environment.metadata)))
+    return ["--overrides", "overrides.txt"] * bool(environment.overrides)
 
 
 @contextlib.contextmanager

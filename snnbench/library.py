@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from snnbench.adapter import Adapter, AdapterError, read
+from snnbench.adapter import Adapter, AdapterError
+from snnbench.declaration import read
 
 PACKAGE = Path(__file__).parent
 

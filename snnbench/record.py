@@ -21,9 +21,10 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-SCHEMA = 2
+SCHEMA = 3
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
+3: the case's `input_kind`, which was always "spikes" before; `inference_only` in an outcome; `own-rule` in checks.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
@@ -93,13 +94,13 @@ class Recording:
 def read(folder: Path) -> Recording:
     """The recording in `folder`, also while it is written. Of two records of a cell the later counts.
 
-    Of a library only the records of its latest adapter file and environment count: what was measured before either
+    Of a contender only the records of its latest adapter file and environment count: what was measured before either
     changed is no trial of what there is now.
     """
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     records: dict[str, Record] = {}
-    latest: dict[str, tuple[str, str]] = {}
+    latest: dict[tuple[str, str], tuple[str, str]] = {}
     torn = 0
     for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").splitlines():
         record = _parse(line, folder)
@@ -107,8 +108,8 @@ def read(folder: Path) -> Recording:
             torn += bool(line.strip())
         else:
             records[record.cell] = record
-            latest[record.library] = (record.adapter, record.environment)
-    counting = [one for one in records.values() if (one.adapter, one.environment) == latest[one.library]]
+            latest[record.library, record.variant] = (record.adapter, record.environment)
+    counting = [one for one in records.values() if (one.adapter, one.environment) == latest[one.library, one.variant]]
     return Recording(folder, _json(folder / CONFIG), _json(folder / MACHINE), counting, torn)
 
 
@@ -201,8 +202,10 @@ def _writing(folder: Path) -> Iterator[None]:
 def _parse(line: str, folder: Path) -> Record | None:
     try:
         fields = json.loads(line)
-        if fields.pop("schema") > SCHEMA:
+        if (schema := fields.pop("schema")) > SCHEMA:
             raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
+        if schema < 3:
+            fields["case"]["input_kind"] = "spikes"
         return Record(**fields)
     except RecordingError:
         raise

@@ -14,6 +14,8 @@ from snnbench.adapter import Adapter
 from snnbench.case import digest
 from snnbench.cell import Cell
 from snnbench.config import Protocol
+from snnbench.contender import Contender
+from snnbench.installer import EnvironmentFailed
 from snnbench.record import Record, RecordingError, Writer
 from snnbench.wire import Reply
 
@@ -45,14 +47,15 @@ class Run:
     """What stays the same over all cells."""
 
     adapters: dict[str, Adapter]
-    interpreters: dict[str, Interpreter]
+    interpreters: dict[Contender, Interpreter]
     protocol: Protocol
     machine: str
     memory_bytes: int
 
     def key(self, cell: Cell) -> str:
         """The cell's content-addressed name."""
-        return cell.key(self.adapters[cell.library], self.interpreters[cell.library].key, self.machine, self.protocol)
+        environment = self.interpreters[cell.contender].key
+        return cell.key(self.adapters[cell.library], environment, self.machine, self.protocol)
 
 
 def memory_bytes(facts: Mapping[str, Any]) -> int:
@@ -61,22 +64,27 @@ def memory_bytes(facts: Mapping[str, Any]) -> int:
     return int(memory["limit_bytes"] or memory["total_bytes"])
 
 
-def interpreters(adapters: Iterable[Adapter], managed: bool, cuda: bool, say: Say) -> dict[str, Interpreter]:
-    """An interpreter for each adapter, its environment made where that is needed."""
+def interpreters(
+    contenders: Iterable[Contender], adapters: dict[str, Adapter], managed: bool, cuda: bool, say: Say
+) -> dict[Contender, Interpreter]:
+    """An interpreter for each contender, its environment made where that is needed and of use."""
+    wanted = dict.fromkeys(contenders)
     if not managed:
         python = environments.current()
         versions = environments.versions(python)
         key = f"current-{digest([platform.python_version(), versions])}"
-        return {adapter.name: Interpreter(python, key, versions) for adapter in adapters}
+        return dict.fromkeys(wanted, Interpreter(python, key, versions))
     found = {}
-    for adapter in adapters:
+    for library, variant in wanted:
+        adapter = adapters[library]
         try:
-            environment = environments.sync(environments.plan(adapter, cuda), say)
-            found[adapter.name] = Interpreter(
-                environment.python, environment.key, environments.versions(environment.python)
-            )
-        except environments.EnvironmentFailed as error:
-            found[adapter.name] = Interpreter(Path(), "", {}, str(error))
+            environment = environments.plan(adapter, variant, cuda)
+            if cuda or "cpu" in adapter.variants[variant].devices:  # no cell of the others will run here
+                environments.sync(environment, say)
+            versions = environments.versions(environment.python) if environments.is_ready(environment) else {}
+            found[library, variant] = Interpreter(environment.python, environment.key, versions)
+        except EnvironmentFailed as error:
+            found[library, variant] = Interpreter(Path(), "", {}, str(error))
     return found
 
 
@@ -106,9 +114,11 @@ def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> l
 
 def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Record:
     """Run one cell's worker, unless its outcome is known before."""
-    interpreter = run.interpreters[cell.library]
+    interpreter = run.interpreters[cell.contender]
     if interpreter.problem:
         return _record(cell, key, run, judge.failed("environment", interpreter.problem))
+    if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
+        return _record(cell, key, run, judge.skipped("unsupported", refusal))
     if cell.case.device.startswith("cuda") and not machine.has_cuda():
         return _record(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
     if predicted := inference.predict(cell):
@@ -143,7 +153,7 @@ def _record(
 ) -> Record:
     reply = (ending.reply if ending else None) or Reply({})
     measured = outcome["status"] == "measured"
-    adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.library]
+    adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.contender]
     return Record(
         cell=key,
         library=cell.library,
@@ -152,7 +162,8 @@ def _record(
         measure=cell.measure,
         case=asdict(cell.case),
         outcome=outcome,
-        version=reply.settings.get("version") or _version(interpreter, adapter.distribution),
+        version=reply.settings.get("version")
+        or _version(interpreter, adapter.variants[cell.variant].pins.distribution),
         adapter=adapter.digest,
         environment=interpreter.key,
         checks=reply.checks,

@@ -38,6 +38,7 @@ beta = 0.91
 threshold = 1.0
 surrogate = "fast_sigmoid"
 slope = 1.0
+input_kind = "spikes"
 input_rate = 0.2
 input_gradient = true
 seed = 7

@@ -9,7 +9,11 @@ from pathlib import Path
 import pytest
 
 from snnbench import adapter
-from snnbench.adapter import AdapterError, Unsupported, label, read, require
+from snnbench.adapter import AdapterError, Unsupported, Variant, label, require
+from snnbench.case import PROFILES
+from snnbench.declaration import read
+from snnbench.pins import Pins
+from snnbench.ways import WAYS
 from tests.fakes import CASE, CORRECT, profile, write
 from tests.sweep import recordings, run_arguments, snnbench, write_config
 
@@ -24,6 +28,14 @@ WHOLE = (
 #
 # [tool.snnbench]
 # cuda = ["triton==3.0"]
+#
+# [tool.snnbench.variants.fast]
+# dependencies = ["my_library==1.0"]
+# built = ["my_kernels==2.0"]
+#
+# [[tool.snnbench.variants.fast.dependency-metadata]]
+# name = "my_library"
+# requires-dist = ["numpy"]
 # ///
 """My library: `Neuron`, stepped
 through time.
@@ -37,7 +49,14 @@ BACKEND = {"fast": "jax", "plain": "torch"}
 ORDER = "BTN"
 LATENCY = {"fast": 1, "plain": 0}
 VARIANTS = {"plain": "step by step", "fast": "all at once"}
+DEVICES = {"fast": ("cuda",)}
+EXACT = ("zero",)
+RESETS = "it sets to zero"
 DEVIATION = {"fast": "decays before it charges"}
+INFERENCE_ONLY = {"fast": "it has no gradients"}
+PROVIDER = {"fast": "^fast_kernel"}
+NEEDS = {"fast": "the fast toolkit"}
+WAYS = ("amp", "cuda-graph")
 STEPS = len("computed")
 '''
     + BUILD
@@ -56,27 +75,66 @@ def refusal(folder: Path, source: str) -> str:
 def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
     found = read(write(tmp_path, WHOLE, "my_library"))
     assert (found.name, found.about) == ("my-library", "My library: `Neuron`, stepped through time.")
-    assert found.requires_python == ">=3.12"
-    assert found.dependencies == ("my_library[fast]==1.2.3", "numpy==2.0")
-    assert found.overrides == ("torchvision; sys_platform == 'never'",)
-    assert (found.cuda, found.distribution) == (("triton==3.0",), "my_library")
-    assert list(found.variants.items()) == [("plain", "step by step"), ("fast", "all at once")]
+    pins = Pins(
+        requires_python=">=3.12",
+        dependencies=("my_library[fast]==1.2.3", "numpy==2.0"),
+        overrides=("torchvision; sys_platform == 'never'",),
+        cuda=("triton==3.0",),
+    )
+    assert (pins.distribution, pins.version) == ("my_library", "1.2.3")
+    plain = Variant(
+        about="step by step",
+        built_as="plain",
+        pins=pins,
+        backend="torch",
+        order="BTN",
+        latency=0,
+        exact=("zero",),
+        resets="it sets to zero",
+    )
+    fast = Variant(
+        about="all at once",
+        built_as="fast",
+        pins=replace(
+            pins,
+            dependencies=("my_library==1.0",),
+            built=("my_kernels==2.0",),
+            metadata=('{ name = "my_library", requires-dist = ["numpy"] }',),
+        ),
+        backend="jax",
+        order="BTN",
+        latency=1,
+        devices=("cuda",),
+        resets="it sets to zero",
+        deviation="decays before it charges",
+        inference_only="it has no gradients",
+        provider="^fast_kernel",
+        needs="the fast toolkit",
+    )
+    assert list(found.variants.items()) == [
+        ("plain", plain),
+        ("fast", fast),
+        ("amp", replace(plain, about=f"step by step: {WAYS['amp']}", way="amp")),
+        (
+            "cuda-graph",
+            replace(plain, about=f"step by step: {WAYS['cuda-graph']}", way="cuda-graph", devices=("cuda",)),
+        ),
+    ]
     assert found.default == "plain"
-    assert found.backends == {"fast": "jax", "plain": "torch"}
-    assert found.orders == {"fast": "BTN", "plain": "BTN"}
-    assert found.latencies == {"fast": 1, "plain": 0}
-    assert found.deviations == {"fast": "decays before it charges"}
 
 
 def test_what_is_left_out_is_the_plain_way(tmp_path: Path) -> None:
     found = read(write(tmp_path, f'"""One line."""\nBACKEND = "numpy"{BUILD}'))
-    assert (found.variants, found.orders, found.latencies) == (
-        {"default": "One line."},
-        {"default": "TBN"},
-        {"default": 0},
+    plain = Variant(about="One line.", built_as="default", pins=Pins(">=3.11", ("numpy",)), backend="numpy")
+    assert found.variants == {"default": plain}
+    assert (plain.order, plain.latency, plain.devices, plain.exact) == ("TBN", 0, ("cpu", "cuda"), ())
+    assert (plain.deviation, plain.inference_only, plain.provider, plain.needs, plain.way) == (
+        None,
+        None,
+        None,
+        None,
+        "",
     )
-    assert (found.deviations, found.overrides, found.cuda) == ({}, (), ())
-    assert (found.requires_python, found.dependencies) == (">=3.11", ("numpy",))
 
 
 def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
@@ -103,6 +161,27 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
         (
             f"BACKEND = 'numpy'\nDEVIATION = {{'b': 'late'}}{BUILD}",
             "DEVIATION: 'b' should stand in both VARIANTS and DEVIATION, or in neither",
+        ),
+        (
+            f"BACKEND = 'numpy'\nDEVICES = ('cpu', 'tpu'){BUILD}",
+            "DEVICES: ('cpu', 'tpu') should be a tuple of \"cpu\" and \"cuda\"",
+        ),
+        (
+            f"BACKEND = 'numpy'\nEXACT = 'zero'{BUILD}",
+            f"EXACT: 'zero' should be a tuple of profiles ({', '.join(PROFILES)})",
+        ),
+        (f"BACKEND = 'numpy'\nPROVIDER = '('{BUILD}", "PROVIDER: '(' should be a regular expression"),
+        (
+            f"BACKEND = 'numpy'\nWAYS = ('compile',){BUILD}",
+            "WAYS: ('compile',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"",
+        ),
+        (
+            f"BACKEND = 'torch'\nWAYS = ('compiled',){BUILD}",
+            "WAYS: ('compiled',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"",
+        ),
+        (
+            f"# /// script\n# [tool.snnbench.variants.b]\n# ///\nBACKEND = 'numpy'{BUILD}",
+            "script header: [tool.snnbench.variants.b] is no variant of VARIANTS",
         ),
         ("def build(:", "invalid syntax (<unknown>, line 1)"),
         ("BACKEND = 'numpy'\0", "source code string cannot contain null bytes"),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from snnbench.process import environment
-from snnbench.splicing import END, START
+from snnbench.splicing import marks
 from snnbench.wire import decode_reply
 from tests.fakes import CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
@@ -140,7 +140,7 @@ def test_tidy_csv_has_a_row_for_each_case_contender_trial_phase_and_metric(
 
 def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recording: Path, tmp_path: Path) -> None:
     document = tmp_path / "README.md"
-    document.write_text(f"before\n{START}\n{END}\nafter\n")
+    document.write_text(f"before\n{marks()[0]}\n{marks()[1]}\nafter\n")
     assert finished[0].ask("report", recording, "--splice", document) == ""
     spliced = document.read_text()
     assert spliced.startswith("before\n") and spliced.endswith("after\n") and "| good |" in spliced
@@ -183,7 +183,10 @@ def test_only_and_set_choose_the_cells(place: Place) -> None:
 def test_adapters_are_listed_with_what_is_missing(place: Place) -> None:
     printed = place.ask("list", "--adapter", place.adapters[0])
     (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
-    assert "| numpy | missing: `snnbench env sync good` | A fake library that does all that is asked of it. |" in row
+    assert row == (
+        "| good | any | cpu cuda | not said | missing: `snnbench env sync good` "
+        "| A fake library that does all that is asked of it. |"
+    )
     assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "those that come with snnbench"
 
 

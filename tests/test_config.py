@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from snnbench import adapter, case, config
+from snnbench import case, config, declaration
 from snnbench.adapter import Adapter
 from snnbench.config import Config, ConfigError, Work
 
@@ -44,6 +44,7 @@ beta = 0.9
 threshold = 1.0
 surrogate = "fast_sigmoid"
 slope = 1.0
+input_kind = "spikes"
 input_rate = 0.1
 input_gradient = true
 seed = 1
@@ -60,7 +61,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     for name, variants in VARIANTS.items():
         lines = ["BACKEND = 'numpy'", f"VARIANTS = {dict.fromkeys(variants, 'a way')!r}", "def build(*_): ..."]
         (folder / f"{name}.py").write_text("\n".join(lines))
-    return {name: adapter.read(folder / f"{name}.py") for name in VARIANTS}
+    return {name: declaration.read(folder / f"{name}.py") for name in VARIANTS}
 
 
 def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml") -> Config:
@@ -239,7 +240,7 @@ WRONG_FILES: list[tuple[str, str, str]] = [
      "(did you mean 'float32'?)"),
     ('"float32"', '["float32", "half"]', "case.dtype: 'half' is not one of float32, float64, bfloat16, float16"),
     ('"subtract"', '"substract"', "case.profile: 'substract' is not one of subtract, zero, subtract-detached, "
-     "zero-attached (did you mean 'subtract'?)"),
+     "zero-attached, none (did you mean 'subtract'?)"),
     ('"fast_sigmoid"', '"fast-sigmoid"', f"case.surrogate: 'fast-sigmoid' is not one of {SURROGATES} "
      "(did you mean 'fast_sigmoid'?)"),
     ('"cpu"', '"cdua"', "case.device: 'cdua' is not one of cpu, cuda (did you mean 'cuda'?)"),
@@ -258,6 +259,7 @@ WRONG_FILES: list[tuple[str, str, str]] = [
     ("threshold = 1.0", "threshold = 0", "case.threshold: 0 should be greater than 0"),
     ("threshold = 1.0", "threshold = inf", "case.threshold: inf should be a finite number"),
     ("slope = 1.0", "slope = -1.0", "case.slope: -1.0 should be greater than 0"),
+    ('input_kind = "spikes"', 'input_kind = "noise"', "case.input_kind: 'noise' is not one of spikes, gaussian"),
     ("input_rate = 0.1", "input_rate = 0", "case.input_rate: 0 should be greater than 0"),
     ("input_gradient = true", "input_gradient = 1", "case.input_gradient: 1 should be a valid boolean"),
     ("batch = 16", 'batch = 16\nreset = "zero"', "case: unknown key 'reset' (did you mean 'profile'?)"),

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import adapter
+from snnbench import declaration
 from snnbench.adapter import Adapter
-from snnbench.contender import UnknownContender, find
+from snnbench.contender import UnknownContender, find, find_all
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif", "index"]}
 
@@ -16,7 +16,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     for name, variants in VARIANTS.items():
         lines = ["BACKEND = 'numpy'", f"VARIANTS = {dict.fromkeys(variants, 'a way')!r}", "def build(*_): ..."]
         (tmp_path / f"{name}.py").write_text("\n".join(lines))
-    return {name: adapter.read(tmp_path / f"{name}.py") for name in VARIANTS}
+    return {name: declaration.read(tmp_path / f"{name}.py") for name in VARIANTS}
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,14 @@ def test_a_pattern_that_names_none_is_told_with_the_nearest(
     with pytest.raises(UnknownContender) as caught:
         find(pattern, adapters)
     assert str(caught.value) == expected
+
+
+def test_a_pattern_with_a_mark_takes_out_what_came_before_it(adapters: dict[str, Adapter]) -> None:
+    found, wrong = find_all(["*/*", "!*/index", "norse/lif", "torch-loop/index"], adapters)
+    assert ["/".join(one) for one in found] == ["torch-loop/unbind", "norse/box", "norse/lif", "torch-loop/index"]
+    assert wrong == []
+    found, wrong = find_all(["norse", "!norze", "!norse"], adapters)
+    assert found == [] and [str(error) for error in wrong] == ["unknown library 'norze' (did you mean 'norse'?)"]
 
 
 def test_without_adapters_there_is_nothing_to_name() -> None:

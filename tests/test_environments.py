@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,11 @@ from pathlib import Path
 import pytest
 import uv
 
-from snnbench import environments
-from snnbench.adapter import Adapter, read
-from snnbench.environments import EnvironmentFailed
+from snnbench import environments, installer
+from snnbench.adapter import Adapter
+from snnbench.declaration import read
+from snnbench.environments import Environment
+from snnbench.installer import EnvironmentFailed
 
 SMALL = ("packaging==24.2",)
 
@@ -25,8 +28,13 @@ def adapter(name: str = "small", dependencies: tuple[str, ...] = SMALL, **change
         path = Path(folder) / f"{name}.py"
         path.write_text('BACKEND = "numpy"\ndef build(case, weights, variant): ...\n')
         plain = read(path)
-    pinned = replace(plain, path=Path(f"adapters/{name}.py"), requires_python=">=3.11", dependencies=dependencies)
-    return replace(pinned, **changes)  # type: ignore[arg-type]
+    variant = plain.variants["default"]
+    pins = replace(variant.pins, dependencies=dependencies, **changes)  # type: ignore[arg-type]
+    return replace(plain, path=Path(f"adapters/{name}.py"), variants={"default": replace(variant, pins=pins)})
+
+
+def plan(wanted: Adapter, cuda: bool = False) -> Environment:
+    return environments.plan(wanted, "default", cuda)
 
 
 def quiet(line: str) -> None:
@@ -51,7 +59,7 @@ def no_uv(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 def key(wanted: Adapter, cuda: bool = False) -> str:
-    return environments.plan(wanted, cuda).key
+    return plan(wanted, cuda).key
 
 
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -66,7 +74,7 @@ def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path:
 
 def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -> None:
     lines: list[str] = []
-    planned = environments.plan(adapter(), cuda=False)
+    planned = plan(adapter(), cuda=False)
     assert planned.folder == home / "envs" / planned.key
     assert not environments.is_ready(planned)
     environments.sync(planned, lines.append)
@@ -79,8 +87,8 @@ def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -
     no_uv()
     lines.clear()
     other = adapter("other", tuple(reversed((*SMALL, " packaging == 24.2"))))  # the same pins, said differently
-    assert environments.sync(environments.plan(adapter(), cuda=False), lines.append) == planned
-    assert environments.sync(environments.plan(other, cuda=False), lines.append).folder == planned.folder
+    assert environments.sync(plan(adapter(), cuda=False), lines.append) == planned
+    assert environments.sync(plan(other, cuda=False), lines.append).folder == planned.folder
     assert lines == []
     [found] = environments.installed()
     assert (found.folder, list(found.adapters)) == (planned.folder, ["other", "small"])
@@ -103,6 +111,7 @@ def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, mo
         key(adapter(dependencies=("packaging==24.1",))),
         key(adapter(overrides=("six; python_version < '3'",))),
         key(adapter(requires_python=">=3.11,<3.99")),
+        key(adapter(metadata=('{ name = "packaging", version = "24.2" }',))),
         key(with_cuda, cuda=True),
     ]
     monkeypatch.setenv("UV_TORCH_BACKEND", "cpu")
@@ -110,23 +119,23 @@ def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, mo
     assert len(set(keys)) == len(keys)
     monkeypatch.delenv("UV_TORCH_BACKEND")
     assert key(with_cuda) == key(plain) == key(plain, cuda=True) == key(adapter("another"))
-    assert environments.plan(with_cuda, cuda=True).requirements == ("packaging==24.2", "six==1.16.0")
+    assert plan(with_cuda, cuda=True).requirements == ("packaging==24.2", "six==1.16.0")
 
 
 def test_interpreter_is_this_one_where_it_fits(home: Path) -> None:
-    assert environments.plan(adapter(), cuda=False).interpreter == sys.executable
-    assert environments.plan(adapter(requires_python="<3.9,>=3.8"), cuda=False).interpreter == "<3.9,>=3.8"
+    assert plan(adapter(), cuda=False).interpreter == sys.executable
+    assert plan(adapter(requires_python="<3.9,>=3.8"), cuda=False).interpreter == "<3.9,>=3.8"
 
 
 @pytest.mark.parametrize("wrong", [{"requires_python": "three"}, {"dependencies": ("six==",)}])
 def test_header_that_cannot_be_read(home: Path, wrong: dict[str, object]) -> None:
     with pytest.raises(EnvironmentFailed, match=r"^adapters/small\.py: script header: .*") as caught:
-        environments.plan(adapter(**wrong), cuda=False)  # type: ignore[arg-type]
+        plan(adapter(**wrong), cuda=False)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
 def test_half_made_folder_is_made_anew(home: Path) -> None:
-    planned = environments.plan(adapter(), cuda=False)
+    planned = plan(adapter(), cuda=False)
     (planned.folder / "bin").mkdir(parents=True)
     planned.python.symlink_to(sys.executable)
     (planned.folder / "left-over").touch()
@@ -146,7 +155,7 @@ def test_half_made_folder_is_made_anew(home: Path) -> None:
 
 
 def test_missing_package_is_one_line_with_a_next_step(home: Path) -> None:
-    wanted = environments.plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
+    wanted = plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
     with pytest.raises(EnvironmentFailed) as caught:
         environments.sync(wanted, quiet)
     message = str(caught.value)
@@ -158,7 +167,7 @@ def test_missing_package_is_one_line_with_a_next_step(home: Path) -> None:
 
 
 def test_missing_interpreter(home: Path) -> None:
-    wanted = environments.plan(adapter(requires_python=">=3.99"), cuda=False)
+    wanted = plan(adapter(requires_python=">=3.99"), cuda=False)
     with pytest.raises(EnvironmentFailed, match=r"^small: .*; install a Python >=3\.99$"):
         environments.sync(wanted, quiet)
 
@@ -166,7 +175,7 @@ def test_missing_interpreter(home: Path) -> None:
 def test_folder_that_cannot_be_written(home: Path) -> None:
     home.write_text("not a folder")
     with pytest.raises(EnvironmentFailed, match="set SNNBENCH_HOME to a folder that can be written"):
-        environments.sync(environments.plan(adapter(), cuda=False), quiet)
+        environments.sync(plan(adapter(), cuda=False), quiet)
 
 
 @pytest.mark.parametrize(
@@ -196,25 +205,46 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
     ],
 )
 def test_explanation(home: Path, said: list[str], expected: str) -> None:
-    assert environments._explain(environments.plan(adapter(), cuda=False), said) == expected
+    assert installer._explain(said, plan(adapter(), cuda=False).about) == expected
 
 
 def test_overrides_keep_a_dependency_out(home: Path) -> None:
     wanted = adapter(dependencies=("python-dateutil==2.9.0.post0",), overrides=("six; python_version < '3'",))
-    made = environments.sync(environments.plan(wanted, cuda=False), quiet)
+    made = environments.sync(plan(wanted, cuda=False), quiet)
     assert environments.versions(made.python) == {"python-dateutil": "2.9.0.post0"}
+
+
+def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The wheel is for another Python, and asks for what does not exist."""
+    name = "snnbench_of_old-1.0"
+    files = {
+        "METADATA": "Metadata-Version: 2.1\nName: snnbench-of-old\nVersion: 1.0\n"
+        "Requires-Python: <3.9\nRequires-Dist: snnbench-no-such-package-xyz==1\n",
+        "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        "RECORD": "",
+    }
+    with zipfile.ZipFile(tmp_path / f"{name}-py3-none-any.whl", "w") as wheel:
+        for file, text in files.items():
+            wheel.writestr(f"{name}.dist-info/{file}", text)
+    monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
+    pinned = ("snnbench-of-old==1.0",)
+    with pytest.raises(EnvironmentFailed, match="No solution found"):
+        environments.sync(plan(adapter(dependencies=pinned), cuda=False), quiet)
+    said = '{ name = "snnbench-of-old", version = "1.0", requires-python = ">=3.8", requires-dist = ["six==1.16.0"] }'
+    made = environments.sync(plan(adapter(dependencies=pinned, metadata=(said,)), cuda=False), quiet)
+    assert environments.versions(made.python) == {"six": "1.16.0", "snnbench-of-old": "1.0"}
 
 
 def test_project_around_does_not_change_the_pins(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = '[project]\nname = "x"\nversion = "1"\n[tool.uv]\noverride-dependencies = ["packaging==24.1"]\n'
     (home.parent / "pyproject.toml").write_text(project)
     monkeypatch.chdir(home.parent)
-    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    made = environments.sync(plan(adapter(), cuda=False), quiet)
     assert environments.versions(made.python) == {"packaging": "24.2"}
 
 
 def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:
-    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    made = environments.sync(plan(adapter(), cuda=False), quiet)
     no_uv()
     waited = threading.Event()
     with made.folder.with_suffix(".lock").open("w") as lock:
@@ -235,7 +265,7 @@ def test_interruption_leaves_what_is_made_anew(home: Path, interruption: type[Ba
         if line.startswith("Using"):
             raise interruption
 
-    planned = environments.plan(adapter(), cuda=False)
+    planned = plan(adapter(), cuda=False)
     with pytest.raises(interruption):
         environments.sync(planned, interrupt)
     assert not environments.is_ready(planned)
@@ -258,7 +288,7 @@ def test_uv_hears_what_pip_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "PIP_CERT": "/certificates.pem",
         "OTHER": "kept",
     }
-    heard = environments.uv_settings(told)
+    heard = installer.settings(told)
     assert heard == told | {
         "UV_FIND_LINKS": f"{tmp_path}/wheels,https://index.example/links",
         "UV_DEFAULT_INDEX": "https://index.example/simple",
@@ -276,11 +306,11 @@ def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
         "SSL_CERT_FILE": "/own.pem",
     }
     pip = dict.fromkeys(("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT"), str(tmp_path))
-    assert environments.uv_settings(own | pip) == own | pip | {"NO_COLOR": "1"}
-    assert "UV_FIND_LINKS" not in environments.uv_settings({})
+    assert installer.settings(own | pip) == own | pip | {"NO_COLOR": "1"}
+    assert "UV_FIND_LINKS" not in installer.settings({})
 
 
 def test_marker_is_plain_json(home: Path) -> None:
-    made = environments.sync(environments.plan(adapter(), cuda=False), quiet)
+    made = environments.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())
-    assert marker.keys() == {"adapters", "requires_python", "requirements", "overrides", "versions", "created"}
+    assert marker.keys() == {"adapters", "versions", "created", *environments.ASKED}

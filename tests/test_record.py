@@ -127,13 +127,15 @@ def test_another_field_is_another_schema() -> None:
     """Else an older snnbench would take the records for torn lines, and say nothing."""
     measured = ["checks", "settings", "phases", "memory", "peaks", "flags", "started", "wall_s", "log"]
     names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "version", "adapter", "environment"]
-    assert (SCHEMA, list(Record.__dataclass_fields__)) == (2, names + measured)
+    assert (SCHEMA, list(Record.__dataclass_fields__)) == (3, names + measured)
 
 
 def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
-    """Which had no `peaks`."""
+    """Which had no `peaks`, and whose input was always spikes."""
     keep(folder, *three)
     lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    for line in lines:
+        assert line["case"].pop("input_kind") == "spikes"
     old = [{name: value for name, value in line.items() if name != "peaks"} | {"schema": 1} for line in lines]
     (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in old))
     assert (read(folder).records, read(folder).torn) == (three, 0)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from snnbench import adapter, machine, runner
+from snnbench import adapter, declaration, machine, runner
 from snnbench.case import Case
 from snnbench.cell import Cell, cells
 from snnbench.config import Protocol, Work
+from snnbench.contender import Contender
 from snnbench.process import ALLOCATOR
 from snnbench.record import RECORDS, Record, Writer, append, read
 from snnbench.runner import Interpreter, Run
@@ -56,14 +57,14 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder, self.recording = folder, folder / "recording"
         self.adapters: dict[str, adapter.Adapter] = {}
-        self.interpreters: dict[str, Interpreter] = {}
+        self.interpreters: dict[Contender, Interpreter] = {}
         self.protocol = PROTOCOL
         self.watcher = Watcher()
 
     def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
         """Put a fake there."""
-        self.adapters[name] = adapter.read(write(self.folder, source, name))
-        self.interpreters[name] = interpreter
+        self.adapters[name] = declaration.read(write(self.folder, source, name))
+        self.interpreters[name, "default"] = interpreter
 
     def workers(self, name: str) -> int:
         """How many workers ran a fake that leaves marks."""
@@ -244,22 +245,28 @@ def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
     for name in "ab":
         bench.add(name)
     say: list[str] = []
-    found = runner.interpreters(bench.adapters.values(), managed=False, cuda=False, say=say.append)
-    assert found["a"] == found["b"]
-    assert found["a"].python == Path(sys.executable) and "numpy" in found["a"].versions
+    found = runner.interpreters(
+        [(name, "default") for name in bench.adapters], bench.adapters, managed=False, cuda=False, say=say.append
+    )
+    assert found["a", "default"] == found["b", "default"]
+    assert found["a", "default"].python == Path(sys.executable) and "numpy" in found["a", "default"].versions
     installed = bench.folder / "site" / "extra-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
-    other = runner.interpreters(bench.adapters.values(), managed=False, cuda=False, say=say.append)
-    assert other["a"].versions["extra"] == "1.0"
-    assert other["a"].key != found["a"].key
+    other = runner.interpreters(
+        [(name, "default") for name in bench.adapters], bench.adapters, managed=False, cuda=False, say=say.append
+    )
+    assert other["a", "default"].versions["extra"] == "1.0"
+    assert other["a", "default"].key != found["a", "default"].key
 
 
 def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
-    found = runner.interpreters(bench.adapters.values(), managed=True, cuda=False, say=lambda _: None)
-    assert "script header" in found["a"].problem
+    found = runner.interpreters(
+        [(name, "default") for name in bench.adapters], bench.adapters, managed=True, cuda=False, say=lambda _: None
+    )
+    assert "script header" in found["a", "default"].problem
 
 
 def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:

@@ -87,7 +87,7 @@ def test_a_condition_holds_or_does_not(expression: str, expected: bool) -> None:
         ),
         (
             "profile=substract",
-            "--only: profile: 'substract' is not one of subtract, zero, subtract-detached, zero-attached "
+            "--only: profile: 'substract' is not one of subtract, zero, subtract-detached, zero-attached, none "
             "(did you mean 'subtract'?)",
         ),
         ("detach_reset=1", "--only: detach_reset: '1' is not one of true, false"),

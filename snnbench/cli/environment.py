@@ -14,18 +14,32 @@ LibrariesArgument = Annotated[
 
 
 @app.command(name="sync")
-def sync(libraries: LibrariesArgument = None, adapter: AdapterOption = None) -> None:
+def sync(
+    libraries: LibrariesArgument = None,
+    adapter: AdapterOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Find the versions that pins come to, those for CUDA, too; install nothing."),
+    ] = False,
+) -> None:
     """Make the environments that are missing. Needs the network; runs afterwards do not."""
     from snnbench import environments, machine
     from snnbench.cli.progress import say
     from snnbench.contender import find
     from snnbench.library import discover
 
-    adapters = discover(adapter or [])
-    names = dict.fromkeys(name for pattern in libraries or ["*"] for name, _ in find(pattern, adapters))
-    for name in names:
-        made = environments.sync(environments.plan(adapters[name], machine.has_cuda()), say)
-        typer.echo(f"{name}: {made.folder}")
+    adapters, cuda = discover(adapter or []), machine.has_cuda() or dry_run
+    patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or ["*"]]
+    wanted = dict.fromkeys(found for pattern in patterns for found in find(pattern, adapters))
+    planned = {contender: environments.plan(adapters[contender[0]], contender[1], cuda) for contender in wanted}
+    of_use = {planned[one] for one in wanted if cuda or "cpu" in adapters[one[0]].variants[one[1]].devices}
+    for environment in dict.fromkeys(planned.values()):
+        if dry_run:
+            typer.echo(f"{environment.adapter}: {' '.join(environments.resolve(environment))}")
+        elif environment in of_use:
+            typer.echo(f"{environment.adapter}: {environments.sync(environment, say).folder}")
+        else:
+            typer.echo(f"{environment.adapter}: not made: it is for CUDA devices, and there is none here")
 
 
 @app.command(name="list")

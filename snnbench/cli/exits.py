@@ -29,7 +29,7 @@ def exit_for(error: Exception) -> Exit:
     from snnbench.adapter import AdapterError
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
-    from snnbench.environments import EnvironmentFailed
+    from snnbench.installer import EnvironmentFailed
     from snnbench.selection import SelectionError
 
     if isinstance(error, ConfigError):

@@ -1,23 +1,47 @@
-"""`snnbench list`: the adapters there are, and what each needs."""
+"""`snnbench list`: the contenders there are, and what each needs."""
 
 import typer
 
+from snnbench.adapter import Adapter
 from snnbench.cli.options import AdapterOption
+
+COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it is")
 
 
 def list_adapters(adapter: AdapterOption = None) -> None:
-    """Adapters, variants, pinned versions, and what is missing with the command that gets it."""
-    from snnbench import environments, machine
+    """Every contender: pinned version, devices, profiles it is exact in, and what is missing, with what gets it."""
+    from snnbench import machine
     from snnbench.adapter import label
     from snnbench.library import discover
 
     cuda = machine.has_cuda()
-    lines = ["| library | version | backend | environment | what it is |", "| --- | --- | --- | --- | --- |"]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
     for found in discover(adapter or []).values():
-        ready = environments.is_ready(environments.plan(found, cuda))
-        state = "ready" if ready else f"missing: `snnbench env sync {found.name}`"
-        version = found.dependencies[0].partition("==")[2] or "any"
-        for variant, about in found.variants.items():
-            what = about if len(found.variants) > 1 else found.about
-            lines.append(f"| {label(found.name, variant)} | {version} | {found.backends[variant]} | {state} | {what} |")
+        for name, variant in found.variants.items():
+            cells = (
+                label(found.name, name),
+                variant.pins.version or "any",
+                " ".join(variant.devices),
+                " ".join(variant.exact) or ("deviates" if variant.deviation else "not said"),
+                _state(found, name, cuda),
+                variant.about,
+            )
+            lines.append(f"| {' | '.join(cells)} |")
     typer.echo("\n".join(lines))
+
+
+def _state(adapter: Adapter, name: str, cuda: bool) -> str:
+    """Whether a contender can run here; if not, why, and the command that would change it."""
+    from snnbench import environments
+
+    variant = adapter.variants[name]
+    environment = environments.plan(adapter, name, cuda)
+    command = f"`snnbench env sync {environment.adapter}`"
+    missing = []
+    if variant.needs:
+        missing.append(f"needs {variant.needs}")
+    if not cuda and "cpu" not in variant.devices:
+        missing.append(f"no CUDA device here; on a machine with one: {command}")
+    elif not environments.is_ready(environment):
+        missing.append(f"missing: {command}")
+    return "; ".join(missing) or "ready"

@@ -23,6 +23,9 @@ def report(
         Path | None,
         typer.Option("--splice", metavar="FILE", help="Put the tables between the marks in a Markdown file instead."),
     ] = None,
+    mark: Annotated[
+        str, typer.Option("--mark", metavar="NAME", help="Which marks, in a file with several: report NAME: start.")
+    ] = "",
 ) -> None:
     """Print recordings as Markdown tables or as tidy CSV, one row for each trial, phase and metric."""
     from snnbench import record, splicing, tidy
@@ -30,7 +33,7 @@ def report(
 
     found = [record.read(folder) for folder in recordings]
     if splice:
-        splicing.splice(splice, reports.markdown(found, heading="###"))
+        splicing.splice(splice, reports.markdown(found, heading="###"), mark)
         typer.echo(f"{splice}: tables replaced", err=True)
     elif form is Format.csv:
         typer.echo(tidy.to_csv(tidy.rows(found)), nl=False)

@@ -61,7 +61,9 @@ def request(
     asked = cell.request(loaded.protocol, machine.cpus(case.threads), runner.memory_bytes(facts))
     typer.echo(asked.encode(), nl=False)
     managed = env is Env.managed
-    python = environments.plan(adapters[name], machine.has_cuda()).python if managed else environments.current()
+    python = (
+        environments.plan(adapters[name], variant, machine.has_cuda()).python if managed else environments.current()
+    )
     folder = process.environment(case.threads, environments.home())["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))
     typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)

@@ -50,8 +50,8 @@ def run(
 
     facts = machine.facts()
     model = machine.model(facts)
-    needed = [adapters[name] for name in dict.fromkeys(cell.library for cell in plan)]
-    interpreters = runner.interpreters(needed, env is Env.managed, machine.has_cuda(), say)
+    contenders = [cell.contender for cell in plan]
+    interpreters = runner.interpreters(contenders, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
     slug = machine.slug(facts)
     identity = digest([loaded.resolved(), only, env.value, model])

@@ -39,8 +39,8 @@ def verify(
     if not works:
         raise typer.BadParameter("no case of this config is left", param_hint="--only")
     facts = machine.facts()
-    needed = [adapters[name] for name in dict.fromkeys(work.library for work in works)]
-    interpreters = runner.interpreters(needed, env is Env.managed, machine.has_cuda(), say)
+    contenders = [(work.library, work.variant) for work in works]
+    interpreters = runner.interpreters(contenders, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
     records = []
     with shown(len(works)) as progress:

@@ -1,0 +1,89 @@
+"""uv, as a program that installs: its settings, its commands, and its errors in one line with a next step."""
+
+import os
+import re
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import uv
+
+NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
+    ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
+    ("No interpreter found|inspect Python", "install a Python {requires_python}"),
+    ("network was disabled|ailed to fetch|error sending", "check the network, then `snnbench env sync {name}`"),
+    ("Failed to build", "install what building it needs, or pin a version that comes as a wheel in {source}"),
+    ("", "check the pins in {source}, then run `snnbench env sync {name}`"),
+)
+
+
+class EnvironmentFailed(RuntimeError):
+    """An environment is not to be had; the message says in one line for whom, why, and what to do next."""
+
+
+def install(
+    arguments: Sequence[str],
+    folder: Path,
+    say: Callable[[str], None],
+    about: Mapping[str, str],
+    keep: Sequence[int] = (),
+) -> list[str]:
+    """Run uv with these arguments in a folder, pass every line on to `say`, and return them. Raises EnvironmentFailed.
+
+    `about` has the `name`, `source` and `requires_python` for its errors. Descriptors in `keep` stay open in uv: if
+    this process is killed, a lock that it held is held until uv, too, has ended.
+    """
+    try:
+        command = [uv.find_uv_bin(), *arguments]
+    except FileNotFoundError as error:
+        raise EnvironmentFailed(f"{about['name']}: no uv program; install the package `uv`") from error
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        cwd=folder,
+        env=settings(os.environ),
+        pass_fds=list(keep),
+    ) as process:
+        said = []
+        try:
+            for line in process.stdout or ():
+                said.append(line.rstrip())
+                say(said[-1])
+        except BaseException:
+            process.kill()
+            raise
+    if process.returncode != 0:
+        raise EnvironmentFailed(_explain(said, about))
+    return said
+
+
+def settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set."""
+    found = {**environ, "NO_COLOR": "1"}
+    for setting, *names in (
+        ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
+        ("PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"),
+        ("PIP_CERT", "SSL_CERT_FILE"),
+    ):
+        if environ.get(setting) and not any(environ.get(name) for name in names):
+            found[names[0]] = environ[setting]
+    # uv parts places by commas where pip has spaces, stops at a missing folder where pip goes on, and runs elsewhere.
+    places = re.findall("[^,]+", environ.get("UV_FIND_LINKS", "")) or [
+        place for place in environ.get("PIP_FIND_LINKS", "").split() if "://" in place or Path(place).exists()
+    ]
+    if places:
+        found["UV_FIND_LINKS"] = ",".join(one if "://" in one else os.path.abspath(one) for one in places)
+    return found
+
+
+def _explain(said: Sequence[str], about: Mapping[str, str]) -> str:
+    """One line from uv's error: its headline, its last cause, and the next step."""
+    text = "\n".join(said).strip() or "uv failed without a word"
+    before, *after = re.split(r"^(?:error|hint): ", text, flags=re.MULTILINE)
+    lines = [line.strip().removeprefix("cause: ") for line in (after or [before])[0].strip().splitlines()]
+    reason = lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"
+    step = next(step for pattern, step in NEXT_STEPS if re.search(pattern, text))
+    return f"{about['name']}: {reason.rstrip('.')}; {step.format_map(about)}"

@@ -1,0 +1,99 @@
+"""Pins: what must be installed for a way of running a library, as an adapter file's PEP 723 header says it.
+
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["mylibrary==2.0", "torch==2.13.0"]
+#
+# [tool.uv]
+# override-dependencies = ["torchvision ; python_version < '3'"]   kept out, though the library asks for it
+#
+# [[tool.uv.dependency-metadata]]   what a distribution asks for, in place of what it says itself: for one that is
+# name = "mylibrary"                content with a Python and with packages that it was never released for
+# version = "2.0"
+# requires-python = ">=3.10"
+# requires-dist = []
+#
+# [tool.snnbench]
+# cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
+# built = ["mykernels==1.0"]        compiled against what is installed by then, and installed last
+#
+# [tool.snnbench.variants.old]      keys of above, said otherwise for the variant `old`
+# dependencies = ["mylibrary==1.0", "torch==2.13.0"]
+# ///
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+HEADER = re.compile(r"(?m)^# /// script$\s(?P<content>(^#(| .*)$\s)+)^# ///$")  # the pattern of PEP 723
+
+
+@dataclass(frozen=True, slots=True)
+class Pins:
+    """Requirement strings with exact pins; the first dependency is the library, whose version goes into records.
+
+    `metadata` are tables of TOML, one line each.
+    """
+
+    requires_python: str = ">=3.11"
+    dependencies: tuple[str, ...] = ("numpy",)
+    overrides: tuple[str, ...] = ()
+    cuda: tuple[str, ...] = ()
+    built: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+    @property
+    def distribution(self) -> str:
+        """The distribution whose version is the library's version."""
+        return re.split(r"[=<>!~\[; ]", self.dependencies[0])[0]
+
+    @property
+    def version(self) -> str:
+        """The library's pinned version; nothing where it is not pinned."""
+        return self.dependencies[0].partition("==")[2]
+
+
+def header(text: str) -> dict[str, Any]:
+    """The header of a file with this text; empty where it has none. Raises tomllib.TOMLDecodeError."""
+    match = HEADER.search(text)
+    if match is None:
+        return {}
+    lines = match.group("content").splitlines(keepends=True)
+    return tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+
+
+def shared(found: Mapping[str, Any]) -> Pins:
+    """The pins of all variants that a header says nothing else of."""
+    tool = found.get("tool", {})
+    return _changed(Pins(), tool.get("snnbench", {}), tool.get("uv", {}), found)
+
+
+def of_variant(found: Mapping[str, Any], variant: str) -> Pins:
+    """The pins of one variant."""
+    own = found.get("tool", {}).get("snnbench", {}).get("variants", {}).get(variant, {})
+    return _changed(shared(found), own, own, own)
+
+
+def _changed(pins: Pins, snnbench: Mapping[str, Any], uv: Mapping[str, Any], script: Mapping[str, Any]) -> Pins:
+    """The pins with what these tables say instead."""
+    lists = {
+        "dependencies": script.get("dependencies") or None,
+        "overrides": uv.get("override-dependencies"),
+        "cuda": snnbench.get("cuda"),
+        "built": snnbench.get("built"),
+        "metadata": tables if (tables := uv.get("dependency-metadata")) is None else map(_inline, tables),
+    }
+    changes: dict[str, Any] = {name: tuple(value) for name, value in lists.items() if value is not None}
+    if requires_python := script.get("requires-python"):
+        changes["requires_python"] = requires_python
+    return replace(pins, **changes)
+
+
+def _inline(table: Mapping[str, Any]) -> str:
+    """A table as one line of TOML, whose strings and lists of strings are those of JSON."""
+    values = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())
+    return f"{{ {', '.join(values)} }}"
