@@ -15,6 +15,7 @@ FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
     "throttled": "a processor slowed down for heat or power meanwhile",
     "threads": "the framework ran with another number of threads than asked",
+    "graph-breaks": "a compiler left parts of the network to Python",
 }
 """What a reader should know of a cell that was measured; nothing is dropped for it."""
 SIZES = ("neurons", "batch", "time_steps", "layers")
@@ -56,6 +57,7 @@ def flags(reply: Reply, threads: int, throttled: bool) -> list[str]:
         "contended": bool(taken) and max(taken) > CONTENDED_CPUS,
         "throttled": throttled,
         "threads": reply.settings.get("threads", threads) != threads,
+        "graph-breaks": reply.settings.get("graph_breaks", 0) > 0,
     }
     return [flag for flag in FLAGS if raised[flag]]
 

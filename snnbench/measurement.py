@@ -1,23 +1,30 @@
 """One measurement: prove by the exam, measure, prove by the spot check what was measured."""
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from snnbench import contention, exam, memory, roofline, timing
-from snnbench.adapter import Unsupported
+from snnbench.adapter import AdapterError, Unsupported, Variant
 from snnbench.backends import Backend, Build, Session
+from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.inputs import exam as exam_problem
-from snnbench.layout import Layout
+from snnbench.inputs import odd as odd_problem
 from snnbench.peaks import Peaks
+from snnbench.rule import Rule
 from snnbench.spotcheck import SpotCheck
 from snnbench.statistics import trial_median
 from snnbench.verify import Answer, Finding, verdict
 from snnbench.wire import Reply, Request
 
+OwnRule = Callable[[Case, str], Rule | None]
+HALVES = ("bfloat16", "float16")
 CHECKED = 1
 """The input and cotangent that the last timed pass runs on."""
+SHOWN_NAMES = 6
+"""Enough to see what ran in place of what was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +53,22 @@ def pieces(session: Session) -> dict[str, Piece]:
 class Measurement:
     """A request being done on one backend."""
 
-    def __init__(self, request: Request, backend: Backend, build: Build, layout: Layout, deviation: str | None) -> None:
-        self.request, self.backend, self.build = request, backend, build
-        self.layout, self.deviation = layout, deviation
+    def __init__(self, request: Request, backend: Backend, build: Build, own_rule: OwnRule, variant: Variant) -> None:
+        self.request, self.backend, self.build, self.variant = request, backend, build, variant
+        self.own_rule = own_rule
         self.problem = Problem(request.case)
+        self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
     def run(self, reply: Reply) -> None:
         """Fill `reply`. An answer that is wrong, and not declared to be, ends it without a time."""
-        case = self.request.case
-        if case.layers > 1 and case.dtype in ("float16", "bfloat16"):
+        case, variant = self.request.case, self.variant
+        if refusal := variant.refusal(case):
+            raise Unsupported(refusal)
+        if self.request.phases and not self.phases:
+            raise Unsupported(f"inference only: {variant.inference_only}")
+        if variant.way == "amp" and case.dtype not in HALVES:
+            raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
+        if case.layers > 1 and case.dtype in HALVES:
             raise Unsupported(f"several layers in {case.dtype} cannot be verified: rounded spikes change every path")
         if not self._exam(reply):
             return
@@ -63,35 +77,70 @@ class Measurement:
         doing = {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure]
         doing(session, reply)
         reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
+        if not reply.outcome and variant.provider:
+            self._prove(session, variant.provider, reply)
         if not reply.outcome:
             correct = all(check["correct"] for check in reply.checks.values())
-            reply.outcome = {"status": "measured", "verdict": verdict(self.request.case, correct, self.deviation)}
-            if self.deviation:
-                reply.outcome["deviation"] = self.deviation
+            rule = self._rule(case)
+            declared: dict[str, Any] = {"deviation": variant.deviation, "inference_only": variant.inference_only}
+            declared["own_rule"] = asdict(rule) if rule else None
+            reply.outcome = {"status": "measured", "verdict": verdict(case, correct, variant.deviation)}
+            reply.outcome |= {name: value for name, value in declared.items() if value}
+
+    def _prove(self, session: Session, pattern: str, reply: Reply) -> None:
+        """The kernel that a variant is named after must be among what a pass runs, whatever the library says of it."""
+        names = session.ran("inference" if self.variant.inference_only else "train")
+        found = [name for name in names if re.search(pattern, name)]
+        if found:
+            reply.settings["ran"] = found
+            return
+        ran = ", ".join(name[:60] for name in names[:SHOWN_NAMES]) or "nothing that a profiler sees"
+        reason = f"no kernel like {pattern!r} ran on {session.provider()}; what ran: {ran}"
+        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+        reply.phases, reply.memory, reply.peaks = {}, {}, {}
 
     def _exam(self, reply: Reply) -> bool:
         """Every process sits the exam, for one layer and, where the case has more, for two."""
         for layers in (1, 2)[: min(2, self.request.case.layers)]:
-            problem = exam_problem(self.request.case, layers)
+            own = self._rule(self.request.case) is not None
+            problem = (odd_problem if own else exam_problem)(self.request.case, layers)
             session = self._session(problem)
 
             def answer(which: int, cotangent: int, session: Session = session) -> Answer:
                 session.load(which, cotangent)
-                spikes, gradients = session.train()
+                spikes, gradients = (session.inference(), None) if self.variant.inference_only else session.train()
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
-            finding = exam.sit(problem, answer)
+            if rule := self._rule(problem.case):
+                finding = self._own_exam(problem, answer, rule)
+            else:
+                finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
             reply.checks[f"exam-{layers}"] = finding.as_dict()
             if not self._accept(reply, "exam", finding):
                 return False
         return True
 
+    def _own_exam(self, problem: Problem, answer: Callable[[int, int], Answer], rule: Rule) -> Finding:
+        """The exam's passes by a rule whose numbers are not exact in binary: what is close is left to rounding."""
+        for which, cotangent in exam.PASSES:
+            finding = SpotCheck(problem, which, rule, cotangent).check(answer(which, cotangent))
+            if not finding.correct:
+                break
+        return finding
+
+    def _rule(self, case: Case) -> Rule | None:
+        """The rule that a variant is held to, where it is another neuron than the case's."""
+        rule = self.own_rule(case, self.variant.built_as) if self.variant.deviation else None
+        if not isinstance(rule, Rule | None):
+            raise AdapterError(f"rule(case, {self.variant.built_as!r}) gave {rule!r}, expected a Rule or None")
+        return rule
+
     def _verify(self, session: Session, reply: Reply) -> None:
         """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
-        check = SpotCheck(self.problem, CHECKED)
+        check = self._check(CHECKED)
         every = pieces(session)
-        for name in self.request.phases or every:
+        for name in self.phases or (["inference"] if self.variant.inference_only else every):
             piece = every[name]
             for which in (0, CHECKED):
                 session.load(which, which)
@@ -101,18 +150,18 @@ class Measurement:
                 return
 
     def _memory(self, session: Session, reply: Reply) -> None:
-        phase = "train" if set(self.request.phases) - {"inference"} else "inference"
+        phase = "train" if set(self.phases) - {"inference"} else "inference"
         measured, spikes, gradients = memory.measure(session, self.backend, phase)
-        if self._spot(reply, phase, SpotCheck(self.problem, 0), session.answer(spikes, gradients)):
+        if self._spot(reply, phase, self._check(0), session.answer(spikes, gradients)):
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check what the last repetition of each one gave, and that no time is below its floor."""
-        check = SpotCheck(self.problem, CHECKED)
-        peaks = Peaks(self.backend, session, self.request.case, self.request.phases)
+        check = self._check(CHECKED)
+        peaks = Peaks(self.backend, session, self.request.case, self.phases)
         peaks.look()
         phases: dict[str, Any] = {}
-        for name in self.request.phases:
+        for name in self.phases:
             if phases:
                 peaks.look_if_cheap()
             phases[name], answer = self._time_phase(session, name)
@@ -174,16 +223,22 @@ class Measurement:
         others = contention.between(before, contention.usage())
         return asdict(measured) | {"contention": others}, piece.read(outputs)
 
+    def _check(self, which: int) -> SpotCheck:
+        """The spot check of an input, by the rule that counts."""
+        return SpotCheck(self.problem, which, self._rule(self.request.case))
+
     def _spot(self, reply: Reply, name: str, check: SpotCheck, answer: Answer) -> bool:
         finding = check.check(answer)
         reply.checks[f"spot-{name}"] = finding.as_dict()
+        if self.variant.deviation and name == ("inference" if self.variant.inference_only else "train"):
+            reply.checks[f"common-{name}"] = SpotCheck(self.problem, check.which).distance(answer).as_dict()
         return self._accept(reply, f"spot check of {name}", finding)
 
     def _accept(self, reply: Reply, name: str, finding: Finding) -> bool:
-        if finding.correct or self.deviation:
+        if finding.correct or (self.variant.deviation and not self._rule(self.request.case)):
             return True
         reply.outcome = {"status": "failed", "kind": "incorrect", "reason": f"{name}: {finding.message}"}
         return False
 
     def _session(self, problem: Problem) -> Session:
-        return self.backend.session(self.build, self.request.variant, self.layout, problem)
+        return self.backend.session(self.build, self.variant, problem)

@@ -24,6 +24,9 @@ from snnbench.case import digest
 from snnbench.wire import Reply, Request, decode_reply
 
 LOG_TAIL_BYTES = 8192
+COMPILER_CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
+"""Where compilers look for what an earlier process compiled. Where passes are timed that is an empty folder, or one
+trial's first call would hold what another one's does not."""
 MARK = "SNNBENCH_WORKER"
 """Names, in the environment of a worker and of all that it starts, the worker that they belong to."""
 LONGEST_END_S = 5.0
@@ -58,7 +61,8 @@ def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None
     )
     fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
-    return {**os.environ, **limits, **fixed, **jax, **(extra or {})}
+    caches = dict.fromkeys(COMPILER_CACHES, str(home / "compilers"))
+    return {**os.environ, **limits, **fixed, **jax, **caches, **(extra or {})}
 
 
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
@@ -71,7 +75,11 @@ def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], t
     oom_kills = _oom_kills()
     mark = uuid.uuid4().hex
     read_fd, write_fd = os.pipe()
-    with tempfile.TemporaryFile() as log, tempfile.TemporaryFile() as standard_input:
+    with (
+        tempfile.TemporaryFile() as log,
+        tempfile.TemporaryFile() as standard_input,
+        tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True) as empty,
+    ):
         standard_input.write(request.encode().encode())
         standard_input.seek(0)
         try:
@@ -80,7 +88,7 @@ def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], t
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
-                env={**env, MARK: mark},
+                env={**env, MARK: mark, **(dict.fromkeys(COMPILER_CACHES, empty) if request.measure == "time" else {})},
                 pass_fds=(write_fd,),
                 start_new_session=True,
             )

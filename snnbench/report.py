@@ -8,6 +8,14 @@ from snnbench.standing import PHASES, Standing, standings, title
 from snnbench.statistics import Summary
 
 MIB = 1 << 20
+DISTANCES = (
+    "library",
+    "held to its own rule",
+    "places that agree",
+    "spikes per step",
+    "of this neuron",
+    "cosine of weight gradients",
+)
 
 
 def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
@@ -64,7 +72,23 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += [""] if shown else []
+    lines += _distances([standing for standing in shown if standing.distance])
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
+
+
+def _distances(found: list[Standing]) -> list[str]:
+    """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
+    if not found:
+        return []
+    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    for standing in found:
+        check = standing.distance or {}
+        cosine = check["cosines"].get("weight")
+        cells = [standing.contender, "yes" if standing.own_rule else "none declared"]
+        cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
+        cells += [f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, ""]
 
 
 def _ratio(standing: Standing, base: Standing, phase: str) -> str:

@@ -2,18 +2,23 @@
 
 from pathlib import Path
 
-START, END = "<!-- snnbench report: start -->", "<!-- snnbench report: end -->"
+
+def marks(name: str = "") -> tuple[str, str]:
+    """Start and end of a place; a document with several of them names them."""
+    of = f" {name}" if name else ""
+    return f"<!-- snnbench report{of}: start -->", f"<!-- snnbench report{of}: end -->"
 
 
 class SpliceError(ValueError):
     """The document has no place for the tables."""
 
 
-def splice(path: Path, text: str) -> None:
-    """Replace what stands between the marks in the file at `path`."""
+def splice(path: Path, text: str, name: str = "") -> None:
+    """Replace what stands between the marks, of this name, in the file at `path`."""
+    start_mark, end_mark = marks(name)
     document = path.read_text(encoding="utf-8")
-    before, start, rest = document.partition(START)
-    _, end, after = rest.partition(END)
+    before, start, rest = document.partition(start_mark)
+    _, end, after = rest.partition(end_mark)
     if not (start and end):
-        raise SpliceError(f"{path}: no place for tables; put '{START}' and '{END}' where they belong")
-    path.write_text(f"{before}{START}\n{text}{END}{after}", encoding="utf-8")
+        raise SpliceError(f"{path}: no place for tables; put '{start_mark}' and '{end_mark}' where they belong")
+    path.write_text(f"{before}{start_mark}\n{text}{end_mark}{after}", encoding="utf-8")

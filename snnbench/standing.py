@@ -7,7 +7,7 @@ from typing import Any
 from snnbench.case import Case
 from snnbench.record import Record
 from snnbench.statistics import Summary, summarise
-from snnbench.tidy import contender, incorrect, metrics, pair
+from snnbench.tidy import common, contender, incorrect, metrics, pair
 
 PHASES = ("train", "forward", "backward", "inference")
 """By interest: contenders are ordered by the first of these that was timed."""
@@ -21,6 +21,8 @@ class Standing:
 
     `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
     for what one framework's product was seen to take the machine can do, whoever else is slower at it.
+    `distance` is what a check of one that deviates found between its answer and the case's own neuron;
+    `own_rule` says that it was held to a rule that it declares.
     """
 
     contender: str
@@ -28,15 +30,21 @@ class Standing:
     verdict: str = ""
     summaries: dict[Metric, Summary] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
+    distance: dict[str, Any] | None = None
+    own_rule: bool = False
     flags: set[str] = field(default_factory=set)
     floors_ns: dict[str, float] = field(default_factory=dict)
 
     @property
-    def order(self) -> tuple[int, float, str]:
-        """Exact ones by time, then the equivalent, then those that deviate, then those without a time."""
-        time = next((self.summaries[p, "time"].median for p in PHASES if (p, "time") in self.summaries), None)
+    def order(self) -> tuple[int, int, float, str]:
+        """Exact ones by time, then the equivalent, then those that deviate, then those without a time.
+
+        Within each, those without the phase that others are ordered by come last: another phase's time is no rank.
+        """
+        phase = next((number for number, p in enumerate(PHASES) if (p, "time") in self.summaries), len(PHASES))
+        time = self.summaries[PHASES[phase], "time"].median if phase < len(PHASES) else float("inf")
         ranks = {"exact": 0, "equivalent": 1, "deviates": 2}
-        return ranks.get(self.verdict, 3), float("inf") if time is None else time, self.contender
+        return ranks.get(self.verdict, 3), phase, time, self.contender
 
 
 def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
@@ -60,11 +68,12 @@ def title(case: Case) -> str:
     """A case in one line, which no other case has."""
     layers = "" if case.layers == 1 else f", {case.layers} layers"
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
+    entering = "input rate" if case.input_kind == "spikes" else f"{case.input_kind} input at rate"
     gradient = "" if case.input_gradient else ", no gradient of the input"
     return (
         f"{case.profile}: N={case.neurons}, B={case.batch}, T={case.time_steps}{layers} on {case.device}, "
         f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
-        f"{case.surrogate}({case.slope:g}), input rate {case.input_rate:g}{gradient}, {threads}, "
+        f"{case.surrogate}({case.slope:g}), {entering} {case.input_rate:g}{gradient}, {threads}, "
         f"seed {case.seed}"
     )
 
@@ -87,6 +96,10 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
         standing.summaries = {metric: summarise(found) for metric, found in values.items()}
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
+        standing.own_rule = any("own_rule" in record.outcome for record in records)
+        standing.distance = next((check for record in records for check in common(record)), None)
+    if reason := next((r.outcome["inference_only"] for r in records if "inference_only" in r.outcome), ""):
+        standing.reasons.insert(0, f"inference only: {reason}")
     return standing
 
 
@@ -103,7 +116,8 @@ def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
 def _deviation(records: list[Record]) -> str:
     """What a contender declares that it does differently, and by how much it was found to."""
     declared = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
-    checks = [check for record in records for check in record.checks.values()]
+    checks = [check for record in records for check in common(record)]
+    checks = checks or [check for record in records for check in record.checks.values()]
     share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
     error = max((error for check in checks for error in check["gradient_errors"].values()), default=0.0)
     return f"deviates: {declared} (up to {share:.2%} of the spikes differ, gradients by up to {error:.1e})"

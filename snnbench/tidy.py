@@ -51,9 +51,14 @@ def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
     return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
 
 
+def common(record: Record) -> list[dict[str, Any]]:
+    """Of a contender that deviates: how its answers compared with the case's own neuron, in networks of one layer."""
+    return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
+
+
 def pair(record: Record) -> tuple[Any, ...]:
     """What identifies case and contender within a recording."""
-    return (*record.case.values(), contender(record))
+    return Case(**record.case), contender(record)
 
 
 def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from snnbench.case import Case
 from snnbench.record import Record
-from snnbench.tidy import contender
+from snnbench.tidy import common, contender
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")
@@ -27,8 +27,9 @@ def table(records: Iterable[Record]) -> str:
 
 def _line(record: Record) -> str:
     case = Case(**record.case)
-    compared, differing = (sum(check[name] for check in record.checks.values()) for name in ("compared", "differing"))
-    errors = [error for check in record.checks.values() for error in check["gradient_errors"].values()]
+    checks = common(record) or list(record.checks.values())
+    compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
+    errors = [error for check in checks for error in check["gradient_errors"].values()]
     found = record.outcome.get("verdict") or record.outcome["kind"]
     cells: list[Any] = [contender(record), record.version or "", case.profile, case.surrogate, case.layers]
     cells += [
@@ -48,7 +49,8 @@ def _remark(record: Record) -> str:
     if "deviation" not in record.outcome:
         return ""
     found = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
-    return "; ".join([f"deviates: {record.outcome['deviation']}", *found[:1]])
+    own = ["held to its own rule"] if "own_rule" in record.outcome else []
+    return "; ".join([f"deviates: {record.outcome['deviation']}", *own, *found[:1]])
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:

@@ -16,7 +16,6 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from snnbench.wire import BadRequest, Reply, Request, decode_request
@@ -46,13 +45,15 @@ def main() -> int:
 
 def _reply(path: Path, request: Request) -> Reply:
     """Do the request; whatever happens becomes a reply."""
-    from snnbench import adapter
+    from snnbench import adapter, declaration
 
     try:
-        description = adapter.read(path)
+        description = declaration.read(path)
         module = adapter.load(path)
     except MemoryError as error:
         return _failed("oom-host", error)
+    except adapter.Unavailable as error:
+        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
     except Exception as error:  # an import runs a stranger's code: anything may come out of it
         traceback.print_exc()
         return _failed("import", error)
@@ -60,31 +61,24 @@ def _reply(path: Path, request: Request) -> Reply:
     backend = None
     try:
         from snnbench.backends import open_backend
+        from snnbench.measurement import Measurement
 
-        backend = open_backend(description.backends[request.variant], request.case, module)
-        _measure(reply, request, description, module, backend)
+        variant = description.variants[request.variant]
+        backend = open_backend(variant.backend, request.case, module)
+        Measurement(request, backend, adapter.builder(module), adapter.own_rule(module), variant).run(reply)
         reply.settings |= backend.settings()
     except adapter.Unsupported as error:
         return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
+    except adapter.Unavailable as error:
+        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
     except adapter.Incorrect as error:
         return _failed("incorrect", error)
     except Exception as error:  # so may a pass
         traceback.print_exc()
         known = backend.failure_kind(error) if backend else None
         return _failed(known or ("oom-host" if isinstance(error, MemoryError) else "crash"), error)
-    reply.settings |= _process_settings(description.distribution)
+    reply.settings |= _process_settings(variant.pins.distribution)
     return reply
-
-
-def _measure(reply: Reply, request: Request, description: Any, module: ModuleType, backend: Any) -> None:
-    """Exam, measurement, spot check. A reply that ends as anything but measured holds no time and no memory."""
-    from snnbench.adapter import builder
-    from snnbench.layout import Layout
-    from snnbench.measurement import Measurement
-
-    layout = Layout(description.orders[request.variant], description.latencies[request.variant])
-    deviation = description.deviations.get(request.variant)
-    Measurement(request, backend, builder(module), layout, deviation).run(reply)
 
 
 def _process_settings(distribution: str) -> dict[str, Any]:

@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 LAYERS = [
-    {"snnbench", "case", "nearest", "outcome", "statistics", "surrogate"},
+    {"snnbench", "case", "installer", "nearest", "outcome", "pins", "statistics", "surrogate", "ways"},
+    {"rule"},
     {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
     | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
     {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
@@ -22,11 +23,11 @@ LAYERS = [
     {"kernels.operator"},
     {"kernels.layer"},
     {"kernels"},
-    {"backends", "contender", "environments", "exam", "library", "mistake", "process", "spotcheck", "tidy"}
-    | {"throttling"},
-    {"backends.jax", "backends.numpy", "backends.torch", "config", "memory", "peaks", "standing"},
-    {"cell", "compare", "measurement", "report", "selection", "verdicts"},
-    {"judge", "worker"},
+    {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
+    | {"spotcheck", "throttling", "tidy"},
+    {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "standing"},
+    {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
+    {"backends.torch", "judge", "worker"},
     {"runner"},
     {"cli.exits", "cli.options", "cli.progress"},
     {"cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
@@ -37,9 +38,10 @@ LAYERS = [
 """From the bottom up. A module imports from the layers below its own, and from none beside or above it."""
 
 WORKER_SIDE = {
-    *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "case", "contention"),
+    *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
+    *("backends.torch_session", "backends.torch_ways", "case", "contention", "declaration", "pins", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "spotcheck"),
-    *("statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),
@@ -48,6 +50,9 @@ WORKER_SIDE = {
 FRAMEWORKS = {
     "backends.jax": {"jax"},
     "backends.torch": {"torch"},
+    "backends.torch_graph": {"torch"},
+    "backends.torch_session": {"torch"},
+    "backends.torch_ways": {"torch"},
     "kernels.choice": {"torch"},
     "kernels.layer": {"torch"},
     "kernels.lif_cpu": {"torch"},

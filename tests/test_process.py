@@ -7,15 +7,18 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from snnbench import process
 from snnbench.process import LOG_TAIL_BYTES, Ending, environment, run
+from snnbench.wire import Measure
 from tests.fakes import CASE, CORRECT, altered, ask, reply_of, request, write
 from tests.processes import alive, noted, within
 
 VERIFY = request("verify")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 TIMEOUT_S = 4.0
 """Long enough for a worker to start on a busy machine."""
 SETTLED_S = 10.0
@@ -233,6 +236,24 @@ def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: 
     assert [path.name for path in Path(env["PYTHONPATH"]).iterdir()] == ["snnbench"]
     assert environment(3, tmp_path)["PYTHONPATH"] == env["PYTHONPATH"]
     assert (Path(env["PYTHONPATH"]) / "snnbench").resolve() == process.PACKAGE.resolve()
+
+
+def test_compilers_find_nothing_where_passes_are_timed_and_their_own_elsewhere(tmp_path: Path) -> None:
+    """And what a timed worker compiled is gone with it."""
+    noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
+found = [os.environ[name] for name in names]
+print(*set(found), os.path.isdir(found[0]) and len(os.listdir(found[0])), flush=True)
+os.makedirs(found[0], exist_ok=True)
+open(os.path.join(found[0], "kernel"), "w").close()
+raise ValueError
+""")
+    said = {measure: [ask(tmp_path, noting, request(measure)).log.split() for _ in range(2)] for measure in MEASURES}
+    timed = [(words[0], words[1]) for words in said["time"]]
+    assert timed[0][0] != timed[1][0] and [empty for _, empty in timed] == ["0", "0"]
+    assert not any(Path(folder).exists() for folder, _ in timed)
+    kept = {words[0] for measure in ("memory", "verify") for words in said[measure]}
+    assert kept == {str(tmp_path / "compilers")}
+    assert said["verify"][1][1] == "1"
 
 
 def test_the_environment_of_the_caller_does_not_choose_the_threads(

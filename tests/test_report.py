@@ -193,6 +193,7 @@ CHANGES = [
     {"surrogate": "atan"},
     {"detach_reset": True},
     {"input_gradient": False},
+    {"input_kind": "gaussian"},
 ]
 """Every field of a case but the workload, of which there is one."""
 

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.splicing import END, START, SpliceError, splice
+from snnbench.splicing import SpliceError, marks, splice
 
+START, END = marks()
 BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"
 
 
@@ -35,3 +36,14 @@ def test_a_document_without_a_place_is_refused_and_left_alone(tmp_path: Path, te
     with pytest.raises(SpliceError, match="no place for tables; put '<!-- snnbench report: start -->'"):
         splice(path, "| new |\n")
     assert path.read_text() == text
+
+
+def test_a_place_with_a_name_is_another_place(document: Path) -> None:
+    start, end = marks("defaults")
+    assert len({start, end, START, END}) == 4
+    before = document.read_text(encoding="utf-8")
+    document.write_text(f"{before}{start}\n{end}", encoding="utf-8")
+    splice(document, "| named |\n", "defaults")
+    assert document.read_text(encoding="utf-8") == f"{before}{start}\n| named |\n{end}"
+    with pytest.raises(SpliceError, match="snnbench report others: start"):
+        splice(document, "| named |\n", "others")

@@ -13,10 +13,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.adapter import AdapterError
+from snnbench.adapter import AdapterError, Variant
 from snnbench.case import Case
 from snnbench.inputs import Problem
-from snnbench.layout import Layout
 from snnbench.verify import Answer
 
 Build = Callable[[Case, Any, str], Any]
@@ -67,6 +66,9 @@ class Session(Protocol):
     def provider(self) -> str:
         """The kernel or code path that ran, as the library itself names it."""
 
+    def ran(self, phase: str) -> list[str]:
+        """Names of what one more `inference` or `train` pass runs, as a profiler sees them: kernels on a device."""
+
 
 class Backend(Protocol):
     """A framework, set up for a case's device, precision and threads."""
@@ -74,8 +76,8 @@ class Backend(Protocol):
     def settings(self) -> dict[str, Any]:
         """What is in force now, read back from the framework."""
 
-    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> Session:
-        """Build the network of `problem`; may raise Unsupported."""
+    def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
+        """Build the network of `problem`, to be run in the variant's way; may raise Unsupported."""
 
     def compilations(self) -> int:
         """How many things were compiled in this process so far."""

@@ -6,6 +6,7 @@ On the CPU dispatch is set to be synchronous: JAX would let passes overlap, whic
 the one before it, cannot do.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +17,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 
-from snnbench.adapter import Unsupported
+from snnbench.adapter import Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
@@ -81,9 +82,9 @@ class Backend:
             "cpu_async_dispatch": jax.config.read("jax_cpu_enable_async_dispatch"),
         }
 
-    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> "Session":
+    def session(self, build: Build, variant: Variant, problem: Problem) -> "Session":
         """Build the network."""
-        return Session(build, variant, layout, problem, self.device)
+        return Session(build, variant, problem, self.device)
 
     def compilations(self) -> int:
         """Programs that XLA has compiled."""
@@ -130,12 +131,13 @@ class Backend:
 class Session:
     """A network on one problem, with its arrays on the device."""
 
-    def __init__(self, build: Build, variant: str, layout: Layout, problem: Problem, device: Any) -> None:
+    def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
         case = problem.case
         self.device, self.dtype = device, jnp.dtype(case.dtype)
         layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        self.network: Network = build(case, layers, variant)
-        self.problem, self.layout = problem, layout
+        self.network: Network = build(case, layers, variant.built_as)
+        self.problem = problem
+        self.layout = Layout(variant.order, variant.latency)
         self._inference: Any = jax.jit(self.network.apply)
         self._forward: Any = jax.jit(self._vjp_with_input if case.input_gradient else self._vjp)
         self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
@@ -146,7 +148,9 @@ class Session:
     def load(self, which: int, cotangent: int) -> None:
         """New arrays; the compiled functions take them as arguments."""
         self.input = self._place(self.layout.input(self.problem.input(which)))
-        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent)))
+        # A state in float32 gives spikes in float32, whatever their weights are, and then so is their cotangent.
+        fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
+        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(fired)
         jax.block_until_ready((self.input, self.cotangent))
 
     def compile(self, phase: str) -> None:
@@ -209,6 +213,14 @@ class Session:
     def provider(self) -> str:
         """XLA compiles everything."""
         return f"xla:{self.device.platform}"
+
+    def ran(self, phase: str) -> list[str]:
+        """What the compiled program calls that XLA did not make itself, and XLA."""
+        if phase == "train":
+            program = jax.jit(self._both).lower(self.network.params, self.input, self.cotangent).compile()
+        else:
+            program = jax.jit(self.network.apply).lower(self.network.params, self.input).compile()
+        return [self.provider(), *sorted(set(re.findall('custom_call_target="([^"]+)"', program.as_text())))]
 
     def _vjp_with_input(self, params: Any, entering: jax.Array) -> Any:
         return jax.vjp(self.network.apply, params, entering)

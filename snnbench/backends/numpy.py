@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapter import Unsupported
+from snnbench.adapter import Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
@@ -36,9 +36,9 @@ class Backend:
         """NumPy's version."""
         return {"numpy": np.__version__}
 
-    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> "Session":
+    def session(self, build: Build, variant: Variant, problem: Problem) -> "Session":
         """Build the network."""
-        return Session(build, variant, layout, problem)
+        return Session(build, variant, problem)
 
     def compilations(self) -> int:
         """NumPy compiles nothing."""
@@ -75,11 +75,12 @@ class Backend:
 class Session:
     """A network of NumPy functions on one problem."""
 
-    def __init__(self, build: Build, variant: str, layout: Layout, problem: Problem) -> None:
+    def __init__(self, build: Build, variant: Variant, problem: Problem) -> None:
         dtype = problem.case.dtype
         self.layers = [(weight.astype(dtype), bias.astype(dtype)) for weight, bias in problem.layers()]
-        self.network: Network = build(problem.case, self.layers, variant)
-        self.problem, self.layout = problem, layout
+        self.network: Network = build(problem.case, self.layers, variant.built_as)
+        self.problem = problem
+        self.layout = layout = Layout(variant.order, variant.latency)
         self.input = layout.input(problem.input(0)).astype(dtype, copy=False)
         self.cotangent = layout.cotangent(problem.cotangent(0)).astype(dtype, copy=False)
 
@@ -138,3 +139,7 @@ class Session:
     def provider(self) -> str:
         """NumPy."""
         return "numpy"
+
+    def ran(self, phase: str) -> list[str]:
+        """NumPy has no profiler: what the network is made of is all that there is."""
+        return [self.provider()]

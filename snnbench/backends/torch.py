@@ -1,58 +1,21 @@
-"""PyTorch on CPU and CUDA.
-
-Gradients are asked for with `torch.autograd.grad`, so every pass has a graph of its own and nothing accumulates in
-`.grad` that would have to be cleared inside or outside of the timed region.
-"""
+"""PyTorch on CPU and CUDA."""
 
 import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 
-from snnbench.adapter import Incorrect, Unsupported
+from snnbench.adapter import Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
+from snnbench.backends.torch_graph import Captured
+from snnbench.backends.torch_session import Network, Session, Weights
+from snnbench.backends.torch_ways import compiled, graph_breaks
 from snnbench.case import Case
 from snnbench.inputs import Problem
-from snnbench.layout import Layout
-from snnbench.verify import Answer
+
+__all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
 
 DYNAMO = "torch._dynamo"  # costs a second and 100 MB to import, so it is asked only where somebody else imported it
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
-
-    weight: torch.Tensor
-    bias: torch.Tensor
-
-    def linear(self, gain: float = 1.0) -> torch.nn.Linear:
-        """A torch.nn.Linear with these weights times `gain`."""
-        outputs, inputs = self.weight.shape
-        layer = torch.nn.Linear(inputs, outputs, device="meta").to_empty(device=self.weight.device)
-        layer = layer.to(self.weight.dtype)
-        with torch.no_grad():
-            layer.weight.copy_(self.weight * gain)
-            layer.bias.copy_(self.bias * gain)
-        return layer
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """What an adapter for torch builds.
-
-    `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
-    that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out].
-    """
-
-    forward: Callable[[torch.Tensor], torch.Tensor]
-    linears: Sequence[Any]
-    gain: float = 1.0
-    transposed: bool = False
-    provider: Callable[[], str] | str = "torch"
 
 
 class Backend:
@@ -69,11 +32,14 @@ class Backend:
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         torch.manual_seed(case.seed)
+        self._breaks = 0
 
     def settings(self) -> dict[str, Any]:
         """Version, precision, threads and device in force."""
         name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+        compiler = {"graphs": self.compilations(), "graph_breaks": graph_breaks() - self._breaks}
         return {
+            **(compiler if self.compilations() else {}),
             "torch": torch.__version__,
             "cuda": torch.version.cuda,
             "device": name,
@@ -83,11 +49,13 @@ class Backend:
             "interop_threads": torch.get_num_interop_threads(),
         }
 
-    def session(self, build: Build, variant: str, layout: Layout, problem: Problem) -> "Session":
+    def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
         """Build the network. A compiler's memory of an earlier network's shapes is dropped first."""
         if DYNAMO in sys.modules:
             torch.compiler.reset()
-        return Session(build, variant, layout, problem, self.device)
+        self._breaks = graph_breaks()
+        kind = Captured if variant.way == "cuda-graph" else Session
+        return kind(build, variant, problem, self.device)
 
     def compilations(self) -> int:
         """Graphs that torch.compile has made."""
@@ -129,98 +97,3 @@ class Backend:
             "copy": lambda: target.copy_(source),
             "call": lambda: torch.mm(one, one, out=product),
         }
-
-
-class Session:
-    """A network on one problem, with its tensors on the device."""
-
-    def __init__(self, build: Build, variant: str, layout: Layout, problem: Problem, device: torch.device) -> None:
-        case = problem.case
-        self.device, self.dtype = device, getattr(torch, case.dtype)
-        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        self.network: Network = build(case, layers, variant)
-        self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
-        self.problem, self.layout = problem, layout
-        self.input = self._place(layout.input(problem.input(0))).requires_grad_(case.input_gradient)
-        self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
-        self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
-
-    def load(self, which: int, cotangent: int) -> None:
-        """In place: whoever remembers an input by its identity remembers the wrong one."""
-        with torch.no_grad():
-            self.input.copy_(torch.from_numpy(self.layout.input(self.problem.input(which))))
-            self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
-
-    def compile(self, phase: str) -> None:
-        """PyTorch compiles nothing ahead of a call."""
-
-    def inference(self) -> Any:
-        """Spikes, without a graph."""
-        with torch.no_grad():
-            return self.network.forward(self.input)
-
-    def forward(self) -> Any:
-        """Spikes, with the graph that they hold."""
-        return self.network.forward(self.input)
-
-    def backward(self, kept: Any) -> Any:
-        """Gradients of weights, biases and, where the case wants it, the input."""
-        if not kept.requires_grad:
-            raise Incorrect("the spikes carry no gradient")
-        if self.cotangent.dtype != kept.dtype:  # happens once, before anything is timed
-            self.cotangent = self.cotangent.to(kept.dtype)
-        return torch.autograd.grad(kept, self.wanted, self.cotangent)
-
-    def train(self) -> Any:
-        """Spikes and gradients."""
-        spikes = self.network.forward(self.input)
-        return spikes.detach(), self.backward(spikes)
-
-    def synchronise(self, outputs: Any) -> None:
-        """Wait for the device."""
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
-    def mark(self) -> Any:
-        """A CUDA event in the current stream."""
-        if self.device.type != "cuda":
-            return None
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Events count in milliseconds."""
-        return int(start.elapsed_time(end) * 1e6)
-
-    def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """In the harness's order, the gradients those of the harness's own weights."""
-        got = self.layout.spikes(_numpy(spikes))
-        if gradients is None:
-            return Answer(got)
-        count = len(self.parameters)
-        weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
-        biases = [_numpy(g).reshape(-1) * self.network.gain for g in gradients[1:count:2]]
-        entering = self.layout.input_gradient(_numpy(gradients[count])) if len(gradients) > count else None
-        return Answer(got, weights, biases, entering)
-
-    def spikes_of(self, kept: Any) -> Any:
-        """The spikes in what `forward` gave."""
-        return kept
-
-    def static_bytes(self) -> int:
-        """Parameters, input and cotangent."""
-        return sum(t.numel() * t.element_size() for t in (*self.parameters, self.input, self.cotangent))
-
-    def provider(self) -> str:
-        """As the adapter names it."""
-        named = self.network.provider
-        return named if isinstance(named, str) else named()
-
-    def _place(self, array: Any) -> torch.Tensor:
-        return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype)
-
-
-def _numpy(tensor: torch.Tensor) -> Any:
-    tensor = tensor.detach().cpu()
-    return (tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()).numpy()

@@ -15,7 +15,7 @@ import hashlib
 import os
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -81,8 +81,8 @@ def backward(
     steps, columns = cotangent.shape
     if not cotangent.numel():
         return
-    strip = BACKWARD[size(columns)].fitting(columns, (cotangent, kept, gradient))
     sums = (bias_sum, beta_sum, threshold_sum)
+    strip = backward_strip(columns, sums.count(None)).fitting(columns, (cotangent, kept, gradient))
     build = backward_build(
         neuron.reset,
         neuron.detach_reset,
@@ -135,6 +135,12 @@ FORWARD = (Strip(vector=1, rows=32, threads=64), Strip(2, 8, 128), Strip(4, 4, 1
 BACKWARD = (Strip(vector=1, rows=16, threads=64), Strip(1, 8, 128), Strip(4, 4, 128))
 """By size. Few columns cannot fill the device, so each has many steps on their way; many columns have wide loads. Two
 batches of rows of each array have to fit into registers: the backward pass has two arrays and so fewer rows."""
+
+
+def backward_strip(columns: int, sums_left_out: int) -> Strip:
+    """The strip of a backward pass. All three sums for four columns leave registers for half of the rows."""
+    strip = BACKWARD[size(columns)]
+    return strip if sums_left_out or strip.vector == 1 else replace(strip, rows=strip.rows // 2)
 
 
 def size(columns: int) -> int:

@@ -1,0 +1,220 @@
+"""What an adapter declares is what its answers are held to: its kernel, its own rule, its phases, its profiles."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.case import PROFILES
+from snnbench.wire import Measure, Reply
+from tests.fakes import CASE, CORRECT, altered, ask, document, profile, quantities, reply_of, request
+
+TORCH = '''
+"""A fake library on torch, which says that a fast kernel of its own runs, and does the loop in torch."""
+
+import torch
+
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+PROVIDER = {pattern!r}
+
+
+class Fire(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, distance):
+        ctx.save_for_backward(distance)
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (distance,) = ctx.saved_tensors
+        return gradient / (1 + distance.abs()) ** 2
+
+
+def build(case, weights, variant):
+    linears = [layer.linear() for layer in weights]
+
+    def forward(x):
+        for linear in linears:
+            v, spikes = 0.0, []
+            for current in linear(x).unbind(0):
+                u = case.beta * v + current
+                spikes.append(Fire.apply(u - case.threshold))
+                v = u - case.threshold * spikes[-1]
+            x = torch.stack(spikes)
+        return x
+
+    return Network(forward, linears, provider="fast_kernel, says the library")
+'''
+
+
+def replied(folder: Path, source: str, measure: Measure = "time", **changes: Any) -> Reply:
+    return reply_of(ask(folder, source, request(measure, CASE.resized(**changes))))
+
+
+@pytest.mark.parametrize("measure", ["time", "memory", "verify"])
+def test_a_library_that_falls_back_to_another_kernel_is_incorrect_and_what_ran_is_named(
+    tmp_path: Path, measure: Measure
+) -> None:
+    reply = replied(tmp_path, TORCH.format(pattern="^fast_kernel"), measure)
+    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "incorrect")
+    assert reply.outcome["reason"].startswith("no kernel like '^fast_kernel' ran on fast_kernel, says the library; ")
+    assert "aten::" in reply.outcome["reason"]
+    assert quantities(document(reply)) == []
+
+
+def test_a_kernel_that_ran_is_named_in_the_record(tmp_path: Path) -> None:
+    reply = replied(tmp_path, TORCH.format(pattern="^aten::addmm$"), "verify")
+    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.settings["ran"] == ["aten::addmm"]
+
+
+def test_a_framework_without_a_profiler_has_but_its_name(tmp_path: Path) -> None:
+    reply = replied(tmp_path, CORRECT + '\nPROVIDER = "cuda"\n', "verify")
+    assert reply.outcome["reason"] == "no kernel like 'cuda' ran on numpy; what ran: numpy"
+    assert replied(tmp_path, CORRECT + '\nPROVIDER = "numpy"\n').outcome["verdict"] == "exact"
+
+
+def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
+    source = altered("return Network(right.forward, None)") + '\nINFERENCE_ONLY = "it learns by a local rule"\n'
+    expected = {"status": "measured", "verdict": "exact", "inference_only": "it learns by a local rule"}
+    timed = replied(tmp_path, source)
+    assert timed.outcome == expected
+    assert set(timed.phases) == {"inference"}
+    assert {name for name, check in timed.checks.items() if check["gradient_errors"]} == set()
+    assert replied(tmp_path, source, "verify").outcome == expected
+    weighed = replied(tmp_path, source, "memory")
+    assert (weighed.outcome, weighed.memory["phase"]) == (expected, "inference")
+    refused = reply_of(ask(tmp_path, source, request("time", phases=("forward", "backward", "train"))))
+    assert refused.outcome["reason"] == "inference only: it learns by a local rule"
+
+
+def test_wrong_spikes_without_a_backward_pass_are_incorrect_all_the_same(tmp_path: Path) -> None:
+    source = altered("""
+    def forward(x):
+        spikes, kept = right.forward(x)
+        return spikes[::-1].copy(), kept
+
+    return Network(forward, None)
+    """)
+    assert replied(tmp_path, source + '\nINFERENCE_ONLY = "no"\n').outcome["kind"] == "incorrect"
+
+
+def test_a_profile_that_an_adapter_does_not_name_is_refused(tmp_path: Path) -> None:
+    source = CORRECT + '\nEXACT = ("zero", "none")\n'
+    for name in PROFILES:
+        outcome = replied(tmp_path, source, "verify", **profile(name)).outcome
+        named = name in ("zero", "none")
+        assert outcome.get("verdict") == ("exact" if named else None)
+        assert named or outcome["reason"] == "is the reference in zero, none only"
+
+
+def test_what_a_machine_lacks_is_skipped_as_unavailable(tmp_path: Path) -> None:
+    raising = "from snnbench.adapter import Unavailable\nraise Unavailable('needs a toolkit')"
+    expected = {"status": "skipped", "kind": "unavailable", "reason": "needs a toolkit"}
+    assert replied(tmp_path, altered(raising)).outcome == expected
+    assert replied(tmp_path, f"{raising}\n{CORRECT}").outcome == expected, "at import, too"
+
+
+OTHER = """
+from snnbench.rule import Rule
+
+DEVIATION = "a neuron of its own"
+
+
+def rule(case, variant):
+    return Rule({declared})
+
+
+def build(case, weights, variant):
+    own = Rule({real})
+
+    def forward(x):
+        traces = reference.network_forward(weights, x, own)
+        return traces[-1].spikes, (x, traces)
+
+    def backward(kept, cotangent):
+        x, traces = kept
+        got = reference.network_backward(weights, x, traces, cotangent, own)
+        return got.weights, got.biases, got.input
+
+    return Network(forward, backward)
+"""
+NUMBERS = {
+    "beta": "0.8",
+    "gain": "0.7",
+    "synapse": "0.6",
+    "threshold": "0.9",
+    "reset": "'subtract'",
+    "reset_by": "1.1",
+    "detach_reset": "False",
+    "most_spikes": "3",
+    "surrogate": "'exponential'",
+    "slope": "2.0",
+}
+
+
+def other(**changes: str) -> str:
+    """A library with a neuron of its own, which it declares with some numbers changed."""
+    real, declared = (", ".join(f"{k}={v}" for k, v in numbers.items()) for numbers in (NUMBERS, NUMBERS | changes))
+    return CORRECT + OTHER.format(real=real, declared=declared)
+
+
+@pytest.mark.parametrize("measure", ["time", "memory", "verify"])
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Measure, layers: int) -> None:
+    reply = replied(tmp_path, other(), measure, layers=layers)
+    assert (reply.outcome["status"], reply.outcome["verdict"]) == ("measured", "deviates"), reply.outcome
+    assert reply.outcome["own_rule"]["synapse"] == 0.6
+    assert all(check["correct"] for check in reply.checks.values())
+    common = reply.checks["common-train"]
+    if layers == 1:
+        assert 0 < common["differing"] < common["compared"]
+        assert abs(common["rate"] - common["expected_rate"]) > 0.01
+        assert 0 < common["cosines"]["weight"] < 0.99
+    assert bool(reply.phases) == (measure == "time") and bool(reply.memory) == (measure == "memory")
+
+
+@pytest.mark.parametrize(
+    "lie",
+    [
+        {"beta": "0.79"},
+        {"gain": "0.69"},
+        {"synapse": "0.59"},
+        {"threshold": "0.91"},
+        {"reset": "'zero'"},
+        {"reset_by": "None"},
+        {"detach_reset": "True"},
+        {"most_spikes": "1"},
+        {"most_spikes": "2"},
+        {"surrogate": "'fast_sigmoid'"},
+        {"slope": "1.9"},
+    ],
+    ids=lambda lie: "{}={}".format(*next(iter(lie.items()))),
+)
+def test_a_rule_that_is_not_what_was_computed_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
+    reply = replied(tmp_path, other(**lie))
+    assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
+    assert quantities(document(reply)) == []
+
+
+def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
+    source = CORRECT + '\nDEVIATION = "other"\ndef rule(case, variant): return 1\n'
+    assert replied(tmp_path, source).outcome["reason"] == (
+        "AdapterError: rule(case, 'default') gave 1, expected a Rule or None"
+    )
+
+
+def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
+    source = TORCH.format(pattern=".") + '\nWAYS = ("amp", "compile", "cuda-graph")\n'
+
+    def of(variant: str, **changes: Any) -> Reply:
+        asked = replace(request("verify", CASE.resized(time_steps=5, **changes)), variant=variant)
+        return reply_of(ask(tmp_path, source, asked))
+
+    refused = of("amp")
+    assert refused.outcome["reason"] == "autocast is for dtype bfloat16 and float16 (asked for float32)"
+    assert of("amp", dtype="bfloat16").outcome == {"status": "measured", "verdict": "equivalent"}
+    assert of("cuda-graph").outcome["reason"] == "runs on cuda only"
