@@ -15,7 +15,7 @@ Docs: https://docs.pytorch.org/docs/stable/library.html
 import torch
 
 from snnbench import kernels
-from snnbench.adapter import Unsupported
+from snnbench.adapter import Unsupported, require
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
@@ -30,14 +30,33 @@ VARIANTS = {
     "cuda-lowmem": "the same, computing the currents again",
     "cuda-graph": "the same as cuda, forward and backward each captured in a CUDA graph and replayed",
 }
+DEVICES = {
+    "cpu": ("cpu",),
+    "cpu-half": ("cpu",),
+    "cpu-lowmem": ("cpu",),
+    "triton": ("cuda",),
+    "cuda": ("cuda",),
+    "cuda-half": ("cuda",),
+    "cuda-lowmem": ("cuda",),
+    "cuda-graph": ("cuda",),
+}
+EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 DEVIATION = {
     "cpu-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
     "cuda-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
+}
+PROVIDER = {
+    "triton": "^_forward|^_backward",
+    "cuda": "lif_forward|lif_backward",
+    "cuda-half": "lif_forward|lif_backward",
+    "cuda-lowmem": "lif_forward|lif_backward",
+    "cuda-graph": "lif_forward|lif_backward",
 }
 KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 
 
 def build(case, weights, variant):
+    require(case, "what it computes has a reset", profile=EXACT)
     kernel, _, way = variant.partition("-")
     try:
         kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))

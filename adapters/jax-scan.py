@@ -17,6 +17,7 @@ from snnbench.adapter import Unsupported
 from snnbench.backends.jax import Network
 
 BACKEND = "jax"
+EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
 def build(case, weights, variant):
@@ -35,6 +36,8 @@ def build(case, weights, variant):
     def step(v, x):
         u = case.beta * v + x
         s = spike(u - case.threshold)
+        if case.reset == "none":
+            return u, s
         kept = jax.lax.stop_gradient(s) if case.detach_reset else s
         v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
         return v, s

@@ -18,7 +18,8 @@ from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_int
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Unsupported, require
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Network, compiled
+from snnbench.rule import Rule
 
 BACKEND = "torch"
 VARIANTS = {
@@ -26,7 +27,23 @@ VARIANTS = {
     "lif": "LIF, which loops over time by itself",
     "lift": "Lift(SequentialState(Linear, LIFCell)), the linear layer inside the loop over time",
     "integral": "functional.lif_feed_forward_integral",
+    "compile-cell": "Lift(LIFBoxCell) with one step of the cell compiled",
+    "defaults": "SequentialState(Linear, LIF()), all else left as it is",
 }
+EXACT = {
+    "box": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "lif": ("zero-attached",),
+    "lift": ("zero-attached",),
+    "integral": ("zero-attached",),
+    "compile-cell": ("subtract", "zero", "subtract-detached", "zero-attached"),
+}
+RESETS = {
+    "lif": "LIF resets to a value, with the gradient attached",
+    "lift": "LIFCell resets to a value, with the gradient attached",
+    "integral": "it resets to a value, with the gradient attached",
+}
+DEVIATION = {"defaults": "a synapse that keeps 0.8 of its current a step, of which a tenth charges the membrane"}
+WAYS = ("compile", "cuda-graph", "amp")
 DT = 0.001
 
 
@@ -38,14 +55,34 @@ def value_detached(spike, v, reset, threshold):
     return v - spike.detach() * (v - reset)
 
 
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    kept, charged = 1 - DT * 200, DT * 100  # LIFParameters' inverse time constants of synapse and membrane
+    return Rule(
+        beta=1 - charged,
+        gain=charged,
+        synapse=kept,
+        threshold=1.0,
+        reset="zero",
+        detach_reset=False,
+        surrogate="fast_sigmoid",
+        slope=1.0,
+    )
+
+
 def build(case, weights, variant):
+    if variant == "defaults":
+        linears = [layer.linear() for layer in weights]
+        network = norse.SequentialState(*(module for linear in linears for module in (linear, norse.LIF())))
+        return Network(lambda x: network(x)[0], linears)
     require(case, "method 'super' is the fast sigmoid, its slope fixed to 1", surrogate="fast_sigmoid", slope=1.0)
     require(case, "the state of LIF is float32", dtype="float32")
     if case.beta >= 1:
         raise Unsupported("a neuron that does not leak would need infinite weights")
     gain = 1 / (1 - case.beta)
     linears = [layer.linear(gain) for layer in weights]
-    build_layer = {"box": box, "lif": lif, "lift": lift, "integral": integral}[variant]
+    build_layer = {"box": box, "compile-cell": compiled_box, "lif": lif, "lift": lift, "integral": integral}[variant]
     layers = [build_layer(case, linear) for linear in linears]
 
     def forward(x):
@@ -57,6 +94,16 @@ def build(case, weights, variant):
 
 
 def box(case, linear):
+    neuron = norse.Lift(box_cell(case))
+    return lambda x: neuron(linear(x))[0]
+
+
+def compiled_box(case, linear):
+    neuron = norse.Lift(compiled(box_cell(case)))
+    return lambda x: neuron(linear(x))[0]
+
+
+def box_cell(case):
     resets = {
         "subtract": reset_subtract,
         "zero-attached": reset_value,
@@ -69,12 +116,10 @@ def box(case, linear):
         method="super",
         reset_method=resets[case.profile],
     )
-    neuron = norse.Lift(norse.LIFBoxCell(p=parameters, dt=DT))
-    return lambda x: neuron(linear(x))[0]
+    return norse.LIFBoxCell(p=parameters, dt=DT)
 
 
 def current_based(case):
-    require(case, "LIF resets to a value, with the gradient attached", profile="zero-attached")
     return norse.LIFParameters(
         tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # forgets within one step
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),

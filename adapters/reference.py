@@ -11,6 +11,8 @@ from snnbench.adapter import Unsupported
 from snnbench.backends.numpy import Network
 
 BACKEND = "numpy"
+DEVICES = ("cpu",)
+EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
 def build(case, weights, variant):

@@ -9,31 +9,74 @@
 #
 # [tool.snnbench]
 # cuda = ["jax[cuda13]==0.10.2"]
+#
+# [tool.snnbench.variants.exodus]
+# dependencies = [
+#     "rockpool==3.1.0", "torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "sinabs==3.1.3", "nir==1.0.4",
+#     "setuptools==84.2.1",
+# ]
+# override-dependencies = ["samna ; python_version < '3'", "torchvision ; python_version < '3'"]
+# cuda = []
+# built = ["sinabs-exodus==2.0.0"]
 # ///
-"""Rockpool: `LIFNeuronTorch` and `LIFJax`, behind a linear layer, with single spikes and constant time constants.
+"""Rockpool: `LIFNeuronTorch`, `LIFJax` and `LIFExodus` behind a linear layer, single spikes, constant time constants.
 
-LIFJax has a synapse, which is made to forget within a step, and a surrogate gradient of its own that cannot be chosen.
+LIFJax and LIFExodus have a synapse, which is made to forget within a step. LIFJax's surrogate gradient cannot be
+chosen; LIFExodus takes none either, but has it as an attribute, which is set here.
 Docs: https://rockpool.ai/reference/_autosummary/nn.modules.LIFNeuronTorch.html
 """
 
 import math
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Unavailable, Unsupported, require
+from snnbench.rule import Rule
 
-BACKEND = {"torch": "torch", "jax": "jax"}
+BACKEND = {"torch": "torch", "jax": "jax", "exodus": "torch", "defaults": "torch"}
 ORDER = "BTN"
-VARIANTS = {"torch": "LinearTorch and LIFNeuronTorch", "jax": "LinearJax and LIFJax"}
+VARIANTS = {
+    "torch": "LinearTorch and LIFNeuronTorch",
+    "jax": "LinearJax and LIFJax",
+    "exodus": "LinearTorch and LIFExodus, CUDA kernels of sinabs-exodus: a backward pass quadratic in T",
+    "defaults": "LinearTorch and LIFTorch(shape), all else left as it is",
+}
+DEVICES = {"exodus": ("cuda",)}
+EXACT = ("subtract",)
+RESETS = "Rockpool's neurons subtract, with the gradient attached"
+DEVIATION = {
+    "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
+}
+WAYS = ("compile", "cuda-graph", "amp")
+PROVIDER = {"exodus": r"lifForwardKernel"}
+NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
 DT = 0.001
 FORGETTING = 2.0**-24
-"""What LIFJax's synapse keeps of its current from one step to the next: below float32's resolution."""
+"""What a synapse keeps of its current from one step to the next: below float32's resolution."""
+
+
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    kept = math.exp(-DT / 0.02)
+    return Rule(
+        beta=kept,
+        gain=kept,
+        synapse=kept,
+        threshold=1.0,
+        reset="subtract",
+        detach_reset=False,
+        most_spikes=1 << 16,
+        surrogate="one_sided",
+        slope=1.0,
+    )
 
 
 def build(case, weights, variant):
-    require(case, "Rockpool's neurons subtract, with the gradient attached", profile="subtract")
+    if variant == "defaults":
+        return with_defaults(case, weights)
     require(case, "this adapter runs float32", dtype="float32")
     if not 0 < case.beta < 1:
         raise Unsupported("beta = exp(-dt / tau_mem) lies between 0 and 1")
-    return {"torch": with_torch, "jax": with_jax}[variant](case, weights)
+    return {"torch": with_torch, "jax": with_jax, "exodus": with_exodus}[variant](case, weights)
 
 
 def with_torch(case, weights):
@@ -78,12 +121,61 @@ def with_torch(case, weights):
         linears.append(linear)
         modules += [linear, neuron]
     network = Sequential(*modules).to(case.device)
+    return Network(lambda x: network(x)[0], linears, transposed=True, reset=network.reset_state)
 
-    def forward(x):
-        network.reset_state()
-        return network(x)[0]
 
-    return Network(forward, linears, transposed=True)
+def with_defaults(case, weights):
+    from rockpool.nn.combinators import Sequential
+    from rockpool.nn.modules import LIFTorch, LinearTorch
+
+    from snnbench.backends.torch import Network
+
+    linears, modules = [], []
+    for layer in weights:
+        shape = layer.weight.T.shape
+        linear = LinearTorch(shape, weight=layer.weight.T.contiguous(), bias=layer.bias.clone(), has_bias=True)
+        linears.append(linear)
+        modules += [linear, LIFTorch((shape[1],))]
+    network = Sequential(*modules).to(case.device)
+    return Network(lambda x: network(x)[0], linears, transposed=True, reset=network.reset_state)
+
+
+def with_exodus(case, weights):
+    import torch
+    from rockpool.nn.combinators import Sequential
+    from rockpool.nn.modules import LIFExodus, LinearTorch
+    from rockpool.parameters import Constant
+
+    from snnbench.backends.torch import Network
+
+    try:
+        import sinabs.exodus.spike  # noqa: F401  # without it LIFExodus can be made, but not run
+    except ImportError as error:
+        raise Unavailable(f"sinabs-exodus, which is compiled against torch, is not here: {error}") from error
+    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+    gain = 1 / FORGETTING  # the synapse decays before it is read
+    linears, modules = [], []
+    for layer in weights:
+        weight = (layer.weight.T * gain).contiguous()
+        linear = LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True)
+        neuron = LIFExodus(
+            weight.shape[1:],
+            tau_mem=None,
+            tau_syn=None,
+            leak_mode="decays",
+            alpha=Constant(case.beta),
+            beta=Constant(FORGETTING),
+            threshold=case.threshold,
+            bias=Constant(0.0),
+            max_spikes_per_dt=torch.tensor(1.0),
+            dt=DT,
+        )
+        neuron.spike_generation_fn = lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2
+        linears.append(linear)
+        modules += [linear, neuron]
+    network = Sequential(*modules).to(case.device)
+    reset = network.reset_state
+    return Network(lambda x: network(x)[0], linears, gain, transposed=True, provider="exodus", reset=reset)
 
 
 def with_jax(case, weights):

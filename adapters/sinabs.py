@@ -4,9 +4,13 @@
 #
 # [tool.uv]
 # override-dependencies = ["samna ; python_version < '3'", "torchvision ; python_version < '3'"]
+#
+# [tool.snnbench.variants.exodus]
+# built = ["sinabs-exodus==2.0.0"]
 # ///
-"""Sinabs: `sinabs.layers.LIF`, with single spikes and without its normalised input.
+"""Sinabs: `sinabs.layers.LIF`, and the LIF of sinabs-exodus.
 
+The gradient of EXODUS is that of a subtracting reset that is not detached: with it, both are the same neuron.
 Docs: https://sinabs.readthedocs.io/en/latest/api/layers.html
 """
 
@@ -14,12 +18,30 @@ import math
 
 import sinabs.activation as activation
 import sinabs.layers as layers
+import torch
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Unavailable, Unsupported, require
 from snnbench.backends.torch import Network
+from snnbench.rule import Rule
 
 BACKEND = "torch"
 ORDER = "BTN"
+VARIANTS = {
+    "default": "LIF with single spikes and without its normalised input, a loop over time in torch",
+    "exodus": "the same of sinabs.exodus.layers, CUDA kernels over all steps: a backward pass quadratic in T",
+    "defaults": "LIF(tau_mem), all else left as it is",
+}
+DEVICES = {"exodus": ("cuda",)}
+EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtract",)}
+RESETS = {"default": "MembraneReset is detached", "exodus": "EXODUS subtracts, with the gradient attached"}
+DEVIATION = {"defaults": "the input is scaled by 1 - beta, and a step may hold several spikes; exponential surrogate"}
+WAYS = ("compile", "cuda-graph", "amp")
+PROVIDER = {"exodus": r"lifForwardKernel"}
+NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
+
+
+MANY = 1 << 30
+"""As many spikes in a step as the potential holds thresholds."""
 
 
 class SubtractDetached:
@@ -29,21 +51,38 @@ class SubtractDetached:
         return {**state, "v_mem": state["v_mem"] - spikes.detach() * spike_threshold}
 
 
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    return Rule(
+        beta=case.beta,
+        gain=1 - case.beta,
+        threshold=1.0,
+        reset="subtract",
+        detach_reset=False,
+        most_spikes=MANY,
+        surrogate="exponential",
+        slope=2.0,
+    )
+
+
 def build(case, weights, variant):
-    require(case, "MembraneReset is detached", profile=("subtract", "zero", "subtract-detached"))
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
-    require(case, "LIF always emits float32 spikes", dtype="float32")
     if not 0 < case.beta < 1:
         raise Unsupported("beta = exp(-1 / tau_mem) lies between 0 and 1")
+    linears = [layer.linear() for layer in weights]
+    if variant == "defaults":
+        return stacked(linears, [layers.LIF(-1 / math.log(case.beta)).to(case.device) for _ in linears])
+    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+    require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {
         "subtract": activation.MembraneSubtract,
         "zero": activation.MembraneReset,
         "subtract-detached": SubtractDetached,
     }
-    linears = [layer.linear() for layer in weights]
+    LIF = exodus_lif() if variant == "exodus" else layers.LIF
     neurons = []
     for _ in weights:
-        neuron = layers.LIF(
+        neuron = LIF(
             tau_mem=-1 / math.log(case.beta),
             spike_threshold=case.threshold,
             norm_input=False,
@@ -53,11 +92,23 @@ def build(case, weights, variant):
         ).to(case.device)
         neuron.tau_mem.requires_grad_(False)  # trained by default, which would be more work than asked for
         neurons.append(neuron)
+    return stacked(linears, neurons, "exodus" if variant == "exodus" else "torch")
 
-    def forward(x):
-        for linear, neuron in zip(linears, neurons, strict=True):
+
+def stacked(linears, neurons, provider="torch"):
+    """A network of both in turn, and the call that its users make before each pass."""
+    modules = (module for pair in zip(linears, neurons, strict=True) for module in pair)
+
+    def reset():
+        for neuron in neurons:
             neuron.reset_states()
-            x = neuron(linear(x))
-        return x
 
-    return Network(forward, linears)
+    return Network(torch.nn.Sequential(*modules), linears, provider=provider, reset=reset)
+
+
+def exodus_lif():
+    try:
+        from sinabs.exodus.layers import LIF
+    except ImportError as error:
+        raise Unavailable(f"sinabs-exodus, which is compiled against torch, is not here: {error}") from error
+    return LIF

@@ -9,25 +9,70 @@ does so at once, but differs where a neuron charges beyond twice the threshold. 
 Docs: https://snntorch.readthedocs.io/en/latest/snn.neurons_leaky.html
 """
 
+import math
+
 import snntorch as snn
 import torch
 from snntorch import surrogate
 
-from snnbench.adapter import require
-from snnbench.backends.torch import Network
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.torch import Network, compiled
+from snnbench.rule import Rule
 
 BACKEND = "torch"
 VARIANTS = {
     "unbind": "the linear layer before the loop, its output unbound along time",
     "index": "the linear layer before the loop, which indexes current[t]: a backward pass quadratic in T",
     "step": "the linear layer inside the loop, as the tutorials have it",
+    "compile-cell": "as unbind, with one step of the neuron compiled",
+    "state-leaky": "StateLeaky, which has no reset: a convolution over time",
+    "leaky-parallel": "LeakyParallel, which has no reset: an nn.RNN, linear layer included",
+    "defaults": "Leaky(beta), all else left as it is",
 }
+EXACT = {
+    "unbind": ("zero", "zero-attached"),
+    "index": ("zero", "zero-attached"),
+    "step": ("zero", "zero-attached"),
+    "compile-cell": ("zero", "zero-attached"),
+    "state-leaky": ("none",),
+}
+RESETS = {
+    "unbind": "Leaky has no exact subtracting reset",
+    "index": "Leaky has no exact subtracting reset",
+    "step": "Leaky has no exact subtracting reset",
+    "compile-cell": "Leaky has no exact subtracting reset",
+    "state-leaky": "StateLeaky has no reset",
+}
+DEVIATION = {
+    "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
+    "defaults": "the threshold is taken off one step late and undecayed, without a gradient; arctangent surrogate",
+}
+WAYS = ("compile", "cuda-graph", "amp")
+
+
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    return Rule(
+        beta=case.beta,
+        threshold=1.0,
+        reset="subtract",
+        reset_by=1.0 / case.beta,  # the step that follows the spike has decayed it by then
+        detach_reset=True,
+        surrogate="atan",
+        slope=2.0,
+    )
 
 
 def build(case, weights, variant):
-    require(case, "Leaky has no exact subtracting reset", profile=("zero", "zero-attached"))
+    if variant == "defaults":
+        linears = [layer.linear() for layer in weights]
+        return Network(step(linears, [snn.Leaky(beta=case.beta).to(case.device) for _ in weights]), linears)
     require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
     require(case, "Leaky always emits float32 spikes", dtype="float32")
+    if variant in ("state-leaky", "leaky-parallel"):
+        require(case, "LeakyParallel has no reset", profile="none")
+        return {"state-leaky": state_leaky, "leaky-parallel": leaky_parallel}[variant](case, weights)
     linears = [layer.linear() for layer in weights]
     neurons = [
         snn.Leaky(
@@ -39,15 +84,17 @@ def build(case, weights, variant):
         ).to(case.device)
         for _ in weights
     ]
+    if variant == "compile-cell":
+        return Network(unbind(linears, neurons, [compiled(neuron) for neuron in neurons]), linears)
     return Network({"unbind": unbind, "index": index, "step": step}[variant](linears, neurons), linears)
 
 
-def unbind(linears, neurons):
+def unbind(linears, neurons, steps=None):
     def forward(x):
-        for linear, leaky in zip(linears, neurons, strict=True):
+        for linear, leaky, one_step in zip(linears, neurons, steps or neurons, strict=True):
             potential, spikes = leaky.reset_mem(), []
             for current in linear(x).unbind(0):
-                spike, potential = leaky(current, potential)
+                spike, potential = one_step(current, potential)
                 spikes.append(spike)
             x = torch.stack(spikes)
         return x
@@ -78,3 +125,52 @@ def step(linears, neurons):
         return torch.stack(spikes)
 
     return forward
+
+
+def state_leaky(case, weights):
+    if not 0 < case.beta < 1:
+        raise Unsupported("StateLeaky decays by exp(-(1 - beta)), which lies between 0 and 1")
+    linears = [layer.linear() for layer in weights]
+    neurons = [
+        snn.StateLeaky(
+            beta=1 + math.log(case.beta),
+            channels=linear.out_features,
+            threshold=case.threshold,
+            spike_grad=surrogate.fast_sigmoid(slope=case.slope),
+        ).to(case.device)
+        for linear in linears
+    ]
+
+    def forward(x):
+        for linear, neuron in zip(linears, neurons, strict=True):
+            x, _ = neuron(linear(x))
+        return x
+
+    return Network(forward, linears)
+
+
+class Rnn:
+    """Weight and bias of LeakyParallel's own linear layer, by the names that a linear layer gives them."""
+
+    def __init__(self, neuron):
+        self.weight, self.bias = neuron.rnn.weight_ih_l0, neuron.rnn.bias_ih_l0
+
+
+def leaky_parallel(case, weights):
+    neurons = []
+    for layer in weights:
+        outputs, inputs = layer.weight.shape
+        neuron = snn.LeakyParallel(
+            inputs,
+            outputs,
+            beta=case.beta,
+            threshold=case.threshold,
+            spike_grad=surrogate.fast_sigmoid(slope=case.slope),
+        ).to(case.device)
+        with torch.no_grad():
+            neuron.rnn.weight_ih_l0.copy_(layer.weight)
+            neuron.rnn.bias_ih_l0.copy_(layer.bias)
+            neuron.rnn.bias_hh_l0.zero_()
+        neuron.rnn.bias_hh_l0.requires_grad_(False)  # a second bias, which would be more work than asked for
+        neurons.append(neuron)
+    return Network(torch.nn.Sequential(*neurons), [Rnn(neuron) for neuron in neurons])

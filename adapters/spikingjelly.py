@@ -4,46 +4,164 @@
 #
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'", "torchaudio ; python_version < '3'"]
+#
+# [tool.snnbench.variants.old-torch]
+# dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==2.4.6"]
+#
+# [tool.snnbench.variants.cupy]
+# dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==1.23.5"]
+# cuda = ["cupy-cuda13x==13.6.0", "cuda-pathfinder==1.9.0"]
 # ///
-"""SpikingJelly: `LIFNode` in multi-step mode; on CUDA it chooses its own kernel, which the record names.
+"""SpikingJelly: `LIFNode` in multi-step mode; in 2.x it chooses its own kernel on CUDA, unless it is told which.
 
+The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which took them out. They ask for
+`numpy.int`, which NumPy 1.24 took out, and CuPy 13 is the last that runs with a NumPy that has it. That release has no
+fast sigmoid, so it is given one, which its kernels get as CUDA text.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 
-import torch
-from spikingjelly.activation_based import functional, neuron, surrogate
+import os
 
-from snnbench.adapter import Unsupported, require
-from snnbench.backends.torch import Network
+import torch
+
+from snnbench.adapter import Unavailable, Unsupported, require
+from snnbench.backends.torch import Network, compiled
+from snnbench.rule import Rule
 
 BACKEND = "torch"
+VARIANTS = {
+    "auto": "LIFNode; on CUDA it chooses its own kernel, which the record names",
+    "triton": "LIFNode, its Triton kernel",
+    "cuda": "LIFNode, its CUDA kernel",
+    "compile-cell": "LIFNode in single-step mode, one step compiled, called by a loop over time",
+    "cupy": "LIFNode of 0.0.0.0.14, its CuPy kernel",
+    "defaults": "LIFNode(step_mode='m'), all else left as it is",
+    "old-torch": "LIFNode of 0.0.0.0.14, its torch backend: a backward pass quadratic in T",
+}
+DEVICES = {"triton": ("cuda",), "cuda": ("cuda",), "cupy": ("cuda",)}
+EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
+DEVIATION = {"defaults": "tau = 2, so half of the input charges a potential that halves; sigmoid surrogate"}
+WAYS = ("compile", "cuda-graph", "amp")
+PROVIDER = {
+    "triton": r"^_(forward|backward)_kernel",
+    "cuda": r"\blif_(forward|backward)",
+    "cupy": r"^LIFNode[FB]PTTKernel_",
+}
+NEEDS = {
+    "cuda": "SpikingJelly's source distribution built with SJ_BUILD_NATIVE_CUDA=1 and without build isolation, beside "
+    "a CUDA build of torch and the CUDA toolkit of its release (its installation page says how), and `--env current`"
+}
+
+
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    return Rule(beta=0.5, gain=0.5, threshold=1.0, reset="zero", detach_reset=False, surrogate="sigmoid", slope=4.0)
 
 
 def build(case, weights, variant):
-    require(case, "SuperSpike(alpha=1) is the fast sigmoid", surrogate="fast_sigmoid", slope=1.0)
     if case.beta <= 0 or case.beta >= 1:
         raise Unsupported("beta = 1 - 1 / tau with tau > 1 lies between 0 and 1")
+    if variant in ("triton", "cuda"):
+        os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = variant  # read when SpikingJelly is imported
+    from spikingjelly.activation_based import functional, neuron
+
+    old = variant in ("cupy", "old-torch")
+    if variant == "cupy":
+        require(case, "its CuPy kernels take float32 and float16", dtype=("float32", "float16"))
+        load_compiler()
+    choice = {"backend": "cupy" if variant == "cupy" else "torch"} if old else {}
+    surrogate = old_fast_sigmoid(case) if old else fast_sigmoid(case)
     linears = [layer.linear() for layer in weights]
     neurons = [
-        neuron.LIFNode(
+        neuron.LIFNode(step_mode="m").to(case.device)
+        if variant == "defaults"
+        else neuron.LIFNode(
             tau=1 / (1 - case.beta),
             decay_input=False,
             v_threshold=case.threshold,
             v_reset=0.0 if case.reset == "zero" else None,
-            surrogate_function=surrogate.SuperSpike(alpha=1.0),
+            surrogate_function=surrogate,
             detach_reset=case.detach_reset,
-            step_mode="m",
+            step_mode="s" if variant == "compile-cell" else "m",
+            **choice,
         ).to(case.device)
         for _ in weights
     ]
-
-    def forward(x):
-        for linear, node in zip(linears, neurons, strict=True):
-            functional.reset_net(node)
-            x = node(linear(x))
-        return x
+    layers = [Stepped(node) for node in neurons] if variant == "compile-cell" else neurons
+    pairs = zip(linears, layers, strict=True)
+    network = torch.nn.Sequential(*(module for pair in pairs for module in pair))
 
     def provider():
+        if old:
+            return neurons[0].backend
         return str(functional.neuron_implementation("lif", torch.device(case.device))["implementation"])
 
-    return Network(forward, linears, provider=provider)
+    if variant in ("triton", "cuda"):
+        try:
+            provider()
+        except RuntimeError as error:
+            raise Unavailable(f"SpikingJelly has no {variant} kernel here: {error}") from error
+    return Network(network, linears, provider=provider, reset=lambda: functional.reset_net(network))
+
+
+class Stepped(torch.nn.Module):
+    """A node of single steps, run over time."""
+
+    def __init__(self, node):
+        super().__init__()
+        self.node, self.one_step = node, compiled(node)
+
+    def forward(self, current):
+        return torch.stack([self.one_step(x) for x in current.unbind(0)])
+
+
+def fast_sigmoid(case):
+    from spikingjelly.activation_based import surrogate
+
+    require(case, "SuperSpike(alpha=1) is the fast sigmoid", surrogate="fast_sigmoid", slope=1.0)
+    return surrogate.SuperSpike(alpha=1.0)
+
+
+def old_fast_sigmoid(case):
+    """The seam for a surrogate of one's own: what torch computes, and what goes into the CUDA text of the kernels."""
+    from spikingjelly.activation_based import surrogate
+    from spikingjelly.activation_based.auto_cuda import cfunction
+
+    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+
+    class Spike(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, slope):
+            if x.requires_grad:
+                ctx.save_for_backward(x)
+                ctx.slope = slope
+            return surrogate.heaviside(x)
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient / (1 + ctx.slope * ctx.saved_tensors[0].abs()).square(), None
+
+    class FastSigmoid(surrogate.SurrogateFunctionBase):
+        @staticmethod
+        def spiking_function(x, alpha):
+            return Spike.apply(x, alpha)
+
+        def cuda_codes(self, y, x, dtype):
+            one, slope = (cfunction.constant(None, value, dtype) for value in (1.0, self.alpha))
+            scaled = cfunction.mul(None, slope, cfunction.abs(None, x, dtype), dtype)
+            wide = cfunction.add(None, one, scaled, dtype)
+            return cfunction.div(y, one, cfunction.mul(None, wide, wide, dtype), dtype)
+
+    return FastSigmoid(alpha=case.slope)
+
+
+def load_compiler():
+    """CuPy 13 looks for NVRTC where a system has it; torch brings it as a package, which has to be loaded first."""
+    try:
+        import cupy  # noqa: F401  # SpikingJelly goes on without it until it is asked for a neuron
+        from cuda.pathfinder import load_nvidia_dynamic_lib
+
+        load_nvidia_dynamic_lib("nvrtc")
+    except (ImportError, RuntimeError) as error:
+        raise Unavailable(f"SpikingJelly has no CuPy kernels here: {error}") from error

@@ -13,38 +13,63 @@ Docs: https://spyx.readthedocs.io/en/latest/
 """
 
 import spyx
+import spyx.experimental
 import spyx.nn
 from flax import nnx
 
 from snnbench.adapter import require
 from snnbench.backends.jax import Network
+from snnbench.rule import Rule
 
 BACKEND = "jax"
-LATENCY = 1
+LATENCY = {"linear-outside": 1, "run": 1, "defaults": 1}
+RESETS = {
+    "linear-outside": "CuBaLIF subtracts, with the gradient attached",
+    "run": "CuBaLIF subtracts, with the gradient attached",
+    "psu": "PSU_LIF has no reset",
+}
+DEVIATION = {"defaults": "the threshold is taken off undecayed; a surrogate of slope 25"}
+EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
 VARIANTS = {
     "linear-outside": "the linear layer on the whole sequence, the neuron scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
+    "defaults": "Sequential(Linear, LIF(shape, beta)), all else left as it is",
+    "psu": "experimental.PSU_LIF, which has no reset, parallel over time by an associative scan",
 }
 
 
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    return Rule(
+        beta=case.beta,
+        threshold=1.0,
+        reset="subtract",
+        reset_by=1.0 / case.beta,  # taken off after the decay
+        detach_reset=False,
+        surrogate="fast_sigmoid",
+        slope=25.0,
+    )
+
+
 def build(case, weights, variant):
-    require(case, "CuBaLIF subtracts, with the gradient attached", profile="subtract")
     require(case, "a later layer would get its input one step late", layers=1)
-    require(case, "superspike is the fast sigmoid", surrogate="fast_sigmoid")
-    require(case, "this adapter runs float32", dtype="float32")
+    if variant != "defaults":
+        require(case, "superspike is the fast sigmoid", surrogate="fast_sigmoid")
+    require(case, "this adapter runs float32 and 16-bit formats", dtype=("float32", "bfloat16", "float16"))
     (given,) = weights
-    rngs = nnx.Rngs(0)
-    linear = nnx.Linear(case.neurons, case.neurons, rngs=rngs)
+    rngs, dtype = nnx.Rngs(0), given.weight.dtype
+    surrogate = spyx.axn.superspike(k=case.slope)
+    linear = nnx.Linear(case.neurons, case.neurons, dtype=dtype, param_dtype=dtype, rngs=rngs)
     linear.kernel[...] = given.weight.T
     linear.bias[...] = given.bias
-    neuron = spyx.nn.CuBaLIF(
-        (case.neurons,),
-        alpha=0.0,
-        beta=case.beta,
-        threshold=case.threshold,
-        activation=spyx.axn.superspike(k=case.slope),
-        rngs=rngs,
-    )
+    shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
+    if variant == "defaults":
+        neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
+    elif variant == "psu":
+        neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
+    else:
+        neuron = spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
     model = spyx.nn.Sequential(linear, neuron)
     # beta and alpha are parameters too; training them would be more work than asked for
     graph, params, fixed = nnx.split(model, lambda path, _: path[-1] in ("kernel", "bias"), ...)
@@ -56,8 +81,13 @@ def build(case, weights, variant):
         linear, neuron = nnx.merge(graph, params, fixed).layers
         return spyx.nn.run(neuron, linear(x))[0]
 
+    def parallel(params, x):
+        linear, neuron = nnx.merge(graph, params, fixed).layers
+        return neuron.parallel(linear(x))
+
     def linears(tree):
         (layer,) = (leaf for leaf in nnx.to_pure_dict(tree)["layers"].values())
         return [(layer["kernel"], layer["bias"])]
 
-    return Network({"run": run, "linear-outside": linear_outside}[variant], params, linears, transposed=True)
+    apply = {"run": run, "defaults": run, "linear-outside": linear_outside, "psu": parallel}[variant]
+    return Network(apply, params, linears, transposed=True)

@@ -13,6 +13,8 @@ from snnbench.adapter import Unsupported
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
+EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
+WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
     "index": "the loop indexes current[t], whose backward pass is quadratic in T",
@@ -44,9 +46,12 @@ def build(case, weights, variant):
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
             u = case.beta * v + (x if variant == "unbind" else current[t])
             s = Spike.apply(u - case.threshold, case.slope)
+            spikes.append(s)
+            if case.reset == "none":
+                v = u
+                continue
             kept = s.detach() if case.detach_reset else s
             v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
-            spikes.append(s)
         return torch.stack(spikes)
 
     def forward(x):

@@ -228,6 +228,7 @@ def test_a_format_that_has_no_kernel_is_named() -> None:
         lif_cuda.forward_build("zero", torch.float64, None, False, STRIPS[0])
 
 
+ALL_SUMS = lif_cuda.backward_strip(1 << 20, 0)
 VARIANTS: list[Build] = [
     lif_cuda.forward_build("subtract", torch.float32, torch.float32, True, FORWARD[SMALL]),
     lif_cuda.forward_build("zero", torch.float32, torch.bfloat16, True, FORWARD[LARGE]),
@@ -235,7 +236,11 @@ VARIANTS: list[Build] = [
     lif_cuda.backward_build(
         "subtract", False, "sigmoid", torch.float32, torch.float32, (True, True, True), BACKWARD[SMALL]
     ),
-    lif_cuda.backward_build("zero", False, "atan", torch.float32, torch.bfloat16, (True, True, True), BACKWARD[LARGE]),
+    lif_cuda.backward_build("zero", False, "atan", torch.float32, torch.bfloat16, (True, True, True), ALL_SUMS),
+    *(
+        lif_cuda.backward_build("zero", False, name, torch.float16, torch.float32, (True, True, True), ALL_SUMS)
+        for name in ("sigmoid", "rectangle", "exponential")
+    ),
     lif_cuda.backward_build(
         "subtract", False, "sigmoid", torch.bfloat16, torch.bfloat16, (True, False, False), BACKWARD[MEDIUM]
     ),

@@ -1,0 +1,68 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["bindsnet==0.3.4", "torch==2.13.0", "numpy==2.4.6", "tqdm==4.70.1"]
+#
+# [[tool.uv.dependency-metadata]]
+# name = "bindsnet"
+# version = "0.3.4"
+# requires-dist = []
+# ///
+"""BindsNET: `LIFNodes` behind `Connection`s with a bias, run by its `Network`, with a `Monitor` on the last layer.
+
+A step goes through all layers (`one_step`), of which by default each is a step later than the one before. LIFNodes rest
+at 0, have no refractory time, decay by exp(-dt / tc_decay) and reset to a value: whether a gradient would go through
+that makes no difference here.
+Docs: https://bindsnet-docs.readthedocs.io/guide/guide_part_i.html
+"""
+
+import importlib
+import math
+import sys
+from importlib.util import find_spec, module_from_spec
+from types import SimpleNamespace
+
+import torch
+
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.torch import Network
+
+# The package without its __init__, which imports every part of it: torchvision, which breaks where it was built for
+# another torch, OpenCV, Gymnasium and more. Its networks need none of that.
+sys.modules["bindsnet"] = module_from_spec(find_spec("bindsnet"))
+bindsnet = importlib.import_module("bindsnet.network")
+
+BACKEND = "torch"
+EXACT = ("zero", "zero-attached")
+RESETS = "LIFNodes reset to a value"
+INFERENCE_ONLY = "states change in place and weights take no gradient: BindsNET trains by local rules"
+
+
+def build(case, weights, variant):
+    require(case, "states are float32", dtype="float32")
+    if not 0 < case.beta < 1:
+        raise Unsupported("beta = exp(-dt / tc_decay) lies between 0 and 1")
+    network = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False)
+    entering = bindsnet.nodes.Input(case.neurons)
+    network.add_layer(entering, "0")
+    source, linears = entering, []
+    for number, layer in enumerate(weights, start=1):
+        neurons = bindsnet.nodes.LIFNodes(
+            case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
+        )
+        connection = bindsnet.topology.Connection(source, neurons, w=layer.weight.T.contiguous(), b=layer.bias)
+        network.add_layer(neurons, str(number))
+        network.add_connection(connection, str(number - 1), str(number))
+        linears.append(SimpleNamespace(weight=connection.w, bias=connection.b))
+        source = neurons
+    network.to(case.device)
+    monitor = bindsnet.monitors.Monitor(source, ["s"], time=case.time_steps, device=case.device)
+    network.add_monitor(monitor, "spikes")
+
+    def forward(x):
+        # An input layer keeps its last step, a part of `x`, which the reset would set to 0.
+        entering.s = torch.zeros_like(entering.s)
+        network.reset_state_variables()
+        network.run({"0": x}, time=case.time_steps, one_step=True)
+        return monitor.get("s")
+
+    return Network(forward, linears, transposed=True)

@@ -1,0 +1,86 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "lava-dl==0.6.0", "lava-nc==0.10.0", "torch==2.13.0", "numpy==2.4.6", "matplotlib==3.11.2", "h5py==3.16.0"
+# ]
+#
+# [[tool.uv.dependency-metadata]]
+# name = "lava-dl"
+# version = "0.6.0"
+# requires-python = ">=3.10"
+# requires-dist = []
+#
+# [[tool.uv.dependency-metadata]]
+# name = "lava-nc"
+# version = "0.10.0"
+# requires-python = ">=3.10"
+# requires-dist = []
+#
+# [tool.snnbench]
+# cuda = ["ninja==1.13.2"]
+# ///
+"""Lava-DL: SLAYER's `block.cuba.Dense`, with a synapse that forgets at once, in the integers of the Loihi chip.
+
+Its state is an integer in units of 1 / (64 scale), its decay a number of 12 bits (0.1 becomes 410 / 4096). `scale` is
+65536: from 4096 on only the decay's rounding changes spikes, the exam's threshold is a multiple of 1 / 8192, and
+float32, which holds the state between the functions, has the digits for no finer unit. Its own hook on the weights,
+which by default rounds them to 8 bits, gives them the shape of a convolution. The surrogate gradient decays with
+|u - threshold|; tau_grad and scale_grad give it the height and the area of the fast sigmoid. Released for
+Python 3.10 and torch < 2.4, it runs as it is on what is pinned here.
+Docs: https://lava-nc.org/
+"""
+
+import importlib
+import sys
+from types import ModuleType
+
+import torch
+
+from snnbench.adapter import Unavailable, require
+from snnbench.backends.torch import Network
+
+# The package imports it, and it imports OpenCV and torchvision, of which no neuron uses anything.
+sys.modules["lava.lib.dl.slayer.object_detection"] = ModuleType("object_detection")
+slayer = importlib.import_module("lava.lib.dl.slayer")
+cuba = slayer.neuron.cuba
+
+BACKEND = "torch"
+ORDER = "BNT"
+VARIANTS = {"slayer": "slayer.block.cuba.Dense, its weights not rounded to 8 bits"}
+DEVIATION = (
+    "fixed-point state and a decay of 12 bits; the backward pass ignores the reset and has an exponential surrogate"
+)
+SCALE = 1 << 16
+
+
+def build(case, weights, variant):
+    require(case, "the neuron resets to zero, and the backward pass has no gradient through that", profile="zero")
+    require(case, "the surrogate is an exponential, set to the fast sigmoid's size", surrogate="fast_sigmoid")
+    require(case, "the state between the functions is float32", dtype="float32")
+    if case.device == "cuda":
+        try:
+            _ = cuba.leaky_integrator.Accelerated.leaky_integrator
+        except Exception as error:  # of compilers, drivers and torch
+            reason = str(error).partition("\n")[0]
+            raise Unavailable(f"its CUDA kernel, which nvcc compiles at first use, fails: {reason}") from error
+    layers = [block(case, layer).to(case.device) for layer in weights]
+    return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
+
+
+def block(case, layer):
+    outputs, inputs = layer.weight.shape
+    width = 1 / case.slope
+    neuron = {
+        "threshold": case.threshold,
+        "current_decay": 1.0,
+        "voltage_decay": 1 - case.beta,
+        "tau_grad": width / (case.threshold * cuba.TAU_RHO_MULT),
+        "scale_grad": 2 * width / cuba.SCALE_RHO_MULT,
+        "scale": SCALE,
+    }
+    dense = slayer.block.cuba.Dense(
+        neuron, inputs, outputs, delay_shift=False, pre_hook_fx=lambda weight: weight[..., None, None, None]
+    )
+    dense.synapse.weight = torch.nn.Parameter(layer.weight)
+    dense.synapse.bias = torch.nn.Parameter(layer.bias)  # off by default, but its convolution passes it on
+    return dense

@@ -1,0 +1,66 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["snntorch-ipu==0.5.18", "torch==2.13.0", "numpy==2.4.6"]
+# ///
+"""snnTorch for Graphcore's IPU: `Leaky` behind a linear layer, compiled by PopTorch's `inferenceModel`.
+
+It was written from the documentation and the source of both and has run neither on an IPU nor in its model: the tests
+put others in the places of PopTorch and of the operators that snntorch-ipu compiles with the Poplar SDK.
+The harness knows no IPU: its arrays are on the host, and so are the device and the floor that its tables name.
+`Leaky` takes the threshold off before the decay; its reset to zero also drops the input of that step, another neuron.
+Docs: https://docs.graphcore.ai/projects/poptorch-user-guide/ and https://github.com/vinniesun/snntorch-ipu
+"""
+
+import torch
+
+from snnbench.adapter import Unavailable, require
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+VARIANTS = {
+    "model": "in the IPU Model, which simulates an IPU on the CPU: to verify, and no time of an IPU",
+    "ipu": "on an IPU, with the copies from and to the host",
+}
+DEVICES = ("cpu",)
+EXACT = ("subtract", "subtract-detached", "none")
+INFERENCE_ONLY = (
+    "PopTorch gives no gradient of an input, and gradients of weights only in one program with their update"
+)
+NEEDS = (
+    "Graphcore's Poplar SDK (docs.graphcore.ai) with a PopTorch for Python 3.11 or later and the torch that PopTorch "
+    "asks for, and `--env current`"
+)
+
+
+def build(case, weights, variant):
+    require(case, "its reset to zero drops an input too", reset=("subtract", "none"))
+    require(case, "this adapter runs float32", dtype="float32")
+    try:
+        import poptorch
+        import snntorch
+    except (ImportError, SystemExit) as error:  # it exits where its operators could not be compiled
+        raise Unavailable(f"it needs {NEEDS} ({error})") from error
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linears = torch.nn.ModuleList(layer.linear() for layer in weights)
+            self.neurons = torch.nn.ModuleList(
+                snntorch.Leaky(beta=case.beta, threshold=case.threshold, reset_mechanism=case.reset) for _ in weights
+            )
+
+        def forward(self, x):
+            for linear, neuron in zip(self.linears, self.neurons, strict=True):
+                potential, spikes = torch.zeros_like(x[0]), []
+                for current in linear(x).unbind(0):
+                    spike, potential = neuron(current, potential)
+                    spikes.append(spike)
+                x = torch.stack(spikes)
+            return x
+
+    net = Net().eval()
+    options = poptorch.Options()
+    options.useIpuModel(variant == "model")
+    compiled = poptorch.inferenceModel(net, options)
+    provider = "PopTorch, IPU Model" if variant == "model" else "PopTorch, IPU"
+    return Network(lambda x: compiled(x.detach()), net.linears, provider=provider)

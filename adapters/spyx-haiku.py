@@ -1,0 +1,74 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#     "spyx==0.1.20", "dm-haiku==0.0.17", "jax==0.10.2", "jax-tqdm==0.4.0", "nir==1.0.8", "optax==0.2.8",
+#     "numpy==2.4.6",
+# ]
+#
+# [tool.snnbench]
+# cuda = ["jax[cuda13]==0.10.2"]
+# ///
+"""Spyx 0.1.20, the last release on Haiku: `LIF` unrolled by `hk.dynamic_unroll`, with a reset as large as what decays.
+
+LIF computes v' = beta * v + x - threshold * s, so its reset is not decayed, and CuBaLIF resets twice. But the spike
+function is the user's own (`spyx.axn.custom`): a LIF with the threshold beta * threshold resets by as much, and its
+spike function, which is given v - beta * threshold, compares the rest with (1 - beta) * threshold.
+It fires from the potential of the step before, so its output is one step late: the harness gives it one more step of
+input. A second layer would get one more step of bias too, which is another network.
+Docs: https://spyx.readthedocs.io/en/latest/ (of 1.x; its page on migrating from Haiku shows the old way)
+"""
+
+import haiku as hk
+import jax
+import jmp
+import spyx
+import spyx.nn
+
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.jax import Network
+
+BACKEND = "jax"
+VARIANTS = {
+    "documented": "BatchApply(Linear), LIF by dynamic_unroll(time_major=False, unroll=32), as in Spyx's examples",
+    "time-major": "BatchApply(Linear), LIF by dynamic_unroll with its defaults: time_major=True, unroll=1",
+}
+ORDER = {"documented": "BTN", "time-major": "TBN"}
+LATENCY = 1
+EXACT = ("subtract",)
+RESETS = "LIF subtracts, with the gradient attached"
+
+
+def build(case, weights, variant):
+    require(case, "a later layer would get its input one step late", layers=1)
+    require(case, "the surrogate that this adapter sets is the fast sigmoid", surrogate="fast_sigmoid")
+    require(case, "this adapter runs float32 and 16-bit formats", dtype=("float32", "bfloat16", "float16"))
+    if not 0 < case.beta <= 1:
+        raise Unsupported("LIF takes a beta of 0 for one to be drawn at random")
+    (given,) = weights
+    policy = jmp.get_policy(f"params={case.dtype},compute={case.dtype},output={case.dtype}")
+    hk.mixed_precision.set_policy(hk.Linear, policy)  # as Spyx's half precision was published; the state is float32
+    rest = (1 - case.beta) * case.threshold
+    spike = spyx.axn.custom(
+        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
+        fwd=lambda v: spyx.axn.heaviside(v - rest),
+    )
+    loop = {"time_major": False, "unroll": 32} if variant == "documented" else {}
+
+    def network(x):
+        x = hk.BatchApply(hk.Linear(case.neurons))(x)
+        lif = spyx.nn.LIF((case.neurons,), beta=case.beta, threshold=case.beta * case.threshold, activation=spike)
+        core = hk.DeepRNN([lif])
+        return hk.dynamic_unroll(core, x, core.initial_state(case.batch), **loop)[0]
+
+    transformed = hk.without_apply_rng(hk.transform(network))
+    one_step = jax.numpy.zeros((case.batch, 1, case.neurons) if loop else (1, case.batch, case.neurons))
+    drawn = transformed.init(jax.random.PRNGKey(case.seed), one_step)
+    # beta is a parameter too; training it would be more work than asked for
+    linear, neuron = hk.data_structures.partition(lambda module, name, value: name in ("w", "b"), drawn)
+    (module,) = linear
+    params = {module: {"w": given.weight.T, "b": given.bias}}
+
+    def apply(params, x):
+        return transformed.apply(hk.data_structures.merge(params, neuron), x)
+
+    return Network(apply, params, lambda tree: [(tree[module]["w"], tree[module]["b"])], transposed=True)

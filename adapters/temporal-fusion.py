@@ -1,0 +1,68 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch==2.13.0", "numpy==2.4.6"]
+# ///
+"""Temporal fusion (Li et al. 2024): one CUDA kernel for all steps of a LIF, and one for its gradient.
+
+It is no package, but a compiled module with two functions, which a `torch.autograd.Function` calls. Each writes to
+contiguous float32 tensors, time first, on the default stream of the current device. The gradient is that of a reset to
+zero which is not detached, with a rectangle one wide and one high for a surrogate. The version is that of torch.
+Docs: https://github.com/EMI-Group/snn-temporal-fusion
+"""
+
+import torch
+
+from snnbench.adapter import Unavailable, Unsupported, require
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+DEVICES = ("cuda",)
+EXACT = ("zero-attached",)
+RESETS = "its reset is to zero, with the gradient attached"
+PROVIDER = r"fused(Forward|Backward)LIFKernel"
+NEEDS = (
+    "the module temporal_fusion_kernel, compiled from single_gpu/kernel of github.com/EMI-Group/snn-temporal-fusion "
+    "with the torch and the Python that run it, installed beside them, and `--env current`"
+)
+REST = 0.0
+
+
+def build(case, weights, variant):
+    require(case, "its surrogate is fixed to the rectangle with slope 1", surrogate="rectangle", slope=1.0)
+    require(case, "its kernels take float32", dtype="float32")
+    if case.threshold <= REST:
+        raise Unsupported("it fires before the first step where rest, which is 0, reaches the threshold")
+    try:
+        import temporal_fusion_kernel as kernel
+    except ImportError as error:
+        raise Unavailable(f"it is {NEEDS} ({error})") from error
+    beta, threshold = case.beta, case.threshold
+
+    class Fused(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            x = x.contiguous()
+            spikes = torch.empty_like(x)
+            v = torch.empty_like(x if kept else x[0])  # every potential, or nothing but the last
+            with torch.cuda.device_of(x):
+                kernel.fusedForwardLIF(x, v, spikes, len(x), beta, threshold, REST, kept)
+            ctx.save_for_backward(spikes, v)
+            return spikes
+
+        @staticmethod
+        def backward(ctx, gradient):
+            spikes, v = ctx.saved_tensors
+            gradient = gradient.contiguous()
+            entering = torch.empty_like(gradient)
+            with torch.cuda.device_of(gradient):
+                kernel.fusedBackwardLIF(gradient, entering, spikes, v, len(spikes), beta, threshold)
+            return entering, None
+
+    linears = [layer.linear() for layer in weights]
+
+    def forward(x):
+        for linear in linears:
+            x = Fused.apply(linear(x), torch.is_grad_enabled())
+        return x
+
+    return Network(forward, linears, provider="temporal_fusion_kernel")

@@ -1,0 +1,103 @@
+"""adapters/snntorch-ipu.py where there is no IPU: stand-ins for PopTorch and for the neuron, from their documentation.
+
+They show that the adapter asks for what is documented, and that the exam would tell if the neuron were another.
+"""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench import adapter, declaration, exam  # noqa: E402
+from snnbench.backends.torch_session import Session  # noqa: E402
+from snnbench.inputs import exam as exam_problem  # noqa: E402
+from snnbench.library import data_folder  # noqa: E402
+from snnbench.verify import Answer  # noqa: E402
+from tests.fakes import CASE, profile  # noqa: E402
+
+PATH = data_folder("adapters") / "snntorch-ipu.py"
+
+
+class Leaky(torch.nn.Module):
+    """The update of snntorch-ipu; `late` takes the threshold off after the decay, as snnTorch itself does."""
+
+    late = False
+
+    def __init__(self, beta: float, threshold: float, reset_mechanism: str) -> None:
+        super().__init__()
+        self.beta, self.threshold = beta, threshold
+        self.step = threshold if reset_mechanism == "subtract" else 0.0
+
+    def fire(self, distance: Any) -> Any:
+        """One from 0 on, as the operator that it compiles."""
+        return (distance >= 0).to(distance.dtype)
+
+    def forward(self, current: Any, potential: Any) -> Any:
+        reset = self.step * self.fire(potential - self.threshold)
+        potential = self.beta * (potential if self.late else potential - reset) + current
+        potential = potential - reset if self.late else potential
+        return self.fire(potential - self.threshold), potential
+
+
+class Options:
+    """PopTorch's options."""
+
+    def __init__(self) -> None:
+        self.model: bool | None = None
+
+    def useIpuModel(self, use_model: bool) -> "Options":
+        self.model = use_model
+        return self
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
+    """Puts them in place; returns the options that a network is compiled with."""
+    asked: list[Options] = []
+    poptorch, snntorch = ModuleType("poptorch"), ModuleType("snntorch")
+    poptorch.Options = Options
+    poptorch.inferenceModel = lambda net, options: (asked.append(options), net)[1]
+    snntorch.Leaky = Leaky
+    for module in (poptorch, snntorch):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    return asked
+
+
+def complaints(profile_name: str, layers: int, variant: str) -> str:
+    """What the exam says of the spikes."""
+    problem = exam_problem(CASE.resized(**profile(profile_name)), layers)
+    build = adapter.builder(adapter.load(PATH))
+    session = Session(build, declaration.read(PATH).variants[variant], problem, torch.device("cpu"))
+
+    def answer(which: int, cotangent: int) -> Answer:
+        session.load(which, cotangent)
+        return session.answer(session.inference(), None)
+
+    return exam.sit(problem, answer, backward=False).message
+
+
+@pytest.mark.parametrize("variant", ["model", "ipu"])
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("name", declaration.read(PATH).variants["ipu"].exact)
+def test_is_the_reference(name: str, layers: int, variant: str, stand_ins: list[Options]) -> None:
+    assert complaints(name, layers, variant) == ""
+    assert [options.model for options in stand_ins] == [variant == "model"]
+
+
+def test_another_neuron_is_found_out(stand_ins: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Leaky, "late", True)
+    assert "spikes differ" in complaints("subtract", 1, "model")
+
+
+def test_it_refuses_a_reset_to_zero(stand_ins: list[Options]) -> None:
+    with pytest.raises(adapter.Unsupported, match="drops an input"):
+        complaints("zero", 1, "model")
+
+
+def test_without_poptorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "poptorch", None)
+    with pytest.raises(adapter.Unavailable, match="Poplar SDK"):
+        complaints("subtract", 1, "model")

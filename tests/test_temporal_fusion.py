@@ -1,0 +1,137 @@
+"""adapters/temporal-fusion.py on the CPU: a module written from the equations takes the compiled one's place.
+
+The exam must pass with it and catch every way of calling it wrongly, or being wrong, that would still give an answer.
+"""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench import adapter, declaration, exam  # noqa: E402
+from snnbench.backends.torch_session import Session  # noqa: E402
+from snnbench.case import Case  # noqa: E402
+from snnbench.inputs import Problem  # noqa: E402
+from snnbench.inputs import exam as exam_problem  # noqa: E402
+from snnbench.library import data_folder  # noqa: E402
+from snnbench.measurement import pieces  # noqa: E402
+from snnbench.spotcheck import SpotCheck  # noqa: E402
+from snnbench.verify import Answer  # noqa: E402
+from tests.fakes import CASE, profile  # noqa: E402
+
+PATH = data_folder("adapters") / "temporal-fusion.py"
+NEURON = replace(CASE, **profile("zero-attached"), surrogate="rectangle")
+Gradient = Callable[[Any, Any, Any, float, float], Any]
+"""dv[t+1]/dv[t] from spikes, potentials, the surrogate's value, decay and threshold."""
+
+
+def attached(y: Any, v: Any, surrogate: Any, decay: float, threshold: float) -> Any:
+    """v' = decay * v * (1 - y), with y a function of v."""
+    return decay * (1 - y - v * surrogate)
+
+
+def fused_forward(
+    x: Any, kept: Any, y: Any, steps: int, decay: float, threshold: float, rest: float, every: bool
+) -> None:
+    """What fusedForwardLIF does."""
+    assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in (x, kept, y))
+    assert len(x) == steps and kept.shape == (x.shape if every else x[0].shape)
+    v = torch.full_like(x[0], rest)
+    s = torch.zeros_like(v)
+    for t in range(steps):
+        v = decay * v * (1 - s) + rest * s + x[t]
+        y[t] = s = (v >= threshold).float()
+        (kept[t] if every else kept).copy_(v)
+
+
+def module(forward: Any = fused_forward, through: Gradient = attached, half_width: float = 0.5) -> ModuleType:
+    """A temporal_fusion_kernel."""
+
+    def fused_backward(gy: Any, gx: Any, y: Any, v: Any, steps: int, decay: float, threshold: float) -> None:
+        assert all(tensor.is_contiguous() and tensor.shape == y.shape for tensor in (gy, gx, v))
+        carried = torch.zeros_like(y[0])
+        for t in reversed(range(steps)):
+            surrogate = ((v[t] - threshold).abs() < half_width).float()
+            gx[t] = carried = gy[t] * surrogate + carried * through(y[t], v[t], surrogate, decay, threshold)
+
+    made = ModuleType("temporal_fusion_kernel")
+    made.fusedForwardLIF, made.fusedBackwardLIF = forward, fused_backward
+    return made
+
+
+def session(problem: Problem) -> Session:
+    """The adapter's network, on the CPU that it does not offer to run on."""
+    build = adapter.builder(adapter.load(PATH))
+    return Session(build, declaration.read(PATH).variants["default"], problem, torch.device("cpu"))
+
+
+def complaints(case: Case) -> str:
+    """What the exam says of it."""
+    problem = exam_problem(case, case.layers)
+    sitting = session(problem)
+
+    def answer(which: int, cotangent: int) -> Answer:
+        sitting.load(which, cotangent)
+        return sitting.answer(*sitting.train())
+
+    return exam.sit(problem, answer).message
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType | None], None]:
+    """Puts a module where the compiled one is looked for; None for none at all."""
+    return lambda made: monkeypatch.setitem(sys.modules, "temporal_fusion_kernel", made)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_is_the_reference(layers: int, installed: Any) -> None:
+    installed(module())
+    case = NEURON.resized(layers=layers)
+    assert complaints(case) == ""
+    problem = Problem(case)
+    measured = session(problem)
+    measured.load(1, 1)
+    for piece in pieces(measured).values():
+        outputs = piece.run(piece.prepare() if piece.prepare else None)
+        assert SpotCheck(problem, 1).check(piece.read(outputs)).message == ""
+
+
+def undecayed(x: Any, kept: Any, y: Any, steps: int, decay: float, *rest: Any) -> None:
+    """Forgets to forget."""
+    fused_forward(x, kept, y, steps, 1.0, *rest)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        (module(through=lambda y, v, surrogate, decay, threshold: decay * (1 - y)), "gradient of weight is off"),
+        (module(through=lambda y, v, surrogate, decay, threshold: decay * (1 - threshold * surrogate)), "gradient"),
+        (module(half_width=1.0), "gradient of weight is off"),
+        (module(forward=undecayed), "spikes differ"),
+    ],
+    ids=["detached", "subtracting", "wide", "undecayed"],
+)
+def test_another_neuron_is_found_out(wrong: ModuleType, complaint: str, installed: Any) -> None:
+    installed(wrong)
+    assert complaint in complaints(NEURON)
+
+
+def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
+    installed(None)
+    with pytest.raises(adapter.Unavailable, match="EMI-Group/snn-temporal-fusion"):
+        session(Problem(NEURON))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"surrogate": "fast_sigmoid"}, {"slope": 2.0}, {"dtype": "float64"}, {"threshold": 0.0}],
+)
+def test_it_refuses_what_it_cannot_be(changes: dict[str, Any], installed: Any) -> None:
+    installed(module())
+    with pytest.raises(adapter.Unsupported):
+        session(Problem(NEURON.resized(**changes)))
