@@ -27,12 +27,16 @@ from statistics import median, quantiles
 from typing import Any
 
 from snnbench import adapter as adapters
+from snnbench import declaration
 from snnbench.case import PROFILES, Case
 
 BASE = "fused/cpu"
 FLOOR = "floor"
 SCALE = 0.6
 """Standard deviation of the currents with --alone: about 14 % of neuron-steps fire."""
+LONG = ["!*/compile", "!*/amp", "!*/defaults"]
+"""Not among those that are timed if nothing else is said: unrolling 500 steps takes a compiler half an hour, and the
+others do other work."""
 DIFFERENT = 1e-6
 GRADIENT = 5e-6
 
@@ -77,7 +81,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--neurons", type=int, nargs="+", default=[512, 2048])
     parser.add_argument("--profiles", nargs="+", default=["subtract", "zero"], choices=tuple(PROFILES))
-    parser.add_argument("--libraries", nargs="+", default=["*"], help="patterns: norse, norse/box, fused/*")
+    parser.add_argument("--libraries", nargs="+", default=["*", *LONG], help="patterns: norse, norse/box, !*/compile")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--time-steps", type=int, default=500)
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
@@ -145,14 +149,19 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
     from snnbench.library import discover
 
     known = discover()
-    wanted = [pair for pattern in options.libraries for pair in contender.find(full(pattern), known)]
+    wanted, wrong = contender.find_all([full(pattern) for pattern in options.libraries], known)
+    if wrong:
+        raise SystemExit(str(wrong[0]))
     pairs = dict.fromkeys([contender.find(BASE, known)[0], *wanted])
     turns, refused = [], []
     for library, variant in [("", FLOOR), *pairs]:
         found = known[library or BASE.split("/")[0]]
-        if options.alone and found.backends.get(variant, "torch") != "torch":
+        if options.alone and library and found.variants[variant].backend != "torch":
             continue
-        python = environments.sync(environments.plan(found, cuda=False), lambda line: None).python
+        if library and "cpu" not in found.variants[variant].devices:
+            continue
+        planned = environments.plan(found, variant if library else found.default, cuda=False)
+        python = environments.sync(planned, lambda line: None).python
         name = adapters.label(library, variant) if library else FLOOR
         request = {"path": str(found.path), "variant": variant, "case": asdict(work), "alone": options.alone}
         env = process.environment(work.threads, environments.home())
@@ -256,13 +265,12 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     from snnbench.layout import Layout
 
     path, variant = Path(request["path"]), request["variant"]
-    description, module = adapters.read(path), adapters.load(path)
-    backend = open_backend(description.backends[variant], work, module)
-    layout = Layout(description.orders[variant], description.latencies[variant])
+    found, module = declaration.read(path).variants[variant], adapters.load(path)
+    backend = open_backend(found.backend, work, module)
     if request["alone"]:
-        return neuron(work, module, variant, layout)
-    session = backend.session(adapters.builder(module), variant, layout, Problem(work))
-    note = check(session, description.deviations.get(variant), work)
+        return neuron(work, module, variant, Layout(found.order, found.latency))
+    session = backend.session(adapters.builder(module), found, Problem(work))
+    note = check(session, found.deviation, work)
     return session.train, session.synchronise, note
 
 

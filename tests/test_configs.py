@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import adapter, case, config
+from snnbench import case, config, declaration
 from snnbench.adapter import Adapter
 
 ROOT = Path(__file__).parent.parent
@@ -16,7 +16,7 @@ NAMED = QUICK | {"torch-compile"}
 @pytest.fixture(scope="module")
 def adapters() -> dict[str, Adapter]:
     """The adapters that ship, read without running them."""
-    return {found.name: found for found in map(adapter.read, sorted((ROOT / "adapters").glob("*.py")))}
+    return {found.name: found for found in map(declaration.read, sorted((ROOT / "adapters").glob("*.py")))}
 
 
 def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> None:
@@ -44,13 +44,54 @@ def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict
     protocol = config.load(CONFIGS / "exam.toml").protocol
     assert (protocol.phases, protocol.trials, protocol.memory_trials) == ((), 1, 0)
     works = config.expand(config.load(CONFIGS / "exam.toml"), adapters)
-    sat = {(w.library, w.variant, w.case.profile, w.case.layers) for w in works if w.case.surrogate == "fast_sigmoid"}
-    contenders = [(found.name, variant) for found in adapters.values() for variant in found.variants]
+    common = [work for work in works if work.case.surrogate == "fast_sigmoid" and work.case.dtype == "float32"]
+    sat = {(w.library, w.variant, w.case.profile, w.case.layers) for w in common if w.case.time_steps == 50}
+    contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
+    plain = [(library, name) for library, name in contenders if name not in ("compile", "amp", "defaults")]
     # Two layers sit the exam of one as well; what cannot be stacked needs a case of one.
-    stacked = {(*each, profile, 2) for each in contenders for profile in case.PROFILES}
-    assert sat == stacked | {(*each, "subtract", 1) for each in contenders}
+    resetting = {(*each, profile, 2) for each in plain for profile in case.PROFILES if profile != "none"}
+    assert sat == resetting | {(*each, profile, 1) for each in plain for profile in ("subtract", "none")}
+    unrolled = [(work.library, work.variant) for work in common if work.case.time_steps < 50]
+    assert sorted(unrolled) == sorted(each for each in contenders if each[1] == "compile"), "once each: it takes long"
+    mixed = {(w.library, w.case.dtype) for w in works if w.variant == "amp"}
+    assert mixed == {(name, dtype) for name, way in contenders if way == "amp" for dtype in ("bfloat16", "float16")}
     assert {work.library for work in works if work.case.dtype == "float64"} == {"reference", "torch-loop"}
     assert {work.variant for work in works if work.case.surrogate == "one_sided"} == {"jax"}
+    assert {work.library for work in works if work.case.input_kind == "gaussian"} >= {"fused", "torch-loop", "norse"}
+
+
+def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_weights_gradient(
+    adapters: dict[str, Adapter],
+) -> None:
+    works = config.expand(config.load(CONFIGS / "open-neuromorphic.toml"), adapters)
+    on_gpu = [work for work in works if work.case.device == "cuda"]
+    assert {work.case.neurons for work in on_gpu} == {512, 4096, 8192, 16384}
+    assert {(w.case.batch, w.case.time_steps, w.case.input_gradient) for w in works} == {(16, 500, False)}
+    assert {work.case.input_kind for work in works} == {"gaussian", "spikes"}
+    charted = {"fused", "norse", "sinabs", "rockpool", "snntorch", "spikingjelly", "spyx", "jax-scan", "torch-loop"}
+    assert {work.library for work in on_gpu} >= charted
+
+
+def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_profiles(
+    adapters: dict[str, Adapter],
+) -> None:
+    works = config.expand(config.load(CONFIGS / "library-defaults.toml"), adapters)
+    expected = {found.name for found in adapters.values() if "defaults" in found.variants}
+    assert {"snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"} <= expected
+    for profile in ("subtract", "zero"):
+        assert {w.library for w in works if w.variant == "defaults" and w.case.profile == profile} == expected
+    for library in expected:
+        assert adapters[library].variants["defaults"].deviation
+
+
+def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(CONFIGS / "ways.toml"), adapters)
+    declared = {(found.name, name) for found in adapters.values() for name, v in found.variants.items() if v.way}
+    timed = {(work.library, work.variant) for work in works}
+    assert declared - timed == {("snntorch", "amp")}, "which has no subtracting reset"
+    assert {work.library for work in works if work.variant == adapters[work.library].default} >= {
+        name for name, _ in declared
+    }
 
 
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.toml")), ids=lambda file: file.stem)
