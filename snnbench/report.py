@@ -56,8 +56,9 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
     columns += [f"{phase} ms" for phase in phases[1:]]
     columns += [f"{place} peak MiB", "retained MiB"] if memory else []
     columns += ["first call ms", "trials"] if phases else []
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * 3 + " ---: |" * (len(columns) - 3)] if shown else []
-    for standing in shown:
+    numbered = [standing for standing in shown if phases or memory or not standing.distance]
+    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * 3 + " ---: |" * (len(columns) - 3)] if numbered else []
+    for standing in numbered:
         cells = [standing.contender, standing.version, standing.verdict]
         if phases:
             cells += [_spread(standing.summaries.get((phases[0], "time")), 1e6)]
@@ -71,7 +72,7 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
             cells += [_value(standing.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
         lines.append("| " + " | ".join(cells) + " |")
-    lines += [""] if shown else []
+    lines += [""] if numbered else []
     lines += _distances([standing for standing in shown if standing.distance])
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
 

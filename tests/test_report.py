@@ -1,6 +1,7 @@
 """Report tables of recordings made by hand: who is listed where, with which numbers, and why a number is not there."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from snnbench.case import Case
 from snnbench.record import Record, Recording
 from snnbench.standing import standings, title
 from tests.fakes import CASE
-from tests.recordings import deviating, failed, recording, skipped, timed, weighed
+from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 
 ZERO = CASE.resized(reset="zero", detach_reset=True)
 
@@ -175,6 +176,26 @@ def test_one_incorrect_cell_takes_every_number_of_its_contender(cell: dict[str, 
     assert column(table(*records), "library") == ["b"]
     assert remarks(*records) == ["a: failed: incorrect: 3 of 100 spikes differ"]
     assert "12.5" not in report.markdown([recording(*records)])
+
+
+def distant(name: str, **fields: Any) -> Record:
+    """One that deviates, by a known distance from the case's own neuron."""
+    common = {"compared": 400, "differing": 20, "rate": 0.25, "expected_rate": 0.125, "correct": True}
+    common |= {"cosines": {"weight": 0.75}, "gradient_errors": {"weight": 0.5}, "complaints": []}
+    outcome = {"status": "measured", "verdict": "deviates", "deviation": "another neuron", "own_rule": {"beta": 0.5}}
+    return record(name, "verify", checks={"common-train": common}, outcome=outcome, **fields)
+
+
+def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
+    text = report.markdown([recording(record("a", "verify"), distant("b"))])
+    assert "| b | yes | 95.00% | 0.25 | 0.125 | 0.750 |" in text
+    assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ") and "library" not in line] == [
+        "| ---",
+        "| a",
+        "| ---",
+        "| b",
+    ]
+    assert "- b: deviates: another neuron (up to 5.00% of the spikes differ, gradients by up to 5.0e-01)" in text
 
 
 def test_a_table_for_each_case_under_a_title_of_its_own() -> None:
