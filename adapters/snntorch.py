@@ -70,9 +70,11 @@ def build(case, weights, variant):
         return Network(step(linears, [snn.Leaky(beta=case.beta).to(case.device) for _ in weights]), linears)
     require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
     require(case, "Leaky always emits float32 spikes", dtype="float32")
-    if variant in ("state-leaky", "leaky-parallel"):
+    if variant == "state-leaky":
+        return state_leaky(case, weights)
+    if variant == "leaky-parallel":
         require(case, "LeakyParallel has no reset", profile="none")
-        return {"state-leaky": state_leaky, "leaky-parallel": leaky_parallel}[variant](case, weights)
+        return leaky_parallel(case, weights)
     linears = [layer.linear() for layer in weights]
     neurons = [
         snn.Leaky(

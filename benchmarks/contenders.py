@@ -156,7 +156,7 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
     turns, refused = [], []
     for library, variant in [("", FLOOR), *pairs]:
         found = known[library or BASE.split("/")[0]]
-        if options.alone and library and found.variants[variant].backend != "torch":
+        if options.alone and library and (found.variants[variant].backend != "torch" or found.variants[variant].way):
             continue
         if library and "cpu" not in found.variants[variant].devices:
             continue
@@ -265,7 +265,10 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     from snnbench.layout import Layout
 
     path, variant = Path(request["path"]), request["variant"]
-    found, module = declaration.read(path).variants[variant], adapters.load(path)
+    found = declaration.read(path).variants[variant]
+    if refusal := found.refusal(work):
+        raise adapters.Unsupported(refusal)
+    module = adapters.load(path)
     backend = open_backend(found.backend, work, module)
     if request["alone"]:
         return neuron(work, module, variant, Layout(found.order, found.latency))
@@ -325,6 +328,8 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     network = module.build(work, [Identity(torch.eye(work.neurons), torch.zeros(work.neurons))], variant)
 
     def train() -> Any:
+        if network.reset:
+            network.reset()
         spikes = network.forward(given)
         return spikes.detach(), torch.autograd.grad(spikes, given, incoming)[0]
 
