@@ -46,11 +46,11 @@ DEVIATION = {
     "cuda-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
 }
 PROVIDER = {
-    "triton": "^_forward|^_backward",
-    "cuda": "lif_forward|lif_backward",
-    "cuda-half": "lif_forward|lif_backward",
-    "cuda-lowmem": "lif_forward|lif_backward",
-    "cuda-graph": "lif_forward|lif_backward",
+    "triton": ("^_forward", "^_backward"),
+    "cuda": ("lif_forward", "lif_backward"),
+    "cuda-half": ("lif_forward", "lif_backward"),
+    "cuda-lowmem": ("lif_forward", "lif_backward"),
+    "cuda-graph": ("lif_forward", "lif_backward"),
 }
 KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 

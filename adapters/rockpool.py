@@ -46,7 +46,7 @@ DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
 }
 WAYS = ("compile", "cuda-graph", "amp")
-PROVIDER = {"exodus": r"lifForwardKernel"}
+PROVIDER = {"exodus": ("lifForwardKernel",)}
 NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
 DT = 0.001
 FORGETTING = 2.0**-24

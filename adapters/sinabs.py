@@ -36,7 +36,7 @@ EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtr
 RESETS = {"default": "MembraneReset is detached", "exodus": "EXODUS subtracts, with the gradient attached"}
 DEVIATION = {"defaults": "the input is scaled by 1 - beta, and a step may hold several spikes; exponential surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
-PROVIDER = {"exodus": r"lifForwardKernel"}
+PROVIDER = {"exodus": ("lifForwardKernel",)}
 NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
 
 

@@ -43,9 +43,9 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 DEVIATION = {"defaults": "tau = 2, so half of the input charges a potential that halves; sigmoid surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {
-    "triton": r"^_(forward|backward)_kernel",
-    "cuda": r"\blif_(forward|backward)",
-    "cupy": r"^LIFNode[FB]PTTKernel_",
+    "triton": ("^_forward_kernel", "^_backward_kernel"),
+    "cuda": (r"\blif_forward", r"\blif_backward"),
+    "cupy": ("^LIFNodeFPTTKernel_", "^LIFNodeBPTTKernel_"),
 }
 NEEDS = {
     "cuda": "SpikingJelly's source distribution built with SJ_BUILD_NATIVE_CUDA=1 and without build isolation, beside "

@@ -19,7 +19,7 @@ BACKEND = "torch"
 DEVICES = ("cuda",)
 EXACT = ("zero-attached",)
 RESETS = "its reset is to zero, with the gradient attached"
-PROVIDER = r"fused(Forward|Backward)LIFKernel"
+PROVIDER = ("fusedForwardLIFKernel", "fusedBackwardLIFKernel")
 NEEDS = (
     "the module temporal_fusion_kernel, compiled from single_gpu/kernel of github.com/EMI-Group/snn-temporal-fusion "
     "with the torch and the Python that run it, installed beside them, and `--env current`"

@@ -64,7 +64,7 @@ class Variant:
     resets: str | None = None
     deviation: str | None = None
     inference_only: str | None = None
-    provider: str | None = None
+    provider: tuple[str, ...] | None = None
     needs: str | None = None
     way: str = ""
 

@@ -11,7 +11,8 @@
     RESETS = "..."              why it is not the reference in the others: how its neuron resets
     DEVIATION = "..."           what it does differently, where it cannot be exact; left out otherwise
     INFERENCE_ONLY = "..."      why there is no backward pass, where there is none
-    PROVIDER = "regex"          what the name of a kernel or operator that ran must match, or the answer is incorrect
+    PROVIDER = ("regex",)       what names of kernels or operators that ran must match, or the answer is incorrect: the
+                                first in every pass, the others in training passes
     NEEDS = "..."               what a user must have that no package index has, and where to get it
     def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) where it must
     def rule(case, variant): ...            the Rule (rule.py) of a variant that deviates by being another neuron, which
@@ -22,7 +23,6 @@ All constants are literals, and each but VARIANTS and WAYS may be a dictionary b
 
 import ast
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,15 +46,15 @@ def _sentence(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _pattern(value: Any) -> bool:
+def _patterns(value: Any) -> bool:
     try:
-        return _sentence(value) and bool(re.compile(value))
+        return isinstance(value, tuple) and value != () and all(_sentence(one) and re.compile(one) for one in value)
     except re.error:
         return False
 
 
 def _some_of(value: Any, known: Any) -> bool:
-    return isinstance(value, tuple) and value != () and set(value) <= set(known)
+    return isinstance(value, tuple) and value != () and all(isinstance(one, str) and one in known for one in value)
 
 
 DEVICES = ("cpu", "cuda")
@@ -68,7 +68,7 @@ CONSTANTS = {
     "RESETS": Constant("a sentence", _sentence),
     "DEVIATION": Constant("a sentence", _sentence),
     "INFERENCE_ONLY": Constant("a sentence", _sentence),
-    "PROVIDER": Constant("a regular expression", _pattern),
+    "PROVIDER": Constant("a tuple of regular expressions", _patterns),
     "NEEDS": Constant("a sentence", _sentence),
 }
 
@@ -82,7 +82,7 @@ def read(path: Path) -> Adapter:
         raise AdapterError(f"{path}: {error}") from error
     try:
         header = pins.header(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
     constants = _constants(tree)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
@@ -119,11 +119,11 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
     }
     found = {name: replace(one, exact=()) if one.deviation else one for name, one in found.items()}
     default = next(iter(found.values()))
-    for way in (ways := constants.get("WAYS", ())):
-        if not _some_of(ways, WAYS) or default.backend != "torch" or way in found:
+    if (ways := constants.get("WAYS", ())) != ():
+        if not _some_of(ways, WAYS) or default.backend != "torch" or set(ways) & found.keys():
             known = ", ".join(WAYS)
             raise AdapterError(f'{path}: WAYS: {ways!r} should be a tuple of {known}, of a BACKEND "torch"')
-        found[way] = default.run(way)
+        found |= {way: default.run(way) for way in ways}
     return found
 
 
@@ -144,7 +144,7 @@ def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> 
     if value is None:
         return {}
     values = value if isinstance(value, dict) else dict.fromkeys(variants, value)
-    for variant in sorted(values.keys() ^ variants.keys()):
+    for variant in sorted(values.keys() ^ variants.keys(), key=str):
         if variant in values or name == "BACKEND":
             raise AdapterError(f"{path}: {name}: {variant!r} should stand in both VARIANTS and {name}, or in neither")
     for one in values.values():

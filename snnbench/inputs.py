@@ -26,11 +26,15 @@ class Problem:
 
     case: Case
     exact: bool = False
+    drive: float = 1.0
 
     def layers(self) -> list[Layer]:
-        """Weight [N, N] and bias [N] of each layer, float32."""
+        """Weight [N, N] and bias [N] of each layer, float32; `drive` times what the case says."""
         make = _sixteenths if self.exact else _normal
-        return [make(self.case, number) for number in range(self.case.layers)]
+        layers = [make(self.case, number) for number in range(self.case.layers)]
+        if self.drive == 1.0:
+            return layers
+        return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
 
     def input(self, which: int) -> Array:
         """What comes in, [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
@@ -64,11 +68,11 @@ def exam(case: Case, layers: int) -> Problem:
     return Problem(odd(case, layers).case.resized(beta=0.5, threshold=1 + 2.0**-13), exact=True)
 
 
-def odd(case: Case, layers: int) -> Problem:
+def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
     """The neuron of `case` in the shape of the exam, in which no two axes are of one length."""
     dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
     asked = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
-    return Problem(case.resized(**EXAM_SHAPE, layers=layers, **asked))
+    return Problem(case.resized(**EXAM_SHAPE, layers=layers, **asked), drive=drive)
 
 
 def _shape(case: Case) -> tuple[int, int, int]:

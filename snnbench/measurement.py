@@ -9,9 +9,8 @@ from snnbench import contention, exam, memory, roofline, timing
 from snnbench.adapter import AdapterError, Unsupported, Variant
 from snnbench.backends import Backend, Build, Session
 from snnbench.case import Case
-from snnbench.inputs import Problem
+from snnbench.inputs import Problem, odd
 from snnbench.inputs import exam as exam_problem
-from snnbench.inputs import odd as odd_problem
 from snnbench.peaks import Peaks
 from snnbench.rule import Rule
 from snnbench.spotcheck import SpotCheck
@@ -87,23 +86,30 @@ class Measurement:
             reply.outcome = {"status": "measured", "verdict": verdict(case, correct, variant.deviation)}
             reply.outcome |= {name: value for name, value in declared.items() if value}
 
-    def _prove(self, session: Session, pattern: str, reply: Reply) -> None:
-        """The kernel that a variant is named after must be among what a pass runs, whatever the library says of it."""
-        names = session.ran("inference" if self.variant.inference_only else "train")
-        found = [name for name in names if re.search(pattern, name)]
-        if found:
-            reply.settings["ran"] = found
-            return
-        ran = ", ".join(name[:60] for name in names[:SHOWN_NAMES]) or "nothing that a profiler sees"
-        reason = f"no kernel like {pattern!r} ran on {session.provider()}; what ran: {ran}"
-        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
-        reply.phases, reply.memory, reply.peaks = {}, {}, {}
+    def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
+        """The kernels that a variant is named after must be among what a pass runs, whatever the library says of it.
+
+        The first pattern is for the forward pass; the others run in `train` only.
+        """
+        phases = self.phases or (("inference",) if self.variant.inference_only else ("train",))
+        reply.settings["ran"] = []
+        for phase in dict.fromkeys("inference" if name == "inference" else "train" for name in phases):
+            names = session.ran(phase)
+            for pattern in patterns if phase == "train" else patterns[:1]:
+                if found := [name for name in names if re.search(pattern, name)]:
+                    reply.settings["ran"] += [name for name in found if name not in reply.settings["ran"]]
+                    continue
+                ran = ", ".join(name[:60] for name in names[:SHOWN_NAMES]) or "nothing that a profiler sees"
+                reason = f"no kernel like {pattern!r} ran in {phase} on {session.provider()}; what ran: {ran}"
+                reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+                reply.phases, reply.memory, reply.peaks = {}, {}, {}
+                return
 
     def _exam(self, reply: Reply) -> bool:
         """Every process sits the exam, for one layer and, where the case has more, for two."""
         for layers in (1, 2)[: min(2, self.request.case.layers)]:
-            own = self._rule(self.request.case) is not None
-            problem = (odd_problem if own else exam_problem)(self.request.case, layers)
+            own = self._rule(self.request.case)
+            problem = odd(self.request.case, layers, 1 / own.gain) if own else exam_problem(self.request.case, layers)
             session = self._session(problem)
 
             def answer(which: int, cotangent: int, session: Session = session) -> Answer:
@@ -225,7 +231,8 @@ class Measurement:
 
     def _check(self, which: int) -> SpotCheck:
         """The spot check of an input, by the rule that counts."""
-        return SpotCheck(self.problem, which, self._rule(self.request.case))
+        rule = self._rule(self.request.case)
+        return SpotCheck(self.problem, which, rule, guarded=rule is None)  # what is silent here fired in the exam
 
     def _spot(self, reply: Reply, name: str, check: SpotCheck, answer: Answer) -> bool:
         finding = check.check(answer)

@@ -115,6 +115,8 @@ def operands(case: Case) -> tuple[NDArray[np.float32], NDArray[np.float32], NDAr
     generator = np.random.Generator(np.random.Philox(case.seed))
     pattern = (PATTERN_ROWS, case.neurons)
     rows = (case.time_steps * case.batch, case.neurons)
-    spikes = (generator.random(pattern, np.float32) < case.input_rate).astype(np.float32)
+    entering = (generator.random(pattern, np.float32) < case.input_rate).astype(np.float32)
     normal = generator.standard_normal(pattern, np.float32)
-    return np.resize(spikes, rows), np.resize(normal, rows), np.resize(normal, (case.neurons, case.neurons))
+    if case.input_kind == "gaussian":
+        entering *= generator.standard_normal(pattern, np.float32)
+    return np.resize(entering, rows), np.resize(normal, rows), np.resize(normal, (case.neurons, case.neurons))

@@ -58,12 +58,41 @@ class Pins:
 
 
 def header(text: str) -> dict[str, Any]:
-    """The header of a file with this text; empty where it has none. Raises tomllib.TOMLDecodeError."""
+    """The header of a file with this text; empty where it has none. Raises ValueError, which says what is wrong."""
     match = HEADER.search(text)
     if match is None:
         return {}
     lines = match.group("content").splitlines(keepends=True)
-    return tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+    found = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+    tool = _table(found, "tool")
+    snnbench, uv = _table(tool, "snnbench"), _table(tool, "uv")
+    variants = _table(snnbench, "variants")
+    _check(found, snnbench, uv)
+    for name in variants:
+        own = _table(variants, name)
+        _check(own, own, own)
+    return found
+
+
+def _table(found: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(table := found.get(name, {}), dict):
+        raise ValueError(f"{name} = {table!r} should be a table")
+    return table
+
+
+def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[str, Any]) -> None:
+    """What is a list of strings must be one: a string would be a list of letters."""
+    if not isinstance(asked := script.get("requires-python", ""), str):
+        raise ValueError(f"requires-python = {asked!r} should be a string")
+    lists = (script, "dependencies"), (uv, "override-dependencies"), (snnbench, "cuda"), (snnbench, "built")
+    for table, key in (*lists, (snnbench, "modules")):
+        value = table.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+            raise ValueError(f"{key} = {value!r} should be a list of strings")
+    tables = uv.get("dependency-metadata", [])
+    flat = isinstance(tables, list) and all(isinstance(one, dict) for one in tables)
+    if not flat or not all(isinstance(value, str | list) for one in tables for value in one.values()):
+        raise ValueError("dependency-metadata should be tables [[...]] of strings and lists of strings")
 
 
 def shared(found: Mapping[str, Any]) -> Pins:

@@ -62,7 +62,8 @@ def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None
     fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
     caches = dict.fromkeys(COMPILER_CACHES, str(home / "compilers"))
-    return {**os.environ, **limits, **fixed, **jax, **caches, **(extra or {})}
+    inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    return {**inherited, **limits, **fixed, **jax, **caches, **(extra or {})}
 
 
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}

@@ -24,7 +24,8 @@ from typing import Any
 SCHEMA = 3
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
-3: the case's `input_kind`, which was always "spikes" before; `inference_only` in an outcome; `own-rule` in checks.
+3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
+checks.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from snnbench.record import Record, Recording
 from snnbench.standing import PHASES, Standing, standings, title
 from snnbench.statistics import Summary
+from snnbench.verify import RATE_WINDOW
 
 MIB = 1 << 20
 DISTANCES = (
@@ -85,7 +86,9 @@ def _distances(found: list[Standing]) -> list[str]:
     for standing in found:
         check = standing.distance or {}
         cosine = check["cosines"].get("weight")
-        cells = [standing.contender, "yes" if standing.own_rule else "none declared"]
+        silent = check["rate"] < RATE_WINDOW[0]
+        own = ("in the exam; too silent here" if silent else "yes") if standing.own_rule else "none declared"
+        cells = [standing.contender, own]
         cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
         cells += [f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"]
         lines.append(f"| {' | '.join(cells)} |")

@@ -13,7 +13,7 @@ from snnbench import environments, judge, machine, process, throttling
 from snnbench.adapter import Adapter
 from snnbench.case import digest
 from snnbench.cell import Cell
-from snnbench.config import Protocol
+from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
 from snnbench.installer import EnvironmentFailed
 from snnbench.record import Record, RecordingError, Writer
@@ -65,21 +65,26 @@ def memory_bytes(facts: Mapping[str, Any]) -> int:
 
 
 def interpreters(
-    contenders: Iterable[Contender], adapters: dict[str, Adapter], managed: bool, cuda: bool, say: Say
+    works: Iterable[Work], adapters: dict[str, Adapter], managed: bool, cuda: bool, say: Say
 ) -> dict[Contender, Interpreter]:
-    """An interpreter for each contender, its environment made where that is needed and of use."""
-    wanted = dict.fromkeys(contenders)
+    """An interpreter for each contender, its environment made where some of its work will run in it."""
+    wanted: dict[Contender, bool] = {}
+    for work in works:
+        contender = work.library, work.variant
+        declined = adapters[work.library].variants[work.variant].refusal(work.case)
+        runs = not declined and (cuda or not work.case.device.startswith("cuda"))
+        wanted[contender] = wanted.get(contender, False) or runs
     if not managed:
         python = environments.current()
         versions = environments.versions(python)
         key = f"current-{digest([platform.python_version(), versions])}"
         return dict.fromkeys(wanted, Interpreter(python, key, versions))
     found = {}
-    for library, variant in wanted:
+    for (library, variant), runs in wanted.items():
         adapter = adapters[library]
         try:
             environment = environments.plan(adapter, variant, cuda)
-            if cuda or "cpu" in adapter.variants[variant].devices:  # no cell of the others will run here
+            if runs:
                 environments.sync(environment, say)
             versions = environments.versions(environment.python) if environments.is_ready(environment) else {}
             found[library, variant] = Interpreter(environment.python, environment.key, versions)
@@ -115,10 +120,10 @@ def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> l
 def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Record:
     """Run one cell's worker, unless its outcome is known before."""
     interpreter = run.interpreters[cell.contender]
-    if interpreter.problem:
-        return _record(cell, key, run, judge.failed("environment", interpreter.problem))
     if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return _record(cell, key, run, judge.skipped("unsupported", refusal))
+    if interpreter.problem:
+        return _record(cell, key, run, judge.failed("environment", interpreter.problem))
     if cell.case.device.startswith("cuda") and not machine.has_cuda():
         return _record(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
     if predicted := inference.predict(cell):

@@ -46,6 +46,8 @@ def _remark(record: Record) -> str:
     """Why a contender was not found to do the work; nothing where it was."""
     if record.status != "measured":
         return f"{record.outcome['kind']}: {record.outcome['reason']}"
+    if "inference_only" in record.outcome:
+        return f"inference only, no gradient was checked: {record.outcome['inference_only']}"
     if "deviation" not in record.outcome:
         return ""
     found = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]

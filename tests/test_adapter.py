@@ -54,7 +54,7 @@ EXACT = ("zero",)
 RESETS = "it sets to zero"
 DEVIATION = {"fast": "decays before it charges"}
 INFERENCE_ONLY = {"fast": "it has no gradients"}
-PROVIDER = {"fast": "^fast_kernel"}
+PROVIDER = {"fast": ("^fast_kernel",)}
 NEEDS = {"fast": "the fast toolkit"}
 WAYS = ("amp", "cuda-graph")
 STEPS = len("computed")
@@ -108,7 +108,7 @@ def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
         resets="it sets to zero",
         deviation="decays before it charges",
         inference_only="it has no gradients",
-        provider="^fast_kernel",
+        provider=("^fast_kernel",),
         needs="the fast toolkit",
     )
     assert list(found.variants.items()) == [
@@ -170,7 +170,7 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
             f"BACKEND = 'numpy'\nEXACT = 'zero'{BUILD}",
             f"EXACT: 'zero' should be a tuple of profiles ({', '.join(PROFILES)})",
         ),
-        (f"BACKEND = 'numpy'\nPROVIDER = '('{BUILD}", "PROVIDER: '(' should be a regular expression"),
+        (f"BACKEND = 'numpy'\nPROVIDER = '('{BUILD}", "PROVIDER: '(' should be a tuple of regular expressions"),
         (
             f"BACKEND = 'numpy'\nWAYS = ('compile',){BUILD}",
             "WAYS: ('compile',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"",
@@ -182,6 +182,27 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
         (
             f"# /// script\n# [tool.snnbench.variants.b]\n# ///\nBACKEND = 'numpy'{BUILD}",
             "script header: [tool.snnbench.variants.b] is no variant of VARIANTS",
+        ),
+        *(
+            (f"# /// script\n# {text}\n# ///\nBACKEND = 'torch'{BUILD}", f"script header: {reason}")
+            for text, reason in {
+                "dependencies = [1]": "dependencies = [1] should be a list of strings",
+                'dependencies = "norse"': "dependencies = 'norse' should be a list of strings",
+                "requires-python = 3": "requires-python = 3 should be a string",
+                "tool = 3": "tool = 3 should be a table",
+                'tool.snnbench.variants.default = "x"': "default = 'x' should be a table",
+                'tool.snnbench.modules = "kernels"': "modules = 'kernels' should be a list of strings",
+                'tool.uv.dependency-metadata.name = "x"': "dependency-metadata should be tables [[...]] of strings and "
+                "lists of strings",
+            }.items()
+        ),
+        (
+            f"BACKEND = 'torch'\nWAYS = 3{BUILD}",
+            'WAYS: 3 should be a tuple of compile, cuda-graph, amp, of a BACKEND "torch"',
+        ),
+        (
+            f"BACKEND = 'torch'\nDEVICES = (['cpu'],){BUILD}",
+            'DEVICES: ([\'cpu\'],) should be a tuple of "cpu" and "cuda"',
         ),
         ("def build(:", "invalid syntax (<unknown>, line 1)"),
         ("BACKEND = 'numpy'\0", "source code string cannot contain null bytes"),

@@ -18,7 +18,7 @@ import torch
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
-PROVIDER = {pattern!r}
+PROVIDER = ({pattern!r},)
 
 
 class Fire(torch.autograd.Function):
@@ -60,7 +60,9 @@ def test_a_library_that_falls_back_to_another_kernel_is_incorrect_and_what_ran_i
 ) -> None:
     reply = replied(tmp_path, TORCH.format(pattern="^fast_kernel"), measure)
     assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "incorrect")
-    assert reply.outcome["reason"].startswith("no kernel like '^fast_kernel' ran on fast_kernel, says the library; ")
+    assert reply.outcome["reason"].startswith(
+        "no kernel like '^fast_kernel' ran in inference on fast_kernel, says the library; "
+    )
     assert "aten::" in reply.outcome["reason"]
     assert quantities(document(reply)) == []
 
@@ -72,9 +74,9 @@ def test_a_kernel_that_ran_is_named_in_the_record(tmp_path: Path) -> None:
 
 
 def test_a_framework_without_a_profiler_has_but_its_name(tmp_path: Path) -> None:
-    reply = replied(tmp_path, CORRECT + '\nPROVIDER = "cuda"\n', "verify")
-    assert reply.outcome["reason"] == "no kernel like 'cuda' ran on numpy; what ran: numpy"
-    assert replied(tmp_path, CORRECT + '\nPROVIDER = "numpy"\n').outcome["verdict"] == "exact"
+    reply = replied(tmp_path, CORRECT + '\nPROVIDER = ("cuda",)\n', "verify")
+    assert reply.outcome["reason"] == "no kernel like 'cuda' ran in inference on numpy; what ran: numpy"
+    assert replied(tmp_path, CORRECT + '\nPROVIDER = ("numpy", "numpy")\n').outcome["verdict"] == "exact"
 
 
 def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
@@ -177,6 +179,14 @@ def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Me
     assert bool(reply.phases) == (measure == "time") and bool(reply.memory) == (measure == "memory")
 
 
+def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> None:
+    reply = replied(tmp_path, other(), "verify")
+    assert reply.checks["exam-1"]["rate"] > 0.05
+    silent = other().replace("threshold=0.9", "threshold=1000.0")
+    reply = replied(tmp_path, silent)
+    assert reply.outcome["kind"] == "incorrect" and "spikes per step, outside the window" in reply.outcome["reason"]
+
+
 @pytest.mark.parametrize(
     "lie",
     [
@@ -218,3 +228,12 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
     assert refused.outcome["reason"] == "autocast is for dtype bfloat16 and float16 (asked for float32)"
     assert of("amp", dtype="bfloat16").outcome == {"status": "measured", "verdict": "equivalent"}
     assert of("cuda-graph").outcome["reason"] == "runs on cuda only"
+
+
+def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = TORCH.format(pattern=".") + '\nWAYS = ("compile",)\n'
+    monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
+    asked = replace(request("time", CASE.resized(time_steps=3)), variant="compile")
+    reply = reply_of(ask(tmp_path, source, asked))
+    assert reply.outcome["kind"] == "incorrect" and "compiled nothing" in reply.outcome["reason"]
+    assert quantities(document(reply)) == []

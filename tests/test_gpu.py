@@ -96,7 +96,7 @@ def test_device_memory_of_a_kernel_is_counted(library: str, name: str) -> None:
 def test_another_kernel_than_the_declared_one_is_incorrect(library: str, name: str, tmp_path: Path) -> None:
     adapter = ADAPTERS[library]
     lying = tmp_path / "lying.py"
-    lying.write_text(adapter.path.read_text() + '\nPROVIDER = "^no_such_kernel$"\n')
+    lying.write_text(adapter.path.read_text() + '\nPROVIDER = ("^no_such_kernel$",)\n')
     request = Request(measure="verify", case=GPU, variant=name)
     ending = run(python_of(library, name), lying, request, environment(1, environments.home()), timeout_s=300)
     assert ending.reply is not None and ending.reply.outcome["kind"] == "incorrect"

@@ -66,6 +66,10 @@ class Bench:
         self.adapters[name] = declaration.read(write(self.folder, source, name))
         self.interpreters[name, "default"] = interpreter
 
+    def works(self) -> list[Work]:
+        """A case for each fake."""
+        return [Work(SMALL, name, "default") for name in self.adapters]
+
     def workers(self, name: str) -> int:
         """How many workers ran a fake that leaves marks."""
         marks = self.folder / f"{name}.built"
@@ -245,28 +249,28 @@ def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
     for name in "ab":
         bench.add(name)
     say: list[str] = []
-    found = runner.interpreters(
-        [(name, "default") for name in bench.adapters], bench.adapters, managed=False, cuda=False, say=say.append
-    )
+    found = runner.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
     assert found["a", "default"] == found["b", "default"]
     assert found["a", "default"].python == Path(sys.executable) and "numpy" in found["a", "default"].versions
     installed = bench.folder / "site" / "extra-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
-    other = runner.interpreters(
-        [(name, "default") for name in bench.adapters], bench.adapters, managed=False, cuda=False, say=say.append
-    )
+    other = runner.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
     assert other["a", "default"].versions["extra"] == "1.0"
     assert other["a", "default"].key != found["a", "default"].key
 
 
 def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
-    found = runner.interpreters(
-        [(name, "default") for name in bench.adapters], bench.adapters, managed=True, cuda=False, say=lambda _: None
-    )
+    found = runner.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
     assert "script header" in found["a", "default"].problem
+
+
+def test_nobody_waits_for_an_environment_in_which_nothing_will_run(bench: Bench) -> None:
+    """As one that only a machine with a CUDA toolkit could make."""
+    bench.add("elsewhere", CORRECT + '\nDEVICES = ("cuda",)\n', Interpreter(Path(), "", {}, "cannot be made"))
+    assert bench.one("elsewhere").outcome == {"status": "skipped", "kind": "unsupported", "reason": "runs on cuda only"}
 
 
 def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:

@@ -482,3 +482,12 @@ def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_f
     assert finding.differing > 0
     claimed = Problem(case.resized(dtype="float32"))
     assert "spikes differ" in SpotCheck(claimed, 0).check(answer).message
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("slope", [1.0, 10.0, 40.0])
+def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any, slope: float) -> None:
+    problem = Problem(CASE.resized(dtype=dtype, slope=slope))
+    assert SpotCheck(problem, 0).tolerance == gradient_tolerance(problem.case)
+    own = SpotCheck(problem, 0, rule_of(problem.case)).tolerance
+    assert own == gradient_tolerance(problem.case) * (slope if dtype == "float32" else 1)

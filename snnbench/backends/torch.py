@@ -9,13 +9,11 @@ from snnbench.adapter import Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch_graph import Captured
 from snnbench.backends.torch_session import Network, Session, Weights
-from snnbench.backends.torch_ways import compiled, graph_breaks
+from snnbench.backends.torch_ways import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.case import Case
 from snnbench.inputs import Problem
 
 __all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
-
-DYNAMO = "torch._dynamo"  # costs a second and 100 MB to import, so it is asked only where somebody else imported it
 
 
 class Backend:
@@ -59,10 +57,7 @@ class Backend:
 
     def compilations(self) -> int:
         """Graphs that torch.compile has made."""
-        if DYNAMO not in sys.modules:
-            return 0
-        counters: dict[str, dict[str, int]] = torch._dynamo.utils.counters
-        return int(counters["stats"]["unique_graphs"])
+        return graphs()
 
     def device_bytes(self) -> dict[str, int | None]:
         """The caching allocator's own count, and what the driver says of the whole device."""

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from snnbench.adapter import Incorrect, Variant
-from snnbench.backends import Build
+from snnbench.backends import Build, torch_ways
 from snnbench.backends.torch_ways import compiled, mixed
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
@@ -62,12 +62,14 @@ class Session:
         held = case.resized(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
         layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        asked = torch_ways.asked()
         self.network: Network = build(held, layers, variant.built_as)
         self.forwards = self.network.forward
         if variant.way == "compile":
             self.forwards = compiled(self.forwards)
         elif held.dtype != case.dtype:
             self.forwards = mixed(self.forwards, device.type, getattr(torch, case.dtype))
+        self.compiles, self._graphs_before = torch_ways.asked() > asked, torch_ways.graphs()
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
@@ -95,20 +97,20 @@ class Session:
 
     def backward(self, kept: Any) -> Any:
         """Gradients of weights, biases and, where the case wants it, the input."""
-        return torch.autograd.grad(kept, self.wanted, self.incoming(kept))
-
-    def incoming(self, spikes: torch.Tensor) -> torch.Tensor:
-        """The cotangent for these spikes."""
-        if not spikes.requires_grad:
-            raise Incorrect("the spikes carry no gradient")
-        if self.cotangent.dtype != spikes.dtype:  # happens once, before anything is timed
-            self.cotangent = self.cotangent.to(spikes.dtype)
-        return self.cotangent
+        return self.gradients(kept)
 
     def train(self) -> Any:
         """Spikes and gradients."""
         spikes = self.run()
-        return spikes.detach(), self.backward(spikes)
+        return spikes.detach(), self.gradients(spikes)
+
+    def gradients(self, spikes: torch.Tensor, again: bool = False) -> Any:
+        """What autograd gives for these spikes, whose graph is kept where it is to do so `again`."""
+        if not spikes.requires_grad:
+            raise Incorrect("the spikes carry no gradient")
+        if self.cotangent.dtype != spikes.dtype:  # happens once, before anything is timed
+            self.cotangent = self.cotangent.to(spikes.dtype)
+        return torch.autograd.grad(spikes, self.wanted, self.cotangent, retain_graph=again)
 
     def synchronise(self, outputs: Any) -> None:
         """Wait for the device."""
@@ -135,6 +137,8 @@ class Session:
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """In the harness's order, the gradients those of the harness's own weights."""
+        if self.compiles and torch_ways.graphs() == self._graphs_before:
+            raise Incorrect("torch.compile has compiled nothing: what ran is PyTorch's eager mode")
         got = self.layout.spikes(_numpy(spikes))
         if gradients is None:
             return Answer(got)

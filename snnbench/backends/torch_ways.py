@@ -9,6 +9,7 @@ import torch
 Forward = Callable[[torch.Tensor], torch.Tensor]
 
 DYNAMO = "torch._dynamo"
+_asked: list[int] = []
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -18,6 +19,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     import torch._dynamo
 
+    _asked.append(1)
     torch._dynamo.config.fail_on_recompile_limit_hit = True
     if isinstance(function, torch.nn.Module):  # which others look at, and would find another one in its place
         function.compile(dynamic=False)
@@ -27,12 +29,27 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return result
 
 
+def asked() -> int:
+    """How often, in this process, something was given to the compiler."""
+    return len(_asked)
+
+
+def graphs() -> int:
+    """How many graphs the compiler has made in this process."""
+    return int(_counters("stats").get("unique_graphs", 0))
+
+
 def graph_breaks() -> int:
     """How often, in this process, the compiler left a function to Python in the middle of it."""
+    return sum(_counters("graph_break").values())
+
+
+def _counters(name: str) -> dict[str, int]:
+    """The compiler's own counts; it costs a second and 100 MB to import, and is asked where somebody else did."""
     if DYNAMO not in sys.modules:
-        return 0
+        return {}
     counters: dict[str, dict[str, int]] = torch._dynamo.utils.counters
-    return sum(counters["graph_break"].values())
+    return counters[name]
 
 
 def mixed(forward: Forward, device: str, dtype: torch.dtype) -> Forward:

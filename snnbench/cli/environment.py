@@ -60,9 +60,10 @@ def remove(libraries: LibrariesArgument = None) -> None:
 
     installed = environments.installed()
     made = {name for found in installed for name in found.adapters}
-    if missing := [name for name in libraries or [] if name not in made]:
+    asked = {name: {one for one in made if one == name or one.startswith(f"{name}/")} for name in libraries or []}
+    if missing := [name for name, found in asked.items() if not found]:
         known = ", ".join(sorted(made)) or "none"
         raise typer.BadParameter(f"no environment of {', '.join(missing)} (there are: {known})", param_hint="LIBRARY")
     for found in installed:
-        if not libraries or set(libraries) & set(found.adapters):
+        if not libraries or set().union(*asked.values()) & set(found.adapters):
             environments.remove(found, say)

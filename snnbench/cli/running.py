@@ -50,8 +50,7 @@ def run(
 
     facts = machine.facts()
     model = machine.model(facts)
-    contenders = [cell.contender for cell in plan]
-    interpreters = runner.interpreters(contenders, adapters, env is Env.managed, machine.has_cuda(), say)
+    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
     slug = machine.slug(facts)
     identity = digest([loaded.resolved(), only, env.value, model])

@@ -29,18 +29,22 @@ def verify(
     adapters = discover(adapter or [])
     loaded = configs.load(config_path(config), settings or [])
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
-    wanted = {found for pattern in patterns for found in contender.find(pattern, adapters)}
+    if patterns and patterns[0].startswith("!"):
+        patterns.insert(0, "*/*")
+    wanted, wrong = contender.find_all(patterns, adapters)
+    if wrong:
+        raise wrong[0]
     conditions = [selection.parse(expression) for expression in only or []]
     works = [
         work
         for work in configs.expand(loaded, adapters)
-        if all(holds(work) for holds in conditions) and (not wanted or (work.library, work.variant) in wanted)
+        if all(holds(work) for holds in conditions) and (not patterns or (work.library, work.variant) in wanted)
     ]
     if not works:
-        raise typer.BadParameter("no case of this config is left", param_hint="--only")
+        whom = f" for {' '.join(libraries)}" if libraries else ""
+        raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
     facts = machine.facts()
-    contenders = [(work.library, work.variant) for work in works]
-    interpreters = runner.interpreters(contenders, adapters, env is Env.managed, machine.has_cuda(), say)
+    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
     records = []
     with shown(len(works)) as progress:
