@@ -46,14 +46,24 @@ cuba = slayer.neuron.cuba
 
 BACKEND = "torch"
 ORDER = "BNT"
-VARIANTS = {"slayer": "slayer.block.cuba.Dense, its weights not rounded to 8 bits"}
-DEVIATION = (
-    "fixed-point state and a decay of 12 bits; the backward pass ignores the reset and has an exponential surrogate"
-)
+VARIANTS = {
+    "slayer": "slayer.block.cuba.Dense, its weights not rounded to 8 bits",
+    "defaults": "slayer.block.cuba.Dense(neuron, inputs, outputs), all else left as it is",
+}
+LATENCY = {"defaults": 1}
+DEVIATION = {
+    "slayer": "fixed-point state and a decay of 12 bits; "
+    "the backward pass ignores the reset and has an exponential surrogate",
+    "defaults": "the same with weights rounded to 8 bits and a state in units of 1 / 4096, and another surrogate",
+}
 SCALE = 1 << 16
 
 
 def build(case, weights, variant):
+    if variant == "defaults":
+        require(case, "a later layer would get its input one step late", layers=1)
+        layers = [as_it_comes(case, layer).to(case.device) for layer in weights]
+        return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
     require(case, "the neuron resets to zero, and the backward pass has no gradient through that", profile="zero")
     require(case, "the surrogate is an exponential, set to the fast sigmoid's size", surrogate="fast_sigmoid")
     require(case, "the state between the functions is float32", dtype="float32")
@@ -65,6 +75,18 @@ def build(case, weights, variant):
             raise Unavailable(f"its CUDA kernel, which nvcc compiles at first use, fails: {reason}") from error
     layers = [block(case, layer).to(case.device) for layer in weights]
     return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
+
+
+def as_it_comes(case, layer):
+    """With the axonal delay of a step that a layer has unless it is told otherwise."""
+    outputs, inputs = layer.weight.shape
+    neuron = {"threshold": case.threshold, "current_decay": 1.0, "voltage_decay": 1 - case.beta}
+    dense = slayer.block.cuba.Dense(neuron, inputs, outputs)
+    round_to_8_bits = dense.synapse.pre_hook_fx
+    dense.synapse.pre_hook_fx = lambda weight: round_to_8_bits(weight[..., None, None, None])
+    dense.synapse.weight = torch.nn.Parameter(layer.weight)
+    dense.synapse.bias = torch.nn.Parameter(layer.bias)
+    return dense
 
 
 def block(case, layer):

@@ -26,21 +26,39 @@ import spyx.nn
 
 from snnbench.adapter import Unsupported, require
 from snnbench.backends.jax import Network
+from snnbench.rule import Rule
 
 BACKEND = "jax"
 VARIANTS = {
     "documented": "BatchApply(Linear), LIF by dynamic_unroll(time_major=False, unroll=32), as in Spyx's examples",
     "time-major": "BatchApply(Linear), LIF by dynamic_unroll with its defaults: time_major=True, unroll=1",
+    "defaults": "the same with LIF(shape, beta), all else left as it is",
 }
-ORDER = {"documented": "BTN", "time-major": "TBN"}
+ORDER = {"documented": "BTN"}
 LATENCY = 1
-EXACT = ("subtract",)
+EXACT = {"documented": ("subtract",), "time-major": ("subtract",)}
+DEVIATION = {"defaults": "the threshold is taken off undecayed; a surrogate of slope 25"}
 RESETS = "LIF subtracts, with the gradient attached"
+
+
+def rule(case, variant):
+    if variant != "defaults":
+        return None
+    return Rule(
+        beta=case.beta,
+        threshold=1.0,
+        reset="subtract",
+        reset_by=1.0 / case.beta,  # taken off after the decay
+        detach_reset=False,
+        surrogate="fast_sigmoid",
+        slope=25.0,
+    )
 
 
 def build(case, weights, variant):
     require(case, "a later layer would get its input one step late", layers=1)
-    require(case, "the surrogate that this adapter sets is the fast sigmoid", surrogate="fast_sigmoid")
+    if variant != "defaults":
+        require(case, "the surrogate that this adapter sets is the fast sigmoid", surrogate="fast_sigmoid")
     require(case, "this adapter runs float32 and 16-bit formats", dtype=("float32", "bfloat16", "float16"))
     if not 0 < case.beta <= 1:
         raise Unsupported("LIF takes a beta of 0 for one to be drawn at random")
@@ -56,7 +74,8 @@ def build(case, weights, variant):
 
     def network(x):
         x = hk.BatchApply(hk.Linear(case.neurons))(x)
-        lif = spyx.nn.LIF((case.neurons,), beta=case.beta, threshold=case.beta * case.threshold, activation=spike)
+        own = {} if variant == "defaults" else {"threshold": case.beta * case.threshold, "activation": spike}
+        lif = spyx.nn.LIF((case.neurons,), beta=case.beta, **own)
         core = hk.DeepRNN([lif])
         return hk.dynamic_unroll(core, x, core.initial_state(case.batch), **loop)[0]
 
