@@ -50,11 +50,13 @@ def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict
     sat = {(w.library, w.variant, w.case.profile, w.case.layers) for w in common if w.case.time_steps == 50}
     contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
     plain = [(library, name) for library, name in contenders if name not in ("compile", "amp", "defaults")]
+    stacked = [each for each in plain if each[1] != "compile-cell"]
     # Two layers sit the exam of one as well; what cannot be stacked needs a case of one.
-    resetting = {(*each, profile, 2) for each in plain for profile in case.PROFILES if profile != "none"}
+    resetting = {(*each, profile, 2) for each in stacked for profile in case.PROFILES if profile != "none"}
     assert sat == resetting | {(*each, profile, 1) for each in plain for profile in ("subtract", "none")}
-    unrolled = [(work.library, work.variant) for work in common if work.case.time_steps < 50]
-    assert sorted(unrolled) == sorted(each for each in contenders if each[1] == "compile"), "once each: it takes long"
+    short = [(work.library, work.variant) for work in common if work.case.time_steps < 50]
+    unrolled = [each for each in contenders if each[1] == "compile"]
+    assert sorted(short) == sorted([*unrolled, ("snntorch", "compile-cell")]), "once each: it takes long"
     mixed = {(w.library, w.case.dtype) for w in works if w.variant == "amp"}
     assert mixed == {(name, dtype) for name, way in contenders if way == "amp" for dtype in ("bfloat16", "float16")}
     assert {work.library for work in works if work.case.dtype == "float64"} == {"reference", "torch-loop"}
