@@ -24,8 +24,9 @@ LAYERS = [
     {"kernels.layer"},
     {"kernels"},
     {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
-    | {"spotcheck", "throttling", "tidy"},
-    {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "standing"},
+    | {"rounding", "throttling", "tidy"},
+    {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "spotcheck"}
+    | {"standing"},
     {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
     {"backends.torch", "judge", "worker"},
     {"runner"},
@@ -41,7 +42,7 @@ WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_session", "backends.torch_ways", "case", "contention", "declaration", "pins", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "spotcheck"),
-    *("rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("rounding", "rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),
