@@ -29,6 +29,7 @@ checks.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
+FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 REPEATED = ("cancelled",)
 """Kinds of failure that say nothing of the cell: the next run does it again."""
 

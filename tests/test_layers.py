@@ -28,7 +28,7 @@ LAYERS = [
     {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "spotcheck"}
     | {"standing"},
     {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
-    {"backends.torch", "judge", "worker"},
+    {"backends.torch", "estimate", "judge", "worker"},
     {"runner"},
     {"cli.exits", "cli.options", "cli.progress"},
     {"cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}

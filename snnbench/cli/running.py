@@ -70,7 +70,7 @@ def run(
         if len(left) < len(plan):
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
-            with shown(len(left)) as progress:
+            with shown(left) as progress:
                 runner.run(plan, setup, writer, progress)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
@@ -78,6 +78,6 @@ def run(
         writer.finish()
     recording = record.read(folder)
     typer.echo(report.markdown([recording]), nl=False)
-    say(f"{report.coverage(recording.records)}; recorded in {folder}")
+    say(f"{report.coverage(recording.records)}; recorded in {folder} ({', '.join(record.FILES)})")
     if any(found.status == "failed" for found in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
