@@ -29,9 +29,11 @@ LAYERS = [
     | {"standing"},
     {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
     {"backends.torch", "estimate", "judge", "worker"},
-    {"runner"},
+    {"runner", "checking.cell"},
+    {"checking"},
     {"cli.exits", "cli.options", "cli.progress"},
-    {"cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
+    {"cli.recording"},
+    {"cli.checking", "cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
     | {"cli.verification"},
     {"cli"},
     {"__main__"},

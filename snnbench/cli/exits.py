@@ -21,6 +21,7 @@ class Exit(IntEnum):
     CONFIG = 3, "the config is invalid"
     UNAVAILABLE = 4, "an environment or adapter is unavailable"
     FAILED_CELLS = 5, "finished, with failed cells"
+    UNSOUND = 7, "a recording does not keep the rules of measurement"
     INTERRUPTED = 130, "interrupted"
 
 

@@ -1,0 +1,63 @@
+"""What commands that measure have in common: from a config to a recording, with progress."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import typer
+
+from snnbench import __version__, contender, machine, record, runner, selection
+from snnbench import config as configs
+from snnbench.adapter import Adapter, label
+from snnbench.case import digest
+from snnbench.cell import cells
+from snnbench.cli.options import Env
+from snnbench.cli.progress import say, shown
+from snnbench.config import Config, Work
+from snnbench.record import Recording
+
+
+def selected(loaded: Config, adapters: dict[str, Adapter], only: Sequence[str]) -> list[Work]:
+    """The cells of a config for which every expression of `--only` holds. Raises BadParameter where none is left."""
+    conditions = [selection.parse(expression) for expression in only]
+    works = [work for work in configs.expand(loaded, adapters) if all(holds(work) for holds in conditions)]
+    if not works:
+        raise typer.BadParameter("no cell of this config is left", param_hint="--only")
+    return works
+
+
+def record_sweep(
+    loaded: Config, adapters: dict[str, Adapter], only: Sequence[str], env: Env, output: Path | None
+) -> Recording:
+    """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it."""
+    works = selected(loaded, adapters, only)
+    plan = cells(works, loaded.protocol)
+    facts = machine.facts()
+    model = machine.model(facts)
+    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
+    setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
+    slug = machine.slug(facts)
+    identity = digest([loaded.resolved(), list(only) or None, env.value, model])
+    folder = output or record.choose(Path("results"), loaded.name, identity, slug, date.today())
+    about = {
+        "snnbench": __version__,
+        "config": loaded.resolved(),
+        "only": list(only) or None,
+        "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
+        "identity": identity,
+        "machine": slug,
+    }
+    with record.append(folder, about, {**facts, "model": model}) as writer:
+        writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
+        done = writer.done()
+        left = [cell for cell in plan if setup.key(cell) not in done]
+        if len(left) < len(plan):
+            say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
+        try:
+            with shown(left) as progress:
+                runner.run(plan, setup, writer, progress)
+        except KeyboardInterrupt:
+            say(f"{folder}: what was measured is kept, and the same command continues")
+            raise
+        writer.finish()
+    return record.read(folder)
