@@ -23,17 +23,36 @@ LAYERS = [
     {"kernels.operator"},
     {"kernels.layer"},
     {"kernels"},
-    {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
+    {
+        "backends",
+        "backends.torch_ways",
+        "contender",
+        "doctor",
+        "declaration",
+        "environments",
+        "exam",
+        "mistake",
+        "process",
+    }
     | {"rounding", "throttling", "tidy"},
     {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "spotcheck"}
     | {"standing"},
-    {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
+    {"backends.torch_graph", "cell", "compare", "measurement", "noise", "report", "selection", "verdicts"},
     {"backends.torch", "estimate", "judge", "worker"},
     {"runner", "checking.cell"},
     {"checking"},
     {"cli.exits", "cli.options", "cli.progress"},
     {"cli.recording"},
-    {"cli.checking", "cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
+    {
+        "cli.checking",
+        "cli.comparison",
+        "cli.environment",
+        "cli.examination",
+        "cli.listing",
+        "cli.reporting",
+        "cli.request",
+        "cli.running",
+    }
     | {"cli.verification"},
     {"cli"},
     {"__main__"},

@@ -11,7 +11,17 @@ from typing import Annotated
 import typer
 
 import snnbench
-from snnbench.cli import checking, comparison, environment, listing, reporting, request, running, verification
+from snnbench.cli import (
+    checking,
+    comparison,
+    environment,
+    examination,
+    listing,
+    reporting,
+    request,
+    running,
+    verification,
+)
 from snnbench.cli.exits import Exit, exit_for
 
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
@@ -28,6 +38,7 @@ app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
 app.command(name="compare")(comparison.compare)
+app.command(name="doctor")(examination.doctor)
 app.command(name="check")(checking.check)
 app.command(name="request")(request.request)
 app.add_typer(environment.app, name="env")
