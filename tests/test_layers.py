@@ -37,10 +37,10 @@ LAYERS = [
     | {"rounding", "throttling", "tidy"},
     {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "spotcheck"}
     | {"standing"},
-    {"backends.torch_graph", "cell", "compare", "measurement", "noise", "report", "selection", "verdicts"},
+    {"backends.torch_graph", "cell", "compare", "measurement", "noise", "report", "selection", "shown", "verdicts"},
     {"backends.torch", "estimate", "judge", "worker"},
     {"runner", "checking.cell"},
-    {"checking"},
+    {"checking", "replay"},
     {"cli.exits", "cli.options", "cli.progress"},
     {"cli.recording"},
     {
@@ -53,7 +53,7 @@ LAYERS = [
         "cli.request",
         "cli.running",
     }
-    | {"cli.verification"},
+    | {"cli.showing", "cli.verification"},
     {"cli"},
     {"__main__"},
 ]

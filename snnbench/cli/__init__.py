@@ -20,6 +20,7 @@ from snnbench.cli import (
     reporting,
     request,
     running,
+    showing,
     verification,
 )
 from snnbench.cli.exits import Exit, exit_for
@@ -38,6 +39,7 @@ app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
 app.command(name="compare")(comparison.compare)
+app.command(name="show")(showing.show)
 app.command(name="doctor")(examination.doctor)
 app.command(name="check")(checking.check)
 app.command(name="request")(request.request)

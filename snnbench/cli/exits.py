@@ -32,11 +32,12 @@ def exit_for(error: Exception) -> Exit:
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
     from snnbench.selection import SelectionError
+    from snnbench.shown import UnknownCell
 
     if isinstance(error, ConfigError):
         return Exit.CONFIG
     if isinstance(error, AdapterError | EnvironmentFailed):
         return Exit.UNAVAILABLE
-    if isinstance(error, SelectionError | UnknownContender):
+    if isinstance(error, SelectionError | UnknownContender | UnknownCell):
         return Exit.USAGE
     return Exit.ERROR
