@@ -12,52 +12,50 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
-LAYERS = [
-    {"snnbench", "case", "installer", "nearest", "outcome", "pins", "statistics", "surrogate", "ways"},
-    {"rule"},
-    {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
-    | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
-    {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
-    | {"kernels.choice"},
-    {"kernels.pipeline"},
-    {"kernels.operator"},
-    {"kernels.layer"},
-    {"kernels"},
-    {
-        "backends",
-        "backends.torch_ways",
-        "contender",
-        "doctor",
-        "declaration",
-        "environments",
-        "exam",
-        "mistake",
-        "process",
-    }
-    | {"rounding", "throttling", "tidy"},
-    {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "spotcheck"}
-    | {"standing"},
-    {"backends.torch_graph", "cell", "compare", "measurement", "noise", "report", "selection", "shown", "verdicts"},
-    {"backends.torch", "estimate", "judge", "worker"},
-    {"runner", "checking.cell"},
-    {"checking", "replay"},
-    {"cli.exits", "cli.options", "cli.progress"},
-    {"cli.recording"},
-    {
-        "cli.checking",
-        "cli.comparison",
-        "cli.environment",
-        "cli.examination",
-        "cli.listing",
-        "cli.reporting",
-        "cli.request",
-        "cli.running",
-    }
-    | {"cli.showing", "cli.verification"},
-    {"cli"},
-    {"__main__"},
-]
-"""From the bottom up. A module imports from the layers below its own, and from none beside or above it."""
+FROM_THE_BOTTOM_UP = """
+snnbench case difference installer nearest outcome pins statistics surrogate ways
+
+rule decision
+
+adapter contention document inputs layout machine record reference roofline splicing timing verify wire
+kernels.compiler kernels.formula kernels.neuron kernels.buffers
+
+kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
+
+kernels.pipeline
+
+kernels.operator
+
+kernels.layer
+
+kernels
+
+backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
+rounding throttling tidy
+
+backends.jax backends.numpy backends.torch_session config library memory peaks spotcheck standing
+
+backends.torch_graph cell compare measurement noise report selection shown verdicts
+
+backends.torch estimate judge sheet worker
+
+checking.cell compare_output rank runner
+
+checking rank_output replay
+
+cli.exits cli.options cli.progress
+
+cli.recording
+
+cli.checking cli.comparison cli.environment cli.examination cli.listing cli.ranking cli.reporting cli.request
+cli.running cli.showing cli.verification
+
+cli
+
+__main__
+"""
+LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
+"""A module imports from the layers below its own, and from none beside or above it."""
 
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),

@@ -17,6 +17,7 @@ from snnbench.cli import (
     environment,
     examination,
     listing,
+    ranking,
     reporting,
     request,
     running,
@@ -42,6 +43,7 @@ app.command(name="compare")(comparison.compare)
 app.command(name="show")(showing.show)
 app.command(name="doctor")(examination.doctor)
 app.command(name="check")(checking.check)
+app.command(name="rank")(ranking.rank)
 app.command(name="request")(request.request)
 app.add_typer(environment.app, name="env")
 

@@ -21,13 +21,16 @@ class Exit(IntEnum):
     CONFIG = 3, "the config is invalid"
     UNAVAILABLE = 4, "an environment or adapter is unavailable"
     FAILED_CELLS = 5, "finished, with failed cells"
+    FOUND = 6, "a comparison found what --fail-on names"
     UNSOUND = 7, "a recording does not keep the rules of measurement"
+    INCOMPARABLE = 8, "two recordings are not of the same work, protocol, precision or machine model"
     INTERRUPTED = 130, "interrupted"
 
 
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
     from snnbench.adapter import AdapterError
+    from snnbench.comparability import Incomparable
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
@@ -40,4 +43,6 @@ def exit_for(error: Exception) -> Exit:
         return Exit.UNAVAILABLE
     if isinstance(error, SelectionError | UnknownContender | UnknownCell):
         return Exit.USAGE
+    if isinstance(error, Incomparable):
+        return Exit.INCOMPARABLE
     return Exit.ERROR
