@@ -1,7 +1,7 @@
 """The runner: every planned cell becomes exactly one record, whatever happens to its worker."""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -93,9 +93,11 @@ def interpreters(
     return found
 
 
-def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> list[Record]:
-    """Run what is missing of `plan`. An interrupt records the cell that it stopped as cancelled."""
-    done = writer.done()
+def run(
+    plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()
+) -> list[Record]:
+    """Run what is missing of `plan`, or ended in a kind to `retry`. An interrupt records its cell as cancelled."""
+    done = writer.done(retry)
     inference = judge.Inference()
     records = []
     for cell in plan:

@@ -35,9 +35,9 @@ rounding throttling tidy
 
 backends.jax backends.numpy backends.torch_session config library memory peaks spotcheck standing
 
-backends.torch_graph cell compare measurement noise report selection shown verdicts
+backends.torch_graph cell compare measurement noise report selection shard shown verdicts
 
-backends.torch estimate judge sheet worker
+backends.torch estimate judge merge sheet worker
 
 checking.cell compare_output rank runner
 
@@ -47,8 +47,8 @@ cli.exits cli.options cli.progress
 
 cli.recording
 
-cli.checking cli.comparison cli.environment cli.examination cli.listing cli.ranking cli.reporting cli.request
-cli.running cli.showing cli.verification
+cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking cli.reporting
+cli.request cli.running cli.showing cli.verification
 
 cli
 

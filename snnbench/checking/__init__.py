@@ -90,7 +90,7 @@ def _files(recording: Recording) -> Iterator[Complaint]:
         yield Complaint("files", records.CONFIG, "the run is not finished; the same command continues it")
     earlier: dict[str, Any] = {}
     for line in _lines(recording):
-        if (before := earlier.get(line["cell"])) and before.get("kind") not in records.REPEATED:
+        if earlier.get(line["cell"], {}).get("status") == "measured":
             yield Complaint("files", records.RECORDS, f"cell {line['cell']} is there more than once; the last counts")
         earlier[line["cell"]] = line.get("outcome", {})
 

@@ -17,6 +17,7 @@ from snnbench.cli import (
     environment,
     examination,
     listing,
+    merging,
     ranking,
     reporting,
     request,
@@ -39,6 +40,7 @@ app.command(name="run")(running.run)
 app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
+app.command(name="merge")(merging.merge)
 app.command(name="compare")(comparison.compare)
 app.command(name="show")(showing.show)
 app.command(name="doctor")(examination.doctor)

@@ -34,15 +34,17 @@ def exit_for(error: Exception) -> Exit:
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
+    from snnbench.merge import Disagreement
     from snnbench.selection import SelectionError
+    from snnbench.shard import ShardError
     from snnbench.shown import UnknownCell
 
     if isinstance(error, ConfigError):
         return Exit.CONFIG
     if isinstance(error, AdapterError | EnvironmentFailed):
         return Exit.UNAVAILABLE
-    if isinstance(error, SelectionError | UnknownContender | UnknownCell):
+    if isinstance(error, SelectionError | UnknownContender | UnknownCell | ShardError):
         return Exit.USAGE
-    if isinstance(error, Incomparable):
+    if isinstance(error, Incomparable | Disagreement):
         return Exit.INCOMPARABLE
     return Exit.ERROR

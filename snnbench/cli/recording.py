@@ -1,6 +1,7 @@
 """What commands that measure have in common: from a config to a recording, with progress."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
 from snnbench.config import Config, Work
 from snnbench.record import Recording
+from snnbench.shard import Shard, ShardError
 
 
 def selected(loaded: Config, adapters: dict[str, Adapter], only: Sequence[str]) -> list[Work]:
@@ -26,19 +28,40 @@ def selected(loaded: Config, adapters: dict[str, Adapter], only: Sequence[str]) 
     return works
 
 
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """How a run goes on from an earlier one: kinds of outcome to try again, or nothing of it at all."""
+
+    retry: tuple[str, ...] = ()
+    fresh: bool = False
+
+
 def record_sweep(
-    loaded: Config, adapters: dict[str, Adapter], only: Sequence[str], env: Env, output: Path | None
+    loaded: Config,
+    adapters: dict[str, Adapter],
+    only: Sequence[str],
+    env: Env,
+    output: Path | None,
+    shard: Shard | None = None,
+    continuation: Continuation = Continuation(),
 ) -> Recording:
     """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it."""
     works = selected(loaded, adapters, only)
+    if shard and not (works := shard.of(works)):
+        raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
     plan = cells(works, loaded.protocol)
     facts = machine.facts()
     model = machine.model(facts)
     interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
     slug = machine.slug(facts)
-    identity = digest([loaded.resolved(), list(only) or None, env.value, model])
-    folder = output or record.choose(Path("results"), loaded.name, identity, slug, date.today())
+    whole = digest([loaded.resolved(), list(only) or None, env.value, model])
+    identity = digest([whole, str(shard)]) if shard else whole
+    name = f"{loaded.name}-{shard.index}of{shard.count}" if shard else loaded.name
+    fresh, retry = continuation.fresh, continuation.retry
+    folder = output or record.choose(Path("results"), name, identity, slug, date.today(), fresh, bool(retry))
+    if output and fresh and (output / record.RECORDS).exists():
+        raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
     about = {
         "snnbench": __version__,
         "config": loaded.resolved(),
@@ -46,16 +69,19 @@ def record_sweep(
         "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
         "identity": identity,
         "machine": slug,
+        **({"shard": str(shard), "whole": whole} if shard else {}),
     }
     with record.append(folder, about, {**facts, "model": model}) as writer:
         writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
-        done = writer.done()
+        done = writer.done(retry)
         left = [cell for cell in plan if setup.key(cell) not in done]
+        if left:
+            writer.finish(False)
         if len(left) < len(plan):
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
             with shown(left) as progress:
-                runner.run(plan, setup, writer, progress)
+                runner.run(plan, setup, writer, progress, retry)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
             raise

@@ -20,6 +20,17 @@ def run(
             "-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."
+        ),
+    ] = None,
+    retry: Annotated[
+        str | None,
+        typer.Option("--retry", metavar="KIND,...", help="Run cells again that ended so, such as timeout,crash."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start a new recording, whatever there is.")] = False,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
@@ -31,20 +42,36 @@ def run(
     from snnbench import record, report
     from snnbench.cell import cells
     from snnbench.cli.progress import describe, say
-    from snnbench.cli.recording import record_sweep, selected
+    from snnbench.cli.recording import Continuation, record_sweep, selected
     from snnbench.library import discover
+    from snnbench.shard import parse
 
+    part = parse(shard) if shard else None
+    continuation = Continuation(_kinds(retry), fresh)
     loaded = configs.load(config_path(config), settings or [])
     adapters = discover(adapter or [])
     if dry_run:
         works = selected(loaded, adapters, only or [])
+        works = part.of(works) if part else works
         plan = cells(works, loaded.protocol)
         typer.echo("\n".join(describe(cell) for cell in plan))
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
 
-    recording = record_sweep(loaded, adapters, only or [], env, output)
+    recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation)
     typer.echo(report.markdown([recording]), nl=False)
     say(f"{report.coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if any(found.status == "failed" for found in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    """The kinds of outcome in `--retry`. Raises BadParameter."""
+    from snnbench.nearest import unknown
+    from snnbench.outcome import FAILURES, SKIPS
+
+    kinds = tuple(kind.strip() for kind in text.split(",")) if text is not None else ()
+    for kind in kinds:
+        if kind not in {**FAILURES, **SKIPS}:
+            raise typer.BadParameter(unknown("kind", kind, [*FAILURES, *SKIPS]), param_hint="--retry")
+    return kinds
