@@ -31,9 +31,9 @@ kernels.layer
 kernels
 
 backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
-rounding throttling tidy
+cards rounding throttling tidy
 
-backends.jax backends.numpy backends.torch_session config library memory peaks spotcheck standing
+backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
 
 backends.torch_graph cell compare measurement noise report selection shard shown verdicts
 
@@ -41,7 +41,7 @@ backends.torch estimate judge merge sheet worker
 
 checking.cell compare_output rank runner
 
-checking rank_output replay
+checking executor rank_output replay
 
 cli.exits cli.options cli.progress
 

@@ -151,7 +151,7 @@ def memory(record: Record) -> Complaints:
 def flags(record: Record) -> Complaints:
     """What the numbers say of the circumstances is flagged, and no other flag raised."""
     reply = Reply(record.outcome, phases=record.phases, settings=record.settings)
-    due = set(judge.flags(reply, record.case["threads"], "throttled" in record.flags))
+    due = set(judge.flags(reply, record.case["threads"], record.flags))
     if wrong := sorted(due ^ set(record.flags)):
         yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
 

@@ -30,6 +30,7 @@ class Exit(IntEnum):
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
     from snnbench.adapter import AdapterError
+    from snnbench.cards import UnknownCard
     from snnbench.comparability import Incomparable
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
@@ -43,7 +44,7 @@ def exit_for(error: Exception) -> Exit:
         return Exit.CONFIG
     if isinstance(error, AdapterError | EnvironmentFailed):
         return Exit.UNAVAILABLE
-    if isinstance(error, SelectionError | UnknownContender | UnknownCell | ShardError):
+    if isinstance(error, SelectionError | UnknownContender | UnknownCell | UnknownCard | ShardError):
         return Exit.USAGE
     if isinstance(error, Incomparable | Disagreement):
         return Exit.INCOMPARABLE

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from snnbench.cell import Cell
 from snnbench.estimate import Estimate, spoken
+from snnbench.executor import Progress
 from snnbench.record import Record
-from snnbench.runner import Progress
 
 
 def say(text: str) -> None:

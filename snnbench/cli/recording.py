@@ -10,11 +10,13 @@ import typer
 from snnbench import __version__, contender, machine, record, runner, selection
 from snnbench import config as configs
 from snnbench.adapter import Adapter, label
+from snnbench.cards import chosen, visible
 from snnbench.case import digest
 from snnbench.cell import cells
 from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
 from snnbench.config import Config, Work
+from snnbench.executor import Executor
 from snnbench.record import Recording
 from snnbench.shard import Shard, ShardError
 
@@ -44,16 +46,19 @@ def record_sweep(
     output: Path | None,
     shard: Shard | None = None,
     continuation: Continuation = Continuation(),
+    devices: str | None = None,
 ) -> Recording:
     """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it."""
     works = selected(loaded, adapters, only)
     if shard and not (works := shard.of(works)):
         raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
     plan = cells(works, loaded.protocol)
+    cards = visible()
+    cards = chosen(devices, cards) if devices else cards
     facts = machine.facts()
     model = machine.model(facts)
     interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
+    setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts), say)
     slug = machine.slug(facts)
     whole = digest([loaded.resolved(), list(only) or None, env.value, model])
     identity = digest([whole, str(shard)]) if shard else whole
@@ -81,7 +86,7 @@ def record_sweep(
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
             with shown(left) as progress:
-                runner.run(plan, setup, writer, progress, retry)
+                Executor(setup, writer, progress, retry).execute(plan, cards)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
             raise

@@ -20,6 +20,10 @@ def run(
             "-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."
         ),
     ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
+    ] = None,
     shard: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +62,7 @@ def run(
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
 
-    recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation)
+    recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices)
     typer.echo(report.markdown([recording]), nl=False)
     say(f"{report.coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if any(found.status == "failed" for found in recording.records):
