@@ -22,6 +22,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from snnbench import schema
+
 SCHEMA = 3
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
@@ -107,8 +109,8 @@ def read(folder: Path) -> Recording:
     latest: dict[tuple[str, str], tuple[str, str]] = {}
     torn = 0
     with _uncollected():
-        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").splitlines():
-            record = _parse(line, folder)
+        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
+            record = parse(line, folder)
             if record is None:
                 torn += bool(line.strip())
             else:
@@ -235,18 +237,32 @@ def _writing(folder: Path) -> Iterator[None]:
         raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {kept}") from error
 
 
-def _parse(line: str, folder: Path) -> Record | None:
+def parse(line: str, folder: Path) -> Record | None:
+    """The record in a line, or None where it is none. Raises RecordingError where its schema is a newer one."""
     try:
-        fields = json.loads(line)
-        if (schema := fields.pop("schema")) > SCHEMA:
+        document = _loaded(line)
+        if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
             raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
-        if schema < 3:
-            fields["case"]["input_kind"] = "spikes"
-        return Record(**fields)
+        if document["schema"] < 3:
+            document["case"]["input_kind"] = "spikes"
+        if schema.complaint("record", document):
+            return None
+        return Record(**{name: value for name, value in document.items() if name != "schema"})
     except RecordingError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _loaded(text: str) -> Any:
+    """JSON, in which there are no NaN and infinities, and no characters that do something to a terminal."""
+    document = json.loads(text, parse_constant=_no_number)
+    escaped = "\\u" in text or not text.isascii()
+    return schema.cleaned(document) if escaped else document
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _ends_line(stream: FileIO) -> bool:
@@ -256,11 +272,13 @@ def _ends_line(stream: FileIO) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _loaded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: {error}") from error
     if not isinstance(found, dict):
         raise RecordingError(f"{path}: expected a JSON object")
+    if complaint := schema.complaint(path.stem, found):
+        raise RecordingError(f"{path}: {complaint}")
     return found

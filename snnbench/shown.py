@@ -92,7 +92,8 @@ def said(outcome: Mapping[str, Any]) -> str:
 
 def _check(check: Mapping[str, Any]) -> str:
     errors = ", ".join(f"{name} {error:.2g}" for name, error in check["gradient_errors"].items())
-    told = f"{check['differing']} of {check['compared']} spikes differ, {check['rate']:.3g} spikes a step"
+    rate = f", {check['rate']:.3g} spikes a step" if "rate" in check else ""
+    told = f"{check['differing']} of {check['compared']} spikes differ{rate}"
     return "; ".join([told + (f", gradients off by {errors}" if errors else ""), *check["complaints"]])
 
 

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "snnbench"
 FROM_THE_BOTTOM_UP = """
 snnbench case difference installer nearest outcome pins statistics surrogate ways
 
-rule decision
+rule decision schema
 
 adapter contention document inputs layout machine record reference roofline splicing timing verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
