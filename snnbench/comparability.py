@@ -82,7 +82,7 @@ def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Ca
     if not cases:
         return {}, list(_no_case(base, new, list(old.values()), list(other.values())))
     return cases, [
-        (kind, f"{name}: {one} in {base.name}, {two} in {new.name}")
+        (kind, f"{_named(kind, name)}: {one} in {base.name}, {two} in {new.name}")
         for kind, names in FIELDS.items()
         for name in names
         for one, two in dict.fromkeys((getattr(a, name), getattr(b, name)) for a, b in cases.items())
@@ -103,9 +103,13 @@ def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]
             found = True
             there = f"{', '.join(map(str, one))} in {base.name}, {', '.join(map(str, two))} in {new.name}"
             kind = kinds.get(name, "work")
-            yield kind, f"{'' if kind == name else f'{kind}: '}{name}: {there}"
+            yield kind, f"{_named(kind, name)}: {there}"
     if old and other and not found:
         yield "work", f"work: no case of {base.name} is in {new.name}"
+
+
+def _named(kind: str, field: str) -> str:
+    return field if field == kind else f"{kind}: {field}"
 
 
 def _advised(barring: list[Fact]) -> list[str]:

@@ -134,7 +134,7 @@ def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | N
     found = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
     failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
     flagged = {where: " and ".join(sorted(side.flags)) for where, side in standing.items() if side and side.flags}
-    unlike = len({side.verdict == "deviates" for side in standing.values() if side and side.verdict}) > 1
+    deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
     told = False
     for phase, metric in found:
         base, other = (_side(side, phase, metric) for side in (old, new))
@@ -145,8 +145,8 @@ def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | N
             reason = failures.get(lacking) or _reason(standing[lacking], "skipped") or "not there"
             reason = f"in {lacking}: {reason}"
             told = told or word == "failed"
-        elif unlike:
-            word, reason = "incomparable", "deviates from the case's work in one of the two only"
+        elif len(deviating) == 1:
+            word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
         else:
             reason = "; ".join(f"{flags} in {where}" for where, flags in flagged.items())
         yield Cell(case, name, phase, metric, base, other, word, reason)

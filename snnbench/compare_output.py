@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 from snnbench.compare import METRICS, Cell, Comparison, Side
 from snnbench.decision import WORDS
-from snnbench.sheet import Sheet, captions, interval, quantities, quantity, to_csv
+from snnbench.sheet import Sheet, captions, interval, quantities, quantity, rounded, to_csv
 from snnbench.standing import title
 
 COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio", "interval", "reason")
@@ -114,12 +114,14 @@ def explanation(cell: Cell) -> str:
         if side:
             found = quantities(side.summary.trials, METRICS[cell.metric])
             ends = (side.interval.low, side.interval.high) if side.interval else ()
-            within = f" ({' to '.join(quantity(end, METRICS[cell.metric]) for end in ends)})" if ends else ""
+            within = (
+                f", median within {' to '.join(quantity(end, METRICS[cell.metric]) for end in ends)}" if ends else ""
+            )
             parts.append(f"{name} {found}{within}")
     if difference := cell.difference:
         if difference.low is not None:
             parts.append(f"ratio within {interval(difference.low, difference.high)}")
-        parts += ["certain: no trial differs from its own side"] if difference.certain else []
+        parts += ["certain: neither side varies"] if difference.certain else []
         if difference.p is not None and cell.q is not None:
             parts.append(f"p {difference.p:.2g}, q {cell.q:.2g}")
     return "; ".join(parts) or cell.reason
@@ -182,8 +184,8 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "unit": METRICS.get(cell.metric, ""),
         "base": _of_side(cell.base),
         "new": _of_side(cell.new),
-        **{name: getattr(difference, name, None) for name in NUMBERS[:-1]},
-        "q": cell.q,
+        **{name: rounded(getattr(difference, name, None)) for name in NUMBERS[:-1]},
+        "q": rounded(cell.q),
     }
 
 

@@ -51,4 +51,4 @@ def decide(difference: Difference, q: float | None, floor: float, detectable: fl
         return ("slower" if upwards else "faster"), ""
     if max(far, difference.high, 1 / difference.low) <= 1 + floor:
         return ("inconclusive", unlike) if detectable > floor else ("same", "")
-    return "inconclusive", "beyond the floor, or not: more trials can tell"
+    return "inconclusive", "within the floor or beyond it: more trials can tell"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from snnbench.rank import Mean, Place, Ranked, Ranking
-from snnbench.sheet import Sheet, captions, interval, quantities, quantity, to_csv
+from snnbench.sheet import Sheet, captions, interval, quantities, quantity, rounded, to_csv
 from snnbench.standing import title
 
 CSV_COLUMNS = (
@@ -48,8 +48,8 @@ def to_json(ranked: Ranked) -> str:
         for one in ranked.rankings
     ]
     means = [
-        {"of": list(one.of), "phase": one.phase, "cases": one.cases, "known": one.known, "ratios": one.ratios}
-        | {"lacking": one.lacking}
+        {"of": list(one.of), "phase": one.phase, "cases": one.cases, "known": one.known, "lacking": one.lacking}
+        | {"ratios": {name: rounded(ratio) for name, ratio in one.ratios.items()}}
         for one in ranked.means
     ]
     found = {"recording": ranked.recording, "baseline": ranked.baseline, "rankings": rankings, "means": means}
@@ -71,8 +71,9 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator
         yield from ([""] if mark and ranking.places and ranking.apart else [])
         yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
-        yield f"\n{mark}geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}\n"
+        yield f"\n{mark}geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
         if mean.ratios:
+            yield ""
             rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
             yield shown(Sheet(("library", "ratio"), list(rows)))
     yield ""
@@ -118,12 +119,12 @@ def _place(place: Place) -> dict[str, Any]:
         "rank": place.rank,
         "contender": place.contender,
         "time_ns": place.side.summary.median,
-        "low_ns": low,
-        "high_ns": high,
+        "low_ns": rounded(low),
+        "high_ns": rounded(high),
         "trials_ns": list(place.side.summary.trials),
-        "ratio": difference.ratio if difference else (None if place.cell else 1.0),
-        **{name: getattr(difference, name, None) for name in ("low", "high", "p")},
-        "q": place.cell.q if place.cell else None,
+        "ratio": rounded(difference.ratio) if difference else (None if place.cell else 1.0),
+        **{name: rounded(getattr(difference, name, None)) for name in ("low", "high", "p")},
+        "q": rounded(place.cell.q) if place.cell else None,
         "word": place.cell.word if place.cell else "baseline",
         "reason": _reason(place),
     }

@@ -72,6 +72,11 @@ def interval(low: float | None, high: float | None) -> str:
     return "-" if low is None or high is None else f"{low:.3f}-{high:.3f}"
 
 
+def rounded(value: float | None) -> float | None:
+    """A statistic with as many digits as mean anything, so that no platform's last bit shows."""
+    return None if value is None else float(f"{value:.6g}")
+
+
 def captions(cases: Iterable[Case]) -> tuple[str, dict[Case, str]]:
     """What all cases have in common, and what each has beside it: its own part of its title."""
     parts = {case: title(case).replace(": ", ", ", 1).split(", ") for case in cases}

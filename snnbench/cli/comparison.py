@@ -55,8 +55,8 @@ def compare(
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, ALLOWABLE, "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, detectable=detectable)
+    gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     older, newer = record.read(base), record.read(new)
-    gc.freeze()  # what was read stays; to search it for garbage is a quarter of the time of 10,000 records
     found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain)
     emit(compare_output.FORMATS[form](found, explain, failing), output)
     if output:
