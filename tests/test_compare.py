@@ -242,3 +242,24 @@ def test_recordings_of_different_schemas_are_compared() -> None:
     assert schemas == {1, 3}
     counts = compare(first, second, Thresholds(), allowed=["machine"]).counts
     assert counts["faster"] and counts["missing"]
+
+
+def test_what_a_machine_cannot_show_is_inconclusive() -> None:
+    """Whatever the spread within the two recordings: an A/A experiment knows better."""
+    old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
+    new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
+    asked: list[tuple[str, int]] = []
+
+    def least(phase: str, trials: int) -> float:
+        asked.append((phase, trials))
+        return 0.2
+
+    (cell,) = compare(old, new, Thresholds()).cells
+    assert cell.word == "slower"
+    (cell,) = compare(old, new, Thresholds(), detectable=least).cells
+    assert (cell.word, asked) == ("inconclusive", [("train", 5)])
+    assert "0.2 that times differ by here" in cell.reason
+    (cell,) = compare(old, new, Thresholds(), detectable=lambda phase, trials: None).cells
+    assert cell.word == "slower", "nothing is known of this phase"
+    (cell,) = compare(old, new, Thresholds(detectable=0.05), detectable=least).cells
+    assert cell.word == "slower", "what the user says counts"
