@@ -11,13 +11,16 @@ from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Protocol as Interface
 
-from snnbench import judge
+from snnbench import judge, mark
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.process import Stopped
 from snnbench.record import Record, RecordingError, Writer
 from snnbench.runner import Run, finished, measure
+
+GONE = judge.failed("lost", "whoever ran it was gone before it had a record")
+"""What is marked as the outcome of a cell that runs."""
 
 
 class Progress(Interface):
@@ -37,6 +40,7 @@ class Executor:
         self.run, self.progress = run, progress
         self.records: list[Record] = []
         self._writer, self._done = writer, writer.done(retry)
+        mark.clear(writer.folder)
         self._inference, self._lock = judge.Inference(), Lock()
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> list[Record]:
@@ -58,15 +62,18 @@ class Executor:
                 continue
             with self._lock:
                 self.progress.start(cell)
+                mark.put(self._writer.folder, finished(cell, key, self.run, GONE))
             try:
                 record = measure(cell, key, self.run, self._inference, card, stop)
             except (KeyboardInterrupt, Stopped):
                 stopped = judge.failed("cancelled", "interrupted; the same command continues here")
                 with suppress(RecordingError), self._lock:
                     self._writer.add(finished(cell, key, self.run, stopped))
+                    mark.remove(self._writer.folder, key)
                 raise
             with self._lock:
                 self._writer.add(record)
+                mark.remove(self._writer.folder, key)
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
                 self.records.append(record)
