@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
@@ -62,9 +63,9 @@ class Executor:
                 continue
             with self._lock:
                 self.progress.start(cell)
-                mark.put(self._writer.folder, finished(cell, key, self.run, GONE))
             try:
-                record = measure(cell, key, self.run, self._inference, card, stop)
+                begun = partial(mark.put, self._writer.folder, finished(cell, key, self.run, GONE))
+                record = measure(cell, key, self.run, self._inference, card, stop, begun)
             except (KeyboardInterrupt, Stopped):
                 stopped = judge.failed("cancelled", "interrupted; the same command continues here")
                 with suppress(RecordingError), self._lock:

@@ -120,7 +120,13 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
-    finished = all(part.config.get("finished") for part in parts if "shard" in part.config or not missing(part.config))
+    one_by_one = {part.config["shard"] for part in parts if "shard" in part.config}
+    counting = [
+        part for part in parts if "shard" in part.config or not one_by_one >= set(part.config.get("shards", []))
+    ]
+    finished = all(
+        part.config.get("finished") for part in counting if "shard" in part.config or not missing(part.config)
+    )
     return whole | {"finished": finished and not missing(whole)}
 
 

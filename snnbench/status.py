@@ -61,4 +61,5 @@ def part(folder: Path, shard: Shard | None = None, job: str = "", state: State |
     there = record.read(folder)
     running = mark.read(folder) if mark.runs(folder) else []
     finished = bool(there.config.get("finished"))
-    return Part(there.records, there.config.get("planned"), running, finished, shard, job, state)
+    planned = there.config.get("planned", len(there.records) if finished else None)
+    return Part(there.records, planned, running, finished, shard, job, state)

@@ -26,7 +26,7 @@ SlurmctldPort={controller}
 SlurmUser={user}
 SlurmdUser={user}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.socket
+AuthInfo=socket={folder}/munge.socket,cred_expire=5
 CredType=cred/munge
 StateSaveLocation={folder}/state
 SlurmdSpoolDir={folder}/spool-%n
@@ -132,7 +132,7 @@ def free_ports(count: int) -> list[int]:
 def _daemon(slurm: Slurm, name: str, *arguments: str) -> Iterator[None]:
     """A program that runs until the end of the context."""
     path = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-    log = slurm.folder / f"{'-'.join([name, *arguments[2:3]]) if name == 'slurmd' else name}.out"
+    log = slurm.folder / f"{'-'.join([name, *arguments[-1:]]) if name == 'slurmd' else name}.out"
     with log.open("w") as output:
         process = subprocess.Popen(
             [str(path), *arguments],
