@@ -120,14 +120,14 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
-    one_by_one = {part.config["shard"] for part in parts if "shard" in part.config}
-    counting = [
-        part for part in parts if "shard" in part.config or not one_by_one >= set(part.config.get("shards", []))
-    ]
-    finished = all(
-        part.config.get("finished") for part in counting if "shard" in part.config or not missing(part.config)
-    )
+    themselves = {part.config["shard"] for part in parts if "shard" in part.config}
+    finished = all(part.config.get("finished") for part in parts if _counts(part.config, themselves))
     return whole | {"finished": finished and not missing(whole)}
+
+
+def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
+    """Whether it matters if a part is finished: of an earlier merge not, where it lacks shards or all are here anew."""
+    return "shard" in config or not (missing(config) or themselves >= set(config.get("shards", [])))
 
 
 def _whole(part: Recording) -> object:

@@ -96,9 +96,21 @@ class Run:
     def at(self) -> tuple[str, str]:
         """The job and the shard that run the cell which waits."""
         (mark,) = (self.folder / "runs").glob("*/*/*.running")
-        (jobs,) = (self.folder / "runs").glob("*/jobs.json")
         shard = mark.parent.name.replace("of", "/")
-        return json.loads(jobs.read_text())[shard], shard
+        return self.ids[shard], shard
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """Job by shard, of those that were submitted last."""
+        found: dict[str, str] = {}
+        for jobs in (self.folder / "runs").glob("*/jobs.json"):
+            found |= json.loads(jobs.read_text())
+        return found
+
+    def running(self) -> set[str]:
+        """The jobs that are at a cell."""
+        marked = {mark.parent.name.replace("of", "/") for mark in (self.folder / "runs").glob("*/*/*.running")}
+        return {self.ids[shard] for shard in marked} & {job for job, state in self.jobs.items() if state == "RUNNING"}
 
     @property
     def records(self) -> list[Record]:
@@ -223,3 +235,25 @@ def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
     assert said.splitlines()[-1].startswith("snnbench: sbatch: "), said
     assert "invalid partition" in said.splitlines()[-1]
     assert run.jobs == {}
+
+
+@pytest.mark.libraries
+def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tmp_path: Path) -> None:
+    """12 cells over 3 shards; the same command does what was lost, and the whole is what one machine records."""
+    libraries = ["torch-loop/unbind", "sinabs"]
+    config = write_config(tmp_path, libraries, neurons=SIZES, trials=2, memory_trials=0, timeout_seconds=60.0)
+    run = Run(tmp_path, slurm, ["run", "--config", config])
+    for name in ("SNNBENCH_HOME", "UV_OFFLINE"):
+        del run.environment[name]
+    run.start("--slurm", "no-requeue", "--slurm", "cpus_per_task=4")
+    assert within(SLOW_S, lambda: bool(run.running()))
+    (cancelled,) = list(run.running())[:1]
+    slurm.say("scancel", cancelled)
+    assert within(SLOW_S, lambda: bool(run.running() - {cancelled}))
+    (lost,) = list(run.running() - {cancelled})[:1]
+    slurm.lose(slurm.node_of(lost))
+    status, said = run.end()
+    assert status == 1 and f"job {cancelled} CANCELLED" in said and f"job {lost} NODE_FAIL" in said, said
+    status, said = run.whole()
+    assert status == 0, said
+    assert_as_local(run)
