@@ -33,10 +33,11 @@ def perform(task: Task) -> None:
     """Record the shard. Environments were made where it was submitted, and nothing is fetched here.
 
     On SIGTERM it ends without a word of the cell that it runs, which its mark names: only Slurm knows whether the time
-    was over, the node lost or the job cancelled.
+    was over, the node lost or the job cancelled. What submitit would do at signals is undone.
     """
     signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # submitit's own warning of the end, for those that save their state
+    signal.signal(signal.SIGCONT, signal.SIG_DFL)
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # a warning of the end, for those that save their state only then
     os.environ["UV_OFFLINE"] = "1"
     record_sweep(
         task.config,
