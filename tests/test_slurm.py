@@ -14,13 +14,13 @@ from snnbench.record import Record, read
 from tests.fakes import CORRECT, write
 from tests.processes import noted, within
 from tests.slurm import Slurm, running
-from tests.sweep import command, run_arguments, surroundings, write_config
+from tests.sweep import command, run_arguments, snnbench, surroundings, write_config
 
 pytestmark = pytest.mark.slurm
 
 SIZES = "[16, 20, 24]"
 CELLS = 12
-SLOW_S = 60.0
+SLOW_S = 240.0
 WAITING = f"""
 import os, time
 from pathlib import Path
@@ -119,12 +119,26 @@ class Run:
         return read(found).records
 
 
+def arguments(folder: Path) -> list[str | Path]:
+    """`run` of 2 fakes, 3 cases and 2 trials."""
+    adapters = [write(folder, WAITING, "slow"), write(folder, CORRECT, "quick")]
+    config = write_config(folder, ["slow", "quick"], neurons=SIZES, trials=2, memory_trials=0)
+    return run_arguments(config, adapters)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run without Slurm records."""
+    folder = tmp_path_factory.mktemp("local")
+    (folder / "go").touch()
+    assert snnbench(folder, *arguments(folder), "-o", "recording").returncode == 0
+    return folder / "recording"
+
+
 @pytest.fixture
 def run(slurm: Slurm, tmp_path: Path) -> Iterator[Run]:
-    """A run of 2 fakes, 3 cases and 2 trials, a shard for each case, of which some cell waits."""
-    adapters = [write(tmp_path, WAITING, "slow"), write(tmp_path, CORRECT, "quick")]
-    config = write_config(tmp_path, ["slow", "quick"], neurons=SIZES, trials=2, memory_trials=0)
-    started = Run(tmp_path, slurm, run_arguments(config, adapters))
+    """A run of them with a shard for each case, of which some cell waits."""
+    started = Run(tmp_path, slurm, arguments(tmp_path))
     yield started
     if started.process is not None and started.process.poll() is None:
         started.process.kill()
@@ -142,28 +156,26 @@ def cells(records: list[Record]) -> list[tuple[Any, ...]]:
     )
 
 
-def assert_as_local(run: Run) -> None:
+def assert_as_local(run: Run, local: Path) -> None:
     """The merged recording has the cells and verdicts of a run without Slurm, and is sound."""
-    local = run.folder / "local"
-    run.say(*run.arguments, "-o", local)
     assert cells(run.records) == cells(read(local).records) and len(run.records) == CELLS
     (merged,) = (run.folder / "results").glob("*")
     assert checking.check(merged) == []
 
 
-def test_shards_become_jobs_and_one_recording(run: Run) -> None:
+def test_shards_become_jobs_and_one_recording(run: Run, local: Path) -> None:
     run.go()
     status, said = run.whole("--slurm", "time=5")
     assert status == 0, said
     assert sorted(run.jobs.values()) == ["COMPLETED"] * 3, "an array job with a task for each case"
     assert f"[{CELLS}/{CELLS}]" in said and "submitted 3 of 3 shards" in said
-    assert_as_local(run)
+    assert_as_local(run, local)
     (folder,) = (run.folder / "runs").glob("*")
     assert run.say("status", folder).splitlines()[0].endswith(f": {CELLS} of {CELLS} cells, finished; {CELLS} measured")
     assert not list(folder.glob("*/*.running"))
 
 
-def test_an_interrupt_leaves_the_jobs_and_the_same_command_attaches_to_them(run: Run) -> None:
+def test_an_interrupt_leaves_the_jobs_and_the_same_command_attaches_to_them(run: Run, local: Path) -> None:
     started = run.start("--shards", "2")
     assert run.waits()
     (folder,) = (run.folder / "runs").glob("*")
@@ -181,10 +193,10 @@ def test_an_interrupt_leaves_the_jobs_and_the_same_command_attaches_to_them(run:
     assert status == 0, said
     assert "wait or run already" in said and "submitted" not in said
     assert len(run.jobs) == 2
-    assert_as_local(run)
+    assert_as_local(run, local)
 
 
-def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run) -> None:
+def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run, local: Path) -> None:
     run.start()
     assert run.waits()
     job, shard = run.at()
@@ -198,10 +210,10 @@ def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run) -> No
     status, said = run.whole()
     assert status == 0, said
     assert len(run.jobs) == before + 1 and "submitted 1 of 3 shards" in said
-    assert_as_local(run)
+    assert_as_local(run, local)
 
 
-def test_a_lost_node_is_no_result_of_the_cell(run: Run) -> None:
+def test_a_lost_node_is_no_result_of_the_cell(run: Run, local: Path) -> None:
     run.start("--slurm", "no-requeue")
     assert run.waits()
     job, _ = run.at()
@@ -211,10 +223,10 @@ def test_a_lost_node_is_no_result_of_the_cell(run: Run) -> None:
     lost = [one for one in run.records if one.outcome.get("scheduler") == "NODE_FAIL"]
     assert {one.outcome["kind"] for one in lost} == {"lost"} and lost
     assert run.whole()[0] == 0
-    assert_as_local(run)
+    assert_as_local(run, local)
 
 
-def test_a_requeued_job_goes_on_with_its_shard(run: Run) -> None:
+def test_a_requeued_job_goes_on_with_its_shard(run: Run, local: Path) -> None:
     run.start()
     assert run.waits()
     job, _ = run.at()
@@ -226,7 +238,7 @@ def test_a_requeued_job_goes_on_with_its_shard(run: Run) -> None:
     assert len(run.jobs) == 3, "nothing was submitted again"
     (log,) = (run.folder / "runs").glob(f"*/jobs/{job}_0_log.err")
     assert "DUE TO JOB REQUEUE" in log.read_text()
-    assert_as_local(run)
+    assert_as_local(run, local)
 
 
 def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
@@ -242,7 +254,7 @@ def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tm
     """12 cells over 3 shards; the same command does what was lost, and the whole is what one machine records."""
     libraries = ["torch-loop/unbind", "sinabs"]
     config = write_config(tmp_path, libraries, neurons=SIZES, trials=2, memory_trials=0, timeout_seconds=60.0)
-    run = Run(tmp_path, slurm, ["run", "--config", config])
+    run = Run(tmp_path, slurm, ["run", "--config", config, "--set", 'protocol.phases=["train"]'])
     for name in ("SNNBENCH_HOME", "UV_OFFLINE"):
         del run.environment[name]
     run.start("--slurm", "no-requeue", "--slurm", "cpus_per_task=4")
@@ -256,4 +268,5 @@ def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tm
     assert status == 1 and f"job {cancelled} CANCELLED" in said and f"job {lost} NODE_FAIL" in said, said
     status, said = run.whole()
     assert status == 0, said
-    assert_as_local(run)
+    run.say(*run.arguments, "-o", "local")
+    assert_as_local(run, tmp_path / "local")
