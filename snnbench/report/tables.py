@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from snnbench.record import Record, Recording
+from snnbench.report.numbers import MIB, number
 from snnbench.standing import PHASES, Standing, standings, title
 from snnbench.statistics import Summary
 from snnbench.verify import RATE_WINDOW
 
-MIB = 1 << 20
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -106,16 +106,11 @@ def _times_floor(standing: Standing, phase: str) -> str:
 
 
 def _value(summary: Summary | None, unit: float) -> str:
-    return "-" if summary is None else _number(summary.median / unit)
+    return "-" if summary is None else number(summary.median / unit)
 
 
 def _spread(summary: Summary | None, unit: float) -> str:
     if summary is None:
         return "-"
-    quartiles = f" ({_number(summary.low / unit)}-{_number(summary.high / unit)})" if summary.count > 1 else ""
-    return _number(summary.median / unit) + quartiles
-
-
-def _number(value: float) -> str:
-    """Three digits, as a reader compares them."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    quartiles = f" ({number(summary.low / unit)}-{number(summary.high / unit)})" if summary.count > 1 else ""
+    return number(summary.median / unit) + quartiles
