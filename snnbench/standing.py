@@ -19,6 +19,8 @@ Metric = tuple[str, str]
 class Standing:
     """One contender in one case: a summary over trials for each metric, or why there is none.
 
+    `repetitions` are all that was timed: by phase, for each trial the nanoseconds by pass of every repetition, in the
+    order of the trials of the phase's ("time") summary.
     `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
     for what one framework's product was seen to take the machine can do, whoever else is slower at it.
     `distance` is what a check of one that deviates found between its answer and the case's own neuron;
@@ -29,6 +31,7 @@ class Standing:
     version: str
     verdict: str = ""
     summaries: dict[Metric, Summary] = field(default_factory=dict)
+    repetitions: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
     reasons: list[str] = field(default_factory=list)
     distance: dict[str, Any] | None = None
     own_rule: bool = False
@@ -82,7 +85,8 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
     version = next((record.version for record in records if record.version), None)
     standing = Standing(name, version or "")
     values: dict[Metric, list[float]] = {}
-    for record in records:
+    repetitions: dict[str, list[tuple[float, ...]]] = {}
+    for record in sorted(records, key=lambda record: record.trial):
         if record.status != "measured":
             reason = " ".join(f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}".split())
             standing.reasons += [reason] if reason not in standing.reasons else []
@@ -90,10 +94,14 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
         standing.flags |= set(record.flags)
         for phase, metric, _, value in metrics(record):
             values.setdefault((phase, metric), []).append(value)
+        for phase, timing in record.phases.items():
+            by_pass = tuple(repetition / timing["passes"] for repetition in timing["repetitions_ns"])
+            repetitions.setdefault(phase, []).append(by_pass)
     if not wrong:
         verdicts = [str(record.outcome["verdict"]) for record in records if record.status == "measured"]
         standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
         standing.summaries = {metric: summarise(found) for metric, found in values.items()}
+        standing.repetitions = repetitions
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
         standing.own_rule = any("own_rule" in record.outcome for record in records)

@@ -1,18 +1,46 @@
-"""Statistics over trials. The trial is the replicate: repetitions within one process are not independent."""
+"""Statistics over trials. The trial is the replicate: repetitions within one process are not independent.
 
+A *group* is what was timed of one thing: trials, each a sequence of repetitions.
+"""
+
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median, quantiles
+from functools import lru_cache
+from math import exp, log
+from statistics import fmean, median, quantiles
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RESAMPLES = 2000
+"""Of a bootstrap: the ends of its interval then move by a tenth of its width from one seed to another."""
+AT_ONCE = 2**22
+"""Most values that a bootstrap holds at once: a few dozen MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Median and quartiles of `count` trials, in the unit of what was summarised."""
+    """Median and quartiles of trials, in the unit of what was summarised; `trials` has one value each, in order."""
 
     median: float
     low: float
     high: float
-    count: int
+    trials: tuple[float, ...]
+
+    @property
+    def count(self) -> int:
+        """How many trials there were."""
+        return len(self.trials)
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Where a value lies with the confidence asked for, in its unit."""
+
+    low: float
+    high: float
 
 
 def summarise(trials: Sequence[float]) -> Summary:
@@ -20,11 +48,99 @@ def summarise(trials: Sequence[float]) -> Summary:
     if not trials:
         raise ValueError("no trials to summarise")
     if len(trials) == 1:
-        return Summary(trials[0], trials[0], trials[0], 1)
+        return Summary(trials[0], trials[0], trials[0], tuple(trials))
     low, _, high = quantiles(trials, n=4, method="inclusive")
-    return Summary(median(trials), low, high, len(trials))
+    return Summary(median(trials), low, high, tuple(trials))
 
 
 def trial_median(repetitions: Sequence[float], passes: int) -> float:
     """Median duration of one pass, from repetitions that are `passes` passes each."""
     return median(repetitions) / passes
+
+
+def absolute_deviation(values: Sequence[float]) -> float:
+    """Median absolute deviation from the median, unscaled. Raises ValueError without values."""
+    if not values:
+        raise ValueError("no values to take a deviation of")
+    middle = median(values)
+    return median(abs(value - middle) for value in values)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The mean of ratios: that of inverted ratios is its inverse. Raises ValueError without any, or at one below 0."""
+    if not ratios or min(ratios) <= 0:
+        raise ValueError("a geometric mean wants ratios, all above 0")
+    return exp(fmean(log(ratio) for ratio in ratios))
+
+
+def bootstrap(
+    groups: Sequence[Sequence[Sequence[float]]],
+    seed: int,
+    resamples: int = RESAMPLES,
+    confidence: float = 0.95,
+) -> list[Interval]:
+    """Intervals of the median of trial medians, one a group, in two levels (percentiles).
+
+    A resample draws as many trials as there are, with replacement, then from each as many repetitions as that has. What
+    is drawn depends on the seed and the shape of a group only, not on the other groups. One trial says nothing of what
+    other processes would have taken: its interval is that of its repetitions alone, too narrow by an unknown amount.
+    Raises ValueError at a group or a trial that is empty.
+
+    Davison & Hinkley 1997, section 3.8: resampling of hierarchical data, with replacement at both stages.
+    """
+    shapes: dict[tuple[int, ...], list[int]] = defaultdict(list)
+    for number, group in enumerate(groups):
+        shape = tuple(len(trial) for trial in group)
+        if not shape or not min(shape):
+            raise ValueError(f"group {number} has no trials, or one of them no repetitions")
+        shapes[shape].append(number)
+    found = [Interval(0.0, 0.0)] * len(groups)
+    tails = (0.5 - confidence / 2, 0.5 + confidence / 2)
+    for shape, numbers in shapes.items():
+        draw = _draw(shape, seed, resamples)
+        together = max(1, AT_ONCE // (resamples * len(shape)))
+        for start in range(0, len(numbers), together):
+            chosen = numbers[start : start + together]
+            lows, highs = np.quantile(_medians([groups[number] for number in chosen], draw), tails, axis=1)
+            for number, low, high in zip(chosen, lows.tolist(), highs.tolist(), strict=True):
+                found[number] = Interval(low, high)
+    return found
+
+
+Draw = tuple[NDArray[np.intp], NDArray[np.intp]]
+"""Of each resampled trial, the places of its two middle values among all repetitions, sorted trial by trial, that are
+laid end to end. Each [resamples, trials]."""
+
+
+def _draw(shape: tuple[int, ...], seed: int, resamples: int) -> Draw:
+    """Which values are the middle ones, drawn for groups with so many repetitions in each trial.
+
+    The median of drawn values is the value at the median of drawn places, where values are sorted: so places are
+    drawn, once for all groups of a shape, and no value need be sorted again.
+    """
+    trials = np.random.default_rng([seed, len(shape)]).integers(len(shape), size=(resamples, len(shape)))
+    starts = np.cumsum([0, *shape[:-1]])
+    middles = np.empty((2, *trials.shape), np.intp)
+    for trial, repetitions in enumerate(shape):
+        here = trials == trial
+        middles[:, here] = starts[trial] + _middles(repetitions, len(shape), seed, resamples)[:, here]
+    return middles[0], middles[1]
+
+
+@lru_cache(maxsize=256)
+def _middles(repetitions: int, trials: int, seed: int, resamples: int) -> NDArray[np.intp]:
+    """[2, resamples, trials]: the lower and upper middle of so many places drawn with replacement; equal if odd."""
+    places = np.random.default_rng([seed, trials, repetitions]).integers(
+        repetitions, size=(resamples, trials, repetitions)
+    )
+    middles = sorted({(repetitions - 1) // 2, repetitions // 2})
+    places = np.partition(places, middles, axis=-1)
+    return np.stack([places[..., middles[0]], places[..., middles[-1]]])
+
+
+def _medians(groups: Sequence[Sequence[Sequence[float]]], draw: Draw) -> NDArray[Any]:
+    """[groups, resamples]: the median of trial medians in each resample. All groups have the shape of the draw."""
+    ends_met = np.array([[value for trial in group for value in sorted(trial)] for group in groups], dtype=float)
+    lower, upper = draw
+    medians = (ends_met[:, lower] + ends_met[:, upper]) / 2
+    return np.asarray(np.median(medians, axis=-1, overwrite_input=True))

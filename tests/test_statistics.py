@@ -1,28 +1,35 @@
 """Statistics on lists that were reckoned by hand."""
 
+from statistics import median
+
+import numpy as np
 import pytest
 
-from snnbench.statistics import Summary, summarise, trial_median
+from snnbench.statistics import Interval, absolute_deviation, bootstrap, geometric_mean, summarise, trial_median
 
 
 @pytest.mark.parametrize(
     ("trials", "expected"),
     [
-        ([3.0, 1.0, 2.0, 5.0, 4.0], Summary(median=3.0, low=2.0, high=4.0, count=5)),
-        ([4.0, 1.0, 3.0, 2.0], Summary(median=2.5, low=1.75, high=3.25, count=4)),
-        ([1.0, 2.0], Summary(median=1.5, low=1.25, high=1.75, count=2)),
-        ([7.0], Summary(median=7.0, low=7.0, high=7.0, count=1)),
-        ([2.0, 2.0, 2.0], Summary(median=2.0, low=2.0, high=2.0, count=3)),
-        ([1.0, 1.0, 1.0, 100.0], Summary(median=1.0, low=1.0, high=25.75, count=4)),
+        ([3.0, 1.0, 2.0, 5.0, 4.0], (3.0, 2.0, 4.0, 5)),
+        ([4.0, 1.0, 3.0, 2.0], (2.5, 1.75, 3.25, 4)),
+        ([1.0, 2.0], (1.5, 1.25, 1.75, 2)),
+        ([7.0], (7.0, 7.0, 7.0, 1)),
+        ([2.0, 2.0, 2.0], (2.0, 2.0, 2.0, 3)),
+        ([1.0, 1.0, 1.0, 100.0], (1.0, 1.0, 25.75, 4)),
     ],
     ids=["odd", "even", "two", "one", "all equal", "an outlier"],
 )
-def test_a_summary_is_the_median_and_the_quartiles(trials: list[float], expected: Summary) -> None:
+def test_a_summary_is_the_median_and_the_quartiles(
+    trials: list[float], expected: tuple[float, float, float, int]
+) -> None:
     """Quartiles stand at (count - 1) / 4 and 3 (count - 1) / 4 of the sorted values, between them in proportion.
 
     Hyndman & Fan 1996, definition 7.
     """
-    assert summarise(trials) == expected
+    found = summarise(trials)
+    assert (found.median, found.low, found.high, found.count) == expected
+    assert found.trials == tuple(trials), "in their order"
 
 
 def test_without_trials_there_is_no_summary() -> None:
@@ -39,3 +46,106 @@ def test_a_trial_is_the_median_of_its_repetitions_by_pass(
     repetitions: list[float], passes: int, expected: float
 ) -> None:
     assert trial_median(repetitions, passes) == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [([3, 1, 2, 5, 9], 2.0), ([1, 2, 4, 9], 1.5), ([7], 0.0), ([2, 2, 2], 0.0), ([1, 1, 1, 100], 0.0)],
+    ids=["odd", "even", "one", "all equal", "an outlier"],
+)
+def test_the_absolute_deviation_is_the_median_distance_from_the_median(values: list[float], expected: float) -> None:
+    """[3 1 2 5 9] are 0 2 1 2 6 from 3; [1 2 4 9] are 2 1 1 6 from 3, and 1.5 is between 1 and 2."""
+    assert absolute_deviation(values) == expected
+
+
+@pytest.mark.parametrize(
+    ("ratios", "expected"),
+    [([2.0, 8.0], 4.0), ([1.0, 3.0, 9.0], 3.0), ([0.5, 2.0], 1.0), ([7.0], 7.0), ([3.0, 3.0, 3.0, 3.0], 3.0)],
+    ids=["even", "odd", "inverse", "one", "all equal"],
+)
+def test_the_geometric_mean_is_the_root_of_the_product(ratios: list[float], expected: float) -> None:
+    assert geometric_mean(ratios) == pytest.approx(expected, rel=1e-15)
+
+
+@pytest.mark.parametrize("ratios", [[], [1.0, 0.0], [2.0, -1.0]])
+def test_ratios_are_above_0(ratios: list[float]) -> None:
+    with pytest.raises(ValueError, match="above 0"):
+        geometric_mean(ratios)
+
+
+def test_without_values_there_is_no_deviation() -> None:
+    with pytest.raises(ValueError, match="no values"):
+        absolute_deviation([])
+
+
+@pytest.mark.parametrize(
+    ("group", "confidence", "expected"),
+    [
+        ([[7.0]], 0.95, Interval(7.0, 7.0)),
+        ([[2.0, 2.0], [2.0, 2.0], [2.0, 2.0]], 0.95, Interval(2.0, 2.0)),
+        ([[3.0, 1.0, 2.0]], 0.4, Interval(2.0, 2.0)),
+        ([[3.0, 1.0, 2.0]], 0.6, Interval(1.0, 3.0)),
+        ([[2.0, 1.0]], 0.4, Interval(1.5, 1.5)),
+        ([[2.0, 1.0]], 0.6, Interval(1.0, 2.0)),
+        ([[10.0], [20.0]], 0.4, Interval(15.0, 15.0)),
+        ([[10.0], [20.0]], 0.6, Interval(10.0, 20.0)),
+        ([[1.0, 2.0, 3.0], [6.0, 6.0]], 0.05, Interval(4.0, 4.0)),
+        ([[1.0, 2.0, 3.0], [6.0, 6.0]], 0.9, Interval(1.5, 6.0)),
+    ],
+    ids="one/all equal/odd, inside/odd, ends/even, inside/even, ends/trials, inside/trials, ends/ragged, inside/"
+    "ragged, ends".split("/"),
+)
+def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
+    group: list[list[float]], confidence: float, expected: Interval
+) -> None:
+    """What a resample can give, reckoned by hand, as each tail of 0.3, 0.2, 0.475 or 0.05 lies clear of its steps.
+
+    Three of [1 2 3] have the median 1 where two or three of them are 1: 3 * 1/9 * 2/3 + 1/27 = 7/27 = 0.26. Two of
+    [1 2] have it in a quarter, and so do two trials of [10] and [20]. Of [1 2 3] and [6 6]: both the first in a
+    quarter, whose median of two medians of 0.26, 0.48, 0.26 is at most 1 in 0.017, at most 1.5 in 0.079 of all; both
+    the second, 6, in a quarter; one of either, (1 or 2 or 3 + 6) / 2 in a half, 4 from 0.38 to 0.62.
+    """
+    assert bootstrap([group], seed=1, resamples=20_000, confidence=confidence) == [expected]
+
+
+def test_the_bootstrap_is_what_a_plain_loop_of_resampling_finds() -> None:
+    random = np.random.default_rng(5)
+    group = [random.lognormal(trial / 10, 0.1, count).tolist() for trial, count in enumerate((4, 7, 5))]
+    found = [
+        median(median(random.choice(group[trial], len(group[trial]))) for trial in random.integers(3, size=3))
+        for _ in range(4000)
+    ]
+    for tail in (0.025, 0.1, 0.25, 0.45):
+        (interval,) = bootstrap([group], seed=1, resamples=20_000, confidence=1 - 2 * tail)
+        error = 5 * (tail * (1 - tail) / 4000) ** 0.5
+        assert (
+            np.mean(np.array(found) < interval.low) - error <= tail <= np.mean(np.array(found) <= interval.low) + error
+        )
+        assert np.mean(np.array(found) > interval.high) - error <= tail
+        assert tail <= np.mean(np.array(found) >= interval.high) + error
+
+
+def test_the_bootstrap_is_repeatable_and_a_group_s_interval_its_own() -> None:
+    random = np.random.default_rng(5)
+    groups = [[random.normal(9, 1, size).tolist() for _ in range(trials)] for trials, size in ((5, 7), (3, 4), (5, 7))]
+    together = bootstrap(groups, seed=3, resamples=50)
+    assert together == bootstrap(groups, seed=3, resamples=50)
+    assert together == [interval for group in groups for interval in bootstrap([group], seed=3, resamples=50)]
+    assert together != bootstrap(groups, seed=4, resamples=50)
+
+
+def test_the_bootstrap_of_more_groups_than_fit_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = [[[1.0 * n, 2.0, 3.0], [4.0, 5.0, 6.0 * n]] for n in range(1, 8)]
+    whole = bootstrap(groups, seed=3, resamples=100)
+    monkeypatch.setattr("snnbench.statistics.AT_ONCE", 400)
+    assert bootstrap(groups, seed=3, resamples=100) == whole
+
+
+@pytest.mark.parametrize("group", [[], [[]], [[1.0], []]])
+def test_the_bootstrap_wants_repetitions_in_every_trial(group: list[list[float]]) -> None:
+    with pytest.raises(ValueError, match="group 1 has no trials"):
+        bootstrap([[[1.0]], group], seed=1)
+
+
+def test_without_groups_there_are_no_intervals() -> None:
+    assert bootstrap([], seed=1) == []
