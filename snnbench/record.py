@@ -114,6 +114,11 @@ def read(folder: Path) -> Recording:
     return Recording(folder, _json(folder / CONFIG), _json(folder / MACHINE), counting, torn)
 
 
+def installed(folder: Path) -> dict[str, dict[str, str]]:
+    """Versions of everything that was installed, by environment key; empty where nobody wrote it down."""
+    return _json(folder / ENVIRONMENTS)
+
+
 def choose(root: Path, name: str, identity: str, machine: str, today: date) -> Path:
     """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one."""
     for config in sorted(root.glob(f"*/{CONFIG}"), reverse=True):

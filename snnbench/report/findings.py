@@ -80,10 +80,9 @@ class Findings:
         """The phase that contenders are ordered by; empty where nothing was timed."""
         return self.phases[0] if self.phases else ""
 
-    @cached_property
-    def place(self) -> str:
-        """Whose memory is shown: `device` where anyone's was measured, else `host`."""
-        found = [s for standings_ in self.standings.values() for s in standings_]
+    def place(self, case: Case) -> str:
+        """Whose memory is shown: `device` where anyone's was measured in this setting, else `host`."""
+        found = [s for other in self.settings[work.setting(case)] for s in self.standings[other]]
         return "device" if any(metric == "device_peak" for s in found for _, metric in s.summaries) else "host"
 
     @property
@@ -109,6 +108,10 @@ class Findings:
     def name(self, case: Case) -> str:
         """The setting of a case, in words that tell it from the others."""
         return work.setting_name(work.setting(case), self.settings)
+
+    def label(self, case: Case) -> str:
+        """A case in as few words as tell it from the others."""
+        return f"{self.name(case)}, {work.sizes(case)}"
 
     def fullest(self, cases: Iterable[Case], *metrics: tuple[str, str]) -> Case | None:
         """Of these cases, that in which most contenders have all the metrics, and the largest of several."""

@@ -33,11 +33,12 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is its anchor; `sentences` open it, `remarks` are a list below them, and `closing` ends it."""
+    """`name` is its anchor; `sentences` open it, then come `answers`, (where, what) each; `remarks` are a list."""
 
     name: str
     title: str
     sentences: Sequence[str] = ()
+    answers: Sequence[tuple[str, str]] = ()
     remarks: Sequence[str] = ()
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()

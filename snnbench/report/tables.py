@@ -74,25 +74,31 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += [""] if numbered else []
-    lines += _distances([standing for standing in shown if standing.distance])
+    lines += _distances(shown)
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
 
 
-def _distances(found: list[Standing]) -> list[str]:
+def distances(found: Iterable[Standing]) -> list[list[str]]:
     """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
-    if not found:
-        return []
-    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    rows = []
     for standing in found:
-        check = standing.distance or {}
+        if not (check := standing.distance):
+            continue
         cosine = check["cosines"].get("weight")
         silent = check["rate"] < RATE_WINDOW[0]
         own = ("in the exam; too silent here" if silent else "yes") if standing.own_rule else "none declared"
         cells = [standing.contender, own]
         cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
-        cells += [f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+        rows.append([*cells, f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"])
+    return rows
+
+
+def _distances(found: Iterable[Standing]) -> list[str]:
+    rows = distances(found)
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
 
 
 def _ratio(standing: Standing, base: Standing, phase: str) -> str:

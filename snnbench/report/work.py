@@ -62,11 +62,6 @@ def shared(cases: Collection[Case]) -> str:
     return ", ".join(_field(first, name) for name in told) if first else ""
 
 
-def label(case: Case, among: Collection[Case]) -> str:
-    """A case in as few words as tell it from the others of a recording."""
-    return f"{setting_name(case, among)}, {sizes(case)}"
-
-
 def _field(case: Case, name: str) -> str:
     value = getattr(case, name)
     words = name.replace("_", " ")
