@@ -26,9 +26,18 @@ LAYERS = [
     {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
     | {"spotcheck", "throttling", "tidy"},
     {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "standing"},
-    {"backends.torch_graph", "cell", "compare", "measurement", "report", "selection", "verdicts"},
+    {"backends.torch_graph", "cell", "compare", "measurement", "selection", "verdicts"},
     {"backends.torch", "judge", "worker"},
     {"runner"},
+    {"report.citation", "report.exponent", "report.numbers", "report.section", "report.work"},
+    {"report.charts", "report.charts.style", "report.findings", "report.tables"},
+    {"report"},
+    {"report.charts.dots", "report.charts.firstcall", "report.charts.lines", "report.charts.memory"}
+    | {"report.charts.noise", "report.charts.pareto", "report.charts.split"},
+    {"report.charting", "report.failures", "report.headline", "report.matrix", "report.noise", "report.provenance"}
+    | {"report.scaling"},
+    {"report.outline"},
+    {"report.figures", "report.page"},
     {"cli.exits", "cli.options", "cli.progress"},
     {"cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
     | {"cli.verification"},

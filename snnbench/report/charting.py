@@ -1,6 +1,7 @@
 """The sections that are charts: one for each setting, at the size that shows most."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from snnbench.case import Case
 from snnbench.report import work
@@ -24,9 +25,9 @@ def times(findings: Findings) -> Section:
         timed = [case for case in cases if findings.points(case, phase)]
         for family in work.families(timed, "neurons"):
             if len(family) > 1:
-                makers.append(lambda name, family=family: lines.against(findings, family, "neurons", phase, name))
+                makers.append(partial(lines.against, findings, family, "neurons", phase))
         alone = [case for case in timed if not _swept(case, timed)]
-        makers += [lambda name, case=case: dots.at(findings, case, phase, name) for case in alone]
+        makers += [partial(dots.at, findings, case, phase) for case in alone]
     sentences = [
         f"One pass of {phase} in ms: the median over trials of each trial's median, with a 95 % interval where there "
         "were several trials. The dotted line is the floor, below which this machine cannot do the work."
@@ -40,7 +41,7 @@ def memories(findings: Findings) -> Section:
     if not phase:
         return Section("memory", title, ["Left out: memory was not measured."])
     shown = _fullest(findings, (phase, PEAK), (phase, "static"))
-    makers = [lambda name, case=case: memory.bars(findings, case, name) for case in shown]
+    makers = [partial(memory.bars, findings, case) for case in shown]
     sentences = [
         f"Of one pass of {phase}, in a process that timed nothing: static (weights, input, cotangent), retained (what "
         "a forward pass leaves for the backward pass), and the peak above these."
@@ -54,11 +55,11 @@ def fronts(findings: Findings) -> Section:
     shown = [
         case
         for case in (_fullest(findings, (phase, "time"), (held, PEAK)) if phase and held else [])
-        if sum(point.ranked for point in findings.points(case, phase)) > 1
+        if len(pareto.pairs_of(findings, case, phase, held)) > 1
     ]
     if not shown:
         return Section("pareto", title, ["Left out: no two contenders have both a time and a peak in one case."])
-    makers = [lambda name, case=case: pareto.scatter(findings, case, phase, held, name) for case in shown]
+    makers = [partial(pareto.scatter, findings, case, phase, held) for case in shown]
     sentences = ["Nobody is both faster and smaller than a contender on the front. What deviates is left out."]
     return _section("pareto", title, sentences, makers)
 
@@ -69,7 +70,7 @@ def splits(findings: Findings) -> Section:
     shown = _fullest(findings, ("forward", "time"), ("backward", "time"))
     if not shown:
         return Section("split", title, ["Left out: forward and backward were not both timed."])
-    makers = [lambda name, case=case: split.bars(findings, case, name) for case in shown]
+    makers = [partial(split.bars, findings, case) for case in shown]
     sentences = [
         "Both are timed in passes of their own, with a wait between, so they need not add up to a training pass, "
         "which the tick marks."
@@ -87,7 +88,7 @@ def first_calls(findings: Findings) -> Section:
     ]
     if not shown:
         return Section("first-call", title, ["Left out: nothing was timed."])
-    makers = [lambda name, case=case: firstcall.dumbbells(findings, case, phase, name) for case in shown]
+    makers = [partial(firstcall.dumbbells, findings, case, phase) for case in shown]
     sentences = [
         "The first call holds compilation and is in no other number. A contender with a dear first call and a cheap "
         "pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is in neither."
@@ -116,7 +117,7 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
         points = {point.contender: point for point in findings.points(case, phase)}
         if base not in points or not points[base].ranked:
             continue
-        column = work.sizes(case)
+        column = work.told_apart(case, cases)
         columns.append(column)
         for name, point in points.items():
             ratio = f"{point.value / points[base].value:.2f}" if point.ranked else "-"
@@ -125,7 +126,11 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
         return None
     order = sorted(ratios_, key=lambda name: [_last(ratios_[name].get(column)) for column in reversed(columns)])
     rows = [[name, *(ratios_[name].get(column, "-") for column in columns)] for name in order]
-    return Table(["library", *columns], rows, caption=findings.name(cases[0]))
+    return Table(
+        ["library", *columns],
+        rows,
+        caption=", ".join(part for part in (findings.name(cases[0]), work.in_common(cases)) if part),
+    )
 
 
 def _last(ratio: str | None) -> float:

@@ -47,7 +47,7 @@ def _entry(recording: Recording) -> str:
     key = re.sub(r"[^A-Za-z0-9:_-]", "-", recording.name) or "recording"
     year = measured(recording)[:4]
     fields = [
-        ("author", "{The snnbench authors}"),
+        ("author", f"{{{AUTHORS}}}"),
         ("title", f"{{snnbench}} recording {_tex(recording.name)}"),
         ("note", f"snnbench {_tex(_version(recording))}, {_tex(_machine(recording))}"),
         *([("year", year)] if year else []),

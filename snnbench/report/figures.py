@@ -27,7 +27,7 @@ def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path,
             svg, pdf = (folder / f"{prefix}{chart.name}.{suffix}" for suffix in ("svg", "pdf"))
             svg.write_text(vl_convert.vegalite_to_svg(specification), encoding="utf-8")
             pdf.write_bytes(vl_convert.vegalite_to_pdf(specification))
-            yield from ((path, chart.words) for path in (svg, pdf))
+            yield svg, f"(and {pdf.suffix}) {chart.words}"
     for name, text in (("citation.bib", citation.bibtex(recordings)), ("CITATION.cff", citation.cff(recordings))):
         (folder / name).write_text(text, encoding="utf-8")
         yield folder / name, "how to cite this"

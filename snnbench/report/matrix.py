@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from snnbench.case import Case
+from snnbench.outcome import SKIPS, VERDICTS
 from snnbench.record import Record
 from snnbench.report import tables
 from snnbench.report.findings import Findings
@@ -22,6 +23,7 @@ SIGNS = {
     "failed": "!",
 }
 """Beside the word, so that a column can be run over with the eye; the word is what counts."""
+MEANINGS = VERDICTS | SKIPS
 
 
 def section(findings: Findings) -> Section:
@@ -43,6 +45,7 @@ def section(findings: Findings) -> Section:
         ["Times are compared within a column only: another reset or another device is another question."],
         remarks=_reasons(findings),
         tables=[*found, *_distances(findings)],
+        folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
     )
 
 
@@ -52,8 +55,9 @@ def _cell(records: Iterable[Record]) -> str:
     if not words:
         return "not asked"
     ordered = sorted(words, key=lambda word: list(SIGNS).index(word.split()[0]))
-    counts = {word: f" {words[word]}" if len(words) > 1 else "" for word in ordered}
-    return ", ".join(f"{SIGNS[word.split()[0]]} {word}{counts[word]}" for word in ordered)
+    counts = {word: f"{words[word]} " if len(words) > 1 else "" for word in ordered}
+    found = [f"{SIGNS[word.split()[0]]} {counts[word]}{word}" for word in ordered]
+    return ", ".join(one.replace(" ", "\u00a0") for one in found)
 
 
 def _word(record: Record) -> str:

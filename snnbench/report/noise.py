@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from snnbench.case import Case
+from snnbench.judge import FLAGS
 from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
@@ -59,6 +60,7 @@ def section(findings: Findings) -> Section:
         ],
         tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
         charts=charts,
+        folded=[("What the flags mean", "\n".join(f"{flag}: {meaning}" for flag, meaning in FLAGS.items()))],
     )
 
 

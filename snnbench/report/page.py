@@ -117,5 +117,5 @@ def _library() -> str:
     """Vega, Vega-Lite and Vega-Embed in one script."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle()
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     return bundle.replace("</script", "<\\/script")

@@ -34,8 +34,8 @@ def section(findings: Findings) -> Section:
         "provenance",
         "Provenance",
         tables=[
-            Table(["recording", ""], about, texts=2),
-            Table(["machine", ""], facts, texts=2),
+            Table(["recording", "value"], about, texts=2),
+            Table(["machine", "value"], facts, texts=2),
             Table(["library", "version", "framework", "adapter", "environment"], _versions(findings), texts=5),
         ],
         folded=[*folded, ("How to cite it", citation.bibtex([recording]))],

@@ -46,6 +46,20 @@ def sizes(case: Case, leaving_out: str = "") -> str:
     return ", ".join(f"{SIZES[axis]}={size(case, axis)}" for axis in shown)
 
 
+def told_apart(case: Case, among: Collection[Case]) -> str:
+    """Only the sizes in which these cases differ; all where none does."""
+    varied = [axis for axis in SIZES if len({size(other, axis) for other in among}) > 1]
+    return ", ".join(f"{SIZES[axis]}={size(case, axis)}" for axis in varied) or sizes(case)
+
+
+def in_common(cases: Collection[Case]) -> str:
+    """The sizes that all of these cases have; nothing for a single one, which is named by all of them."""
+    first = next(iter(cases))
+    alike = [axis for axis in SIZES if len({size(other, axis) for other in cases}) == 1]
+    named = [axis for axis in alike if not (axis == "layers" and first.layers == 1)]
+    return ", ".join(f"{SIZES[axis]}={size(first, axis)}" for axis in named) if len(cases) > 1 else ""
+
+
 def setting_name(case: Case, among: Collection[Case]) -> str:
     """`subtract on cpu`, and whatever else tells this setting from the others of a recording."""
     fields = {name: {getattr(other, name) for other in among} for name in Case.__dataclass_fields__}

@@ -63,7 +63,8 @@ def _draw(
     scale["range"] = [style.PANEL + strip, strip]
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
     shown = sorted({point.contender for point in points})
-    color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
+    color, shape = (make(findings.contenders, shown) for make in (style.color, style.shape))
+    dash = style.dash(findings.contenders)
     tips = style.tooltip(library="library:N", size="size:Q", ms="shown:N", verdict="verdict:N", trials="trials:Q")
     layers: list[Any] = [_floor(floor_rows, x, y)] if floor_rows else []
     if bounded := [row for row in rows if row["low"] is not None]:
@@ -165,10 +166,11 @@ def _words(
     sizes = [work.size(case, axis) for case in cases]
     largest = [point for point in points if point.case == cases[-1] and point.ranked]
     best = min(largest, key=lambda point: point.value, default=None)
-    last = f" At {work.SIZES[axis]}={sizes[-1]} {best.contender} is fastest with {number(best.value / MS)} ms."
     about = f"Time of {phase} against {work.NAMES[axis]}, both logarithmic: {title}. "
     about += f"{counted(len(names), 'line')}, {work.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
-    return about + (last if best else "")
+    if best is None:
+        return about
+    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {best.contender} is fastest with {number(best.value / MS)} ms."
 
 
 def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:

@@ -25,14 +25,18 @@ def front(pairs: Pairs) -> list[str]:
     return sorted((name for name in pairs if not beaten(name)), key=lambda name: pairs[name])
 
 
-def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name: str) -> Chart:
-    """Everyone who is ranked and has both numbers in a case."""
-    place = findings.place(case)
-    memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{place}_peak")}
+def pairs_of(findings: Findings, case: Case, phase: str, memory_phase: str) -> Pairs:
+    """Of everyone who is ranked and has both; a peak of nothing has no place on a logarithmic axis."""
+    memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{findings.place(case)}_peak")}
     times = {p.contender: p.value for p in findings.points(case, phase) if p.ranked}
-    pairs = {one: (time, memory[one]) for one, time in times.items() if memory.get(one, 0) > 0}
+    return {one: (time, memory[one]) for one, time in times.items() if memory.get(one, 0) > 0}
+
+
+def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name: str) -> Chart:
+    """A mark for each of these pairs, and a line through the front."""
+    place, pairs = findings.place(case), pairs_of(findings, case, phase, memory_phase)
     best = front(pairs)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
         for one, (time, held) in sorted(pairs.items(), key=lambda item: item[1])
     ]
