@@ -63,8 +63,7 @@ def _draw(
     scale["range"] = [style.PANEL + strip, strip]
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
     shown = sorted({point.contender for point in points})
-    color, shape = (make(findings.contenders, shown) for make in (style.color, style.shape))
-    dash = style.dash(findings.contenders)
+    color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
     tips = style.tooltip(library="library:N", size="size:Q", ms="shown:N", verdict="verdict:N", trials="trials:Q")
     layers: list[Any] = [_floor(floor_rows, x, y)] if floor_rows else []
     if bounded := [row for row in rows if row["low"] is not None]:

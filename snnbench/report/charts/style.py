@@ -87,10 +87,10 @@ def shape(names: Sequence[str], shown: Sequence[str]) -> alt.Shape:
     return alt.Shape("library:N", scale=alt.Scale(domain=names, range=shapes), legend=_legend(shown))
 
 
-def dash(names: Sequence[str]) -> alt.StrokeDash:
-    """The contender's dash, which the legend leaves out: it would tear the outlines of shapes."""
+def dash(names: Sequence[str], shown: Sequence[str]) -> alt.StrokeDash:
+    """The contender's dash."""
     dashes = list(islice(cycle(DASHES), len(names)))
-    return alt.StrokeDash("library:N", scale=alt.Scale(domain=names, range=dashes), legend=None)
+    return alt.StrokeDash("library:N", scale=alt.Scale(domain=names, range=dashes), legend=_legend(shown))
 
 
 def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
@@ -119,4 +119,5 @@ def specification(chart: Any, height: int) -> dict[str, Any]:
 
 
 def _legend(shown: Sequence[str]) -> alt.Legend:
-    return alt.Legend(values=list(shown), title=None, symbolStrokeWidth=2)
+    # Whole outlines: dashes would tear them, and a legend of dashes alone cannot be left out of one that they share.
+    return alt.Legend(values=list(shown), title=None, symbolDash=[1, 0], symbolStrokeWidth=1)
