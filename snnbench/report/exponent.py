@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
+from statistics import fmean
 
 CONFIDENCE = 0.95
 
@@ -28,10 +29,13 @@ def exponent(sizes: Sequence[float], times: Sequence[float]) -> Exponent:
     """
     if len(sizes) < 3 or len(sizes) != len(times):
         raise ValueError(f"a fit with an error wants three sizes and a time for each, not {len(sizes)}")
-    from scipy import stats
+    from scipy.special import stdtrit  # a second faster to import than scipy.stats
 
     x, y = [log(size) for size in sizes], [log(time) for time in times]
-    fit = stats.linregress(x, y)
-    half = float(stats.t.ppf(0.5 + CONFIDENCE / 2, len(x) - 2) * fit.stderr)
-    slope = float(fit.slope)
+    middle_x, middle_y = fmean(x), fmean(y)
+    squares = sum((one - middle_x) ** 2 for one in x)
+    slope = sum((one - middle_x) * (other - middle_y) for one, other in zip(x, y, strict=True)) / squares
+    residuals = [other - middle_y - slope * (one - middle_x) for one, other in zip(x, y, strict=True)]
+    freedom = len(x) - 2
+    half = float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * sqrt(sum(one**2 for one in residuals) / freedom / squares)
     return Exponent(slope, slope - half, slope + half, (y[-1] - y[-2]) / (x[-1] - x[-2]))
