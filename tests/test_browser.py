@@ -85,8 +85,11 @@ DRAWN = """
 return [...document.querySelectorAll('.chart')].map(place => {
   const svg = place.querySelector('svg');
   const marks = svg ? svg.querySelectorAll('.mark-symbol path, .mark-rect path, .mark-line path').length : 0;
+  const right = place.getBoundingClientRect().right;
+  const cut = [...place.querySelectorAll('.role-legend, .role-axis')].filter(
+    part => part.getBoundingClientRect().right > right + 8).length;
   const box = svg ? svg.getBoundingClientRect() : {width: 0, height: 0};
-  return [place.id, marks, box.width, box.height, place.clientWidth];
+  return [place.id, marks, box.width, box.height, place.clientWidth, cut];
 });
 """
 OVERFLOW = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
@@ -101,10 +104,11 @@ def test_every_chart_is_drawn_and_fits(
     show(browser, pages[name], width, scheme)
     drawn = browser.execute_script(DRAWN)
     assert len(drawn) > 12
-    for place, marks, wide, high, room in drawn:
+    for place, marks, wide, high, room, cut in drawn:
         assert marks > 1, f"{place} is empty"
         assert room - 30 < wide <= room + 1, f"{place} is {wide} px wide where there are {room}"
         assert high > 50
+        assert not cut, f"{place}: a legend or an axis is cut off"
     needed, there = browser.execute_script(OVERFLOW)
     assert needed <= there == width, "the page scrolls sideways"
     assert browser.get_log("browser") == []
@@ -134,7 +138,7 @@ def test_no_name_message_or_fact_runs_or_tears_the_page(browser: Any, pages: dic
     show(browser, pages["hostile"], width, "light")
     assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
     drawn = browser.execute_script(DRAWN)
-    assert drawn and all(marks > 1 for _, marks, *_ in drawn)
+    assert drawn and all(marks > 1 and not cut for _, marks, *_, cut in drawn)
     assert browser.execute_script("return document.querySelectorAll('img, iframe').length") == 0
     needed, there = browser.execute_script(OVERFLOW)
     assert needed <= there == width

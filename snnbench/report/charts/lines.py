@@ -14,6 +14,8 @@ from snnbench.report.section import Chart, Table
 
 STRIP = 16
 """px above the scale for each contender that has no time somewhere."""
+NAME = 160
+"""Most px of what is said there; half of a phone's chart."""
 STRIPS = 8
 """Most of them; the others are listed below the chart."""
 
@@ -115,7 +117,9 @@ def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) ->
     layers = [alt.Chart(style.data(marks)).mark_text(text="\u2715", fontSize=12).encode(x, y)]
     for before in (True, False):
         if some := [label for label in labels if label["before"] is before]:
-            mark = alt.Chart(style.data(some)).mark_text(align="right" if before else "left", dx=-9 if before else 9)
+            mark = alt.Chart(style.data(some)).mark_text(
+                align="right" if before else "left", dx=-9 if before else 9, limit=NAME
+            )
             layers.append(mark.encode(x, y, text="text:N"))
     return alt.layer(*layers)
 

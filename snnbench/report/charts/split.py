@@ -49,7 +49,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
 def _draw(rows: list[dict[str, Any]], whole: list[dict[str, Any]], order: list[str]) -> Any:
     y = style.rows_axis(order)
     legend = alt.Legend(title=None)
-    colour = alt.Color("phase:O", scale=alt.Scale(domain=[*HALVES, ""], range="ordinal"), legend=legend)
+    colour = alt.Color("phase:O", scale=alt.Scale(domain=["", *HALVES], range="ordinal"), legend=legend)
     colour["legend"]["values"] = list(HALVES)
     x = alt.X("ms:Q", stack="zero", axis=alt.Axis(title="ms", tickCount=5, format="~f"))
     bars_ = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8)

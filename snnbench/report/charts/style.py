@@ -26,12 +26,12 @@ INKS = {"light": ("#222222", "#6B6B6B", "#E2E2E2"), "dark": ("#E6E6E6", "#A3A3A3
 """Text and marks, labels, and lines of the grid."""
 PANEL = 300
 """Height of a chart in px, without what stands above its scale."""
-LEFT = {"bottom": {"anchor": "start", "direction": "vertical", "bounds": "full", "margin": 8}}
-"""Where legends stand. The page sets `columns` by the width that it has."""
+COLUMNS = 2
+"""Of a figure's legend; the page takes as many as it has room for."""
 ROW = 22
 """Height of a row that is named at its side."""
 LABEL = 190
-"""Most px of a row's name; a phone leaves as much beside it."""
+"""Most px of a name; the page gives a row's name no more than two fifths of a chart."""
 
 
 def variables(mode: str) -> dict[str, str]:
@@ -52,13 +52,13 @@ def configuration(colours: dict[str, str], font: str) -> dict[str, Any]:
         "font": font,
         "view": {"stroke": None},
         "axis": {**lettering, "gridColor": grid, "domainColor": label, "tickColor": label, "titleFontWeight": "normal"},
+        "axisY": {"labelLimit": LABEL},
         "legend": {
             **lettering,
             "labelLimit": LABEL,
             "symbolSize": 70,
             "orient": "bottom",
-            "columns": 3,
-            "layout": LEFT,
+            "columns": COLUMNS,
         },
         "mark": {"color": ink},
         "text": {"color": ink, "fill": ink, "fontSize": 11},
@@ -100,7 +100,7 @@ def logarithmic(values: Sequence[float], base: int = 10) -> alt.Scale:
 
 def rows_axis(names: Sequence[str]) -> alt.Y:
     """A row for each contender, in this order."""
-    axis = alt.Axis(title=None, labelLimit=LABEL, labelPadding=6, ticks=False, domain=False)
+    axis = alt.Axis(title=None, labelPadding=6, ticks=False, domain=False)
     return alt.Y("library:N", sort=None, scale=alt.Scale(domain=list(names)), axis=axis)
 
 
