@@ -1,100 +1,190 @@
-"""Compare two recordings of the same work: a ratio for each cell that both have, new over base; above 1 is slower."""
+"""Compare two recordings of the same work: a ratio and a word for each cell; above 1 is slower, or more memory.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+A cell, here, is one time or peak of one phase, of one contender in one case.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from math import log
 
 from snnbench.case import Case
+from snnbench.comparability import Incomparable, changed, matched
+from snnbench.decision import WORDS, Thresholds, decide
+from snnbench.difference import Difference, adjusted, differences
 from snnbench.record import Recording
-from snnbench.standing import Standing, standings, title
-from snnbench.statistics import Summary
+from snnbench.standing import Standing, standings
+from snnbench.statistics import Interval, Summary, bootstrap
 
-METRICS = {"time": ("time", "ns"), "host_peak": ("host peak", "bytes"), "device_peak": ("device peak", "bytes")}
+METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
+"""What is compared, and its unit."""
+COUNTED = ("device_peak",)
+"""An allocator's count of bytes: the same program gives the same."""
+SIDES = ("base", "new")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One metric of one contender in one case. `word` says why there is no ratio, where there is none."""
+class Side:
+    """What one recording knows of a cell; `interval` is the bootstrap's, of times and where it was asked for."""
+
+    summary: Summary
+    repetitions: list[tuple[float, ...]]
+    interval: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell and its word; `reason` says why it is that word where the numbers do not.
+
+    A contender that failed, of which nothing is known, is one cell without phase and metric.
+    """
 
     case: Case
     contender: str
     phase: str
     metric: str
-    base: Summary | None
-    new: Summary | None
-    word: str
+    base: Side | None
+    new: Side | None
+    word: str = ""
+    reason: str = ""
+    difference: Difference | None = None
+    q: float | None = None
 
     @property
     def ratio(self) -> float | None:
-        """New over base."""
-        return (
-            self.new.median / self.base.median
-            if self.base and self.new and self.base.median and not self.word
-            else None
-        )
+        """New over base, where the two may be divided."""
+        return self.difference.ratio if self.difference else None
 
 
-def compare(base: Recording, new: Recording) -> list[Row]:
-    """Every cell of either recording. A cell that only one has is `missing`, or `failed` where the other tried.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All cells of two recordings, changes first; `allowed` are facts that differ and that the user insists on."""
 
-    Not the same machine, protocol or work is `incomparable`; a contender that began to deviate does other work.
+    base: str
+    new: str
+    thresholds: Thresholds
+    allowed: list[str]
+    changed: list[str]
+    cells: list[Cell] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells there are of each word."""
+        words = [cell.word for cell in self.cells]
+        return {word: words.count(word) for word in WORDS}
+
+
+def compare(
+    base: Recording,
+    new: Recording,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+    explained: bool = False,
+) -> Comparison:
+    """Every cell of either recording, of these phases or of all. Raises Incomparable.
+
+    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing.
     """
+    cases, facts = matched(base, new, allowed)
+    cells = [cell for cell in _cells(base, new, cases) if not phases or cell.phase in ("", *phases)]
+    if not cells:
+        what = f"of {' or '.join(phases)} " if phases else ""
+        raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
+    cells = judged(cells, thresholds)
+    if explained:
+        cells = _with_intervals(cells)
+    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), sorted(cells, key=_interest))
+
+
+def judged(cells: list[Cell], thresholds: Thresholds) -> list[Cell]:
+    """The cells, each with its difference, q and word; those that have a word already keep it.
+
+    Variances of times are looked at together, and so are those of peaks.
+    """
+    found: dict[int, Difference] = {}
+    for timed in (True, False):
+        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
+        pairs = [_trials(cells[number]) for number in numbers]
+        counted = [cells[number].metric in COUNTED for number in numbers]
+        found |= dict(zip(numbers, differences(pairs, 1 - thresholds.alpha, counted), strict=True))
+    q = dict(zip(found, adjusted([difference.p for difference in found.values()]), strict=True))
+    result = list(cells)
+    for number, difference in found.items():
+        timed = cells[number].metric == "time"
+        bars = (thresholds.time_floor, thresholds.detectable) if timed else (thresholds.memory_floor, 0.0)
+        word, reason = decide(difference, q[number], *bars, thresholds.alpha)
+        reason = "; ".join(part for part in (reason, cells[number].reason) if part)
+        result[number] = replace(cells[number], word=word, reason=reason, difference=difference, q=q[number])
+    return result
+
+
+def _cells(base: Recording, new: Recording, cases: dict[Case, Case]) -> Iterator[Cell]:
+    """Cells that have a word where there is nothing to divide, and otherwise what is to be judged."""
     before, after = standings(base.records), standings(new.records)
-    comparable = base.machine.get("model") == new.machine.get("model") and _protocol(base) == _protocol(new)
-    rows = []
-    for case in [*before, *(case for case in after if case not in before)]:
+    others = {one: case for case, one in cases.items()}
+    for case in [*before, *(case for case in after if case not in others)]:
         olds = {standing.contender: standing for standing in before.get(case, [])}
-        news = {standing.contender: standing for standing in after.get(case, [])}
+        news = {standing.contender: standing for standing in after.get(cases.get(case, case), [])}
         for name in dict.fromkeys((*olds, *news)):
-            rows += list(_rows(case, name, olds.get(name), news.get(name), comparable))
-    return rows
+            yield from _of_contender(case, name, olds.get(name), news.get(name))
 
 
-def differing(base: Recording, new: Recording) -> list[str]:
-    """Facts that make the two incomparable, for the user."""
-    facts = [("machine", base.machine.get("model"), new.machine.get("model"))]
-    old, other = _protocol(base), _protocol(new)
-    facts += [(f"protocol.{key}", old.get(key), other.get(key)) for key in dict.fromkeys((*old, *other))]
-    return [f"{name}: {one!r} in {base.name}, {two!r} in {new.name}" for name, one, two in facts if one != two]
-
-
-def markdown(rows: list[Row]) -> str:
-    """A table a case."""
-    parts: list[str] = []
-    for case in dict.fromkeys(row.case for row in rows):
-        parts += [f"### {title(case)}", "", "| library | phase | metric | base | new | ratio |"]
-        parts += ["| --- | --- | --- | ---: | ---: | ---: |"]
-        for row in rows:
-            if row.case == case:
-                ratio = (row.word or "-") if row.ratio is None else f"{row.ratio:.3f}"
-                name = METRICS[row.metric][0] if row.metric in METRICS else row.metric
-                base, new = (_shown(row.metric, summary) for summary in (row.base, row.new))
-                parts.append(f"| {row.contender} | {row.phase} | {name} | {base} | {new} | {ratio} |")
-        parts.append("")
-    return "\n".join(parts)
-
-
-def _rows(case: Case, name: str, old: Standing | None, new: Standing | None, comparable: bool) -> Iterator[Row]:
-    sides = [side for side in (old, new) if side is not None]
-    found = dict.fromkeys(key for side in sides for key in side.summaries if key[1] in METRICS)
-    if not found and any(reason.startswith("failed") for side in sides for reason in side.reasons):
-        yield Row(case, name, "", "", None, None, "failed")  # what both skipped is no news
+def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | None) -> Iterator[Cell]:
+    standing = dict(zip(SIDES, (old, new), strict=True))
+    found = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
+    failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
+    flagged = {where: " and ".join(sorted(side.flags)) for where, side in standing.items() if side and side.flags}
+    deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
+    told = False
     for phase, metric in found:
-        before = old.summaries.get((phase, metric)) if old else None
-        after = new.summaries.get((phase, metric)) if new else None
-        same = comparable and len({side.verdict == "deviates" for side in sides}) == 1
-        word = "" if same else "incomparable"
-        if before is None or after is None:
-            lacking = old if before is None else new
-            word = "failed" if lacking and any(reason.startswith("failed") for reason in lacking.reasons) else "missing"
-        yield Row(case, name, phase, metric, before, after, word)
+        base, other = (_side(side, phase, metric) for side in (old, new))
+        lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
+        word = reason = ""
+        if lacking:
+            word = "failed" if lacking in failures else "missing"
+            reason = failures.get(lacking) or _reason(standing[lacking], "skipped") or "not there"
+            reason = f"in {lacking}: {reason}"
+            told = told or word == "failed"
+        elif len(deviating) == 1:
+            word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
+        else:
+            reason = "; ".join(f"{flags} in {where}" for where, flags in flagged.items())
+        yield Cell(case, name, phase, metric, base, other, word, reason)
+    if failures and not told:
+        reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
+        yield Cell(case, name, "", "", None, None, "failed", reasons)
 
 
-def _protocol(recording: Recording) -> dict[str, object]:
-    protocol = recording.config.get("config", {}).get("protocol", {})
-    return {k: v for k, v in protocol.items() if k not in ("trials", "memory_trials", "seed", "timeout_seconds")}
+def _trials(cell: Cell) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    if cell.base is None or cell.new is None:
+        raise ValueError(f"{cell.contender}: one side only, and no word that says so")
+    return cell.base.summary.trials, cell.new.summary.trials
 
 
-def _shown(metric: str, summary: Summary | None) -> str:
-    if summary is None:
-        return "-"
-    return f"{summary.median / 1e6:.3g} ms" if METRICS[metric][1] == "ns" else f"{summary.median / (1 << 20):.3g} MiB"
+def _side(standing: Standing | None, phase: str, metric: str) -> Side | None:
+    summary = standing.summaries.get((phase, metric)) if standing else None
+    if standing is None or summary is None:
+        return None
+    return Side(summary, standing.repetitions.get(phase, []) if metric == "time" else [])
+
+
+def _reason(standing: Standing | None, status: str) -> str:
+    """The first reason of a standing that says it failed or was skipped, or nothing."""
+    reasons = standing.reasons if standing else []
+    return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
+
+
+def _with_intervals(cells: list[Cell]) -> list[Cell]:
+    """The cells, with the bootstrap's interval of either side of every time."""
+    sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
+    intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
+
+    def known(side: Side | None) -> Side | None:
+        return replace(side, interval=intervals[id(side)]) if side and id(side) in intervals else side
+
+    return [replace(cell, base=known(cell.base), new=known(cell.new)) for cell in cells]
+
+
+def _interest(cell: Cell) -> tuple[int, float]:
+    """Words in their order, then the largest effects."""
+    return WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio else 0.0

@@ -1,6 +1,6 @@
 """Records and recordings made by hand, with numbers that are easy to reckon with."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -99,3 +99,8 @@ def recording(
     """A recording of these records on a machine of this model."""
     config = {"config": {"protocol": PROTOCOL | protocol}, "baseline": baseline}
     return Recording(Path("results") / name, config, {"model": model}, list(records), 0)
+
+
+def trials(name: str, train_ms: Iterable[float], **fields: Any) -> list[Record]:
+    """A cell for each of these times of a training pass, trial after trial."""
+    return [timed(name, trial, train=ms, **fields) for trial, ms in enumerate(train_ms)]

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -147,9 +148,56 @@ def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recordi
 
 
 def test_two_recordings_are_compared(finished: tuple[Place, Any], recording: Path) -> None:
-    printed = finished[0].ask("compare", recording, recording)
-    assert re.findall(r"^\| (good|other) \| train \| time \| .* ms \| .* ms \| 1\.000 \|$", printed, re.MULTILINE)
-    assert printed.count("1.000") == 2 * 5, "four phases and the peak of each contender"
+    found = json.loads(finished[0].ask("compare", recording, recording, "--format", "json"))
+    assert len(found["cells"]) == 2 * 5, "four phases and the peak of each contender"
+    assert {cell["ratio"] for cell in found["cells"]} == {1.0}
+    assert found["changed"] == found["allowed"] == []
+    printed = finished[0].ask("compare", recording, recording, "--phase", "train", "--explain")
+    assert re.search(r"^\w+ +(good|other) +train +time +\S+ [mu]s +\S+ [mu]s +1\.000 ", printed, re.MULTILINE)
+    assert printed.splitlines()[-1].startswith("4 cells: ")
+
+
+def edited(folder: Path, to: Path, old: str, new: str, name: str = "records.jsonl") -> Path:
+    """A copy of a recording in which a file says something else."""
+    shutil.copytree(folder, to)
+    text = (to / name).read_text()
+    assert old in text
+    (to / name).write_text(text.replace(old, new))
+    return to
+
+
+def test_compare_ends_as_it_was_asked_to_where_it_finds_what_it_was_asked_for(recording: Path, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (tmp_path / "less").mkdir()
+    shutil.copytree(recording, tmp_path / "less", dirs_exist_ok=True)
+    lines = [one for one in (recording / "records.jsonl").read_text().splitlines() if '"library": "good"' in one]
+    (tmp_path / "less" / "records.jsonl").write_text("\n".join(lines) + "\n")
+    assert place("compare", recording, "less", "--fail-on", "slower,failed").returncode == 0
+    done = place("compare", recording, "less", "--fail-on", "slower,missing", "--format", "junit", "-o", "out.xml")
+    assert (done.returncode, done.stdout) == (6, "")
+    assert "out.xml: written" in done.stderr and "snnbench: 5 missing" in done.stderr
+    assert (tmp_path / "out.xml").read_text().count("<failure ") == 5
+
+
+def test_what_is_not_comparable_is_refused_by_facts_unless_they_are_allowed(recording: Path, tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    model = json.loads((recording / "machine.json").read_text())["model"]
+    other = edited(recording, tmp_path / "other", json.dumps(model), '"an abacus"', "machine.json")
+    refused = place("compare", recording, other)
+    assert (refused.returncode, refused.stdout) == (8, "")
+    assert f"  machine: {model!r} in {recording.name}, 'an abacus' in other\n" in refused.stderr
+    assert "--allow machine" in refused.stderr
+    for form in ("table", "markdown", "csv", "json", "junit"):
+        assert "an abacus" in place.ask("compare", recording, other, "--allow", "machine", "--format", form)
+
+
+def test_one_recording_is_ranked(finished: tuple[Place, Any], recording: Path) -> None:
+    found = json.loads(finished[0].ask("rank", recording, "--baseline", "other", "--format", "json"))
+    assert found["baseline"] == "other"
+    assert [one["phase"] for one in found["rankings"]] == ["train", "forward", "backward", "inference"]
+    assert {place["contender"] for one in found["rankings"] for place in one["places"]} == {"good", "other"}
+    for form in ("table", "markdown", "csv"):
+        assert "good" in finished[0].ask("rank", recording, "--format", form, "--phase", "train")
 
 
 def test_a_run_into_a_folder_of_its_own_adds_nothing_when_it_is_done(place: Place) -> None:
@@ -280,6 +328,11 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["list", "--adapter", "unpinned.py"], 4, "unpinned.py: script header: "),
         (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
         (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+        (["compare", "a", "b", "--fail-on", "slow"], 2, "--fail-on: unknown word 'slow' (did you mean 'slower'?)"),
+        (["compare", "a", "b", "--allow", "work"], 2, "--allow: unknown word 'work'"),
+        (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
+        (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),
+        (["rank", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
         (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

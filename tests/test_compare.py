@@ -1,39 +1,60 @@
-"""Comparison of recordings made by hand: the ratio where the work is the same, and the word where there is none."""
+"""Comparison of recordings made by hand: a word for every cell, and the ratio where the work is the same."""
 
 from typing import Any
 
 import pytest
 
-from snnbench.compare import Row, compare, differing, markdown
+from snnbench.comparability import Incomparable
+from snnbench.compare import Cell, compare
+from snnbench.decision import Thresholds
 from snnbench.record import Record
+from snnbench.statistics import Interval
 from tests.fakes import CASE
-from tests.recordings import deviating, failed, recording, skipped, timed, weighed
+from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
 LARGE = CASE.resized(neurons=96)
+BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 
-def only(base: list[Record], new: list[Record], **of_new: Any) -> Row:
-    """The one row of a comparison."""
-    (row,) = compare(recording(*base, name="old"), recording(*new, name="new", **of_new))
-    return row
+def cells(base: list[Record], new: list[Record], **more: Any) -> list[Cell]:
+    """All cells of a comparison."""
+    return compare(recording(*base, name="old"), recording(*new, name="new"), Thresholds(), **more).cells
 
 
-def test_the_ratio_is_new_over_base_of_the_medians() -> None:
-    base = [timed("a", trial, train=train) for trial, train in enumerate((1.0, 2.0, 9.0))]
-    new = [timed("a", trial, train=train) for trial, train in enumerate((3.0, 3.0, 1.0))]
-    row = only(base, new)
-    assert (row.contender, row.phase, row.metric, row.ratio, row.word) == ("a", "train", "time", 1.5, "")
+def only(base: list[Record], new: list[Record]) -> Cell:
+    """The one cell of a comparison."""
+    (cell,) = cells(base, new)
+    return cell
 
 
-def test_every_time_and_peak_of_every_contender_and_case_is_a_row() -> None:
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.2, "slower"), (1 / 1.2, "faster"), (1.0, "same"), (1.01, "same"), (1.04, "inconclusive")]
+)
+def test_the_word_says_what_became_of_a_time_and_the_ratio_is_new_over_base(factor: float, word: str) -> None:
+    cell = only(trials("a", BASE), trials("a", [factor * ms for ms in BASE]))
+    assert (cell.contender, cell.phase, cell.metric, cell.word) == ("a", "train", "time", word)
+    assert cell.ratio == pytest.approx(factor)
+    assert cell.difference is not None and cell.difference.p is not None and cell.q is not None
+
+
+def test_the_ratio_is_that_of_the_medians() -> None:
+    cell = only(trials("a", (1.0, 2.0, 9.0)), trials("a", (3.0, 3.0, 1.0)))
+    assert (cell.ratio, cell.word) == (1.5, "inconclusive")
+
+
+def test_one_trial_that_is_odd_makes_no_change() -> None:
+    assert only(trials("a", BASE), trials("a", [*BASE[:4], 40.0])).word == "inconclusive"
+
+
+def test_every_time_and_peak_of_every_contender_and_case_is_a_cell() -> None:
     records = [
         timed("a", train=1.0, forward=1.0),
         weighed("a", device_mib=4),
         timed("b", train=1.0),
         timed("a", case=LARGE, train=1.0),
     ]
-    rows = compare(recording(*records), recording(*records))
-    assert {(row.case, row.contender, row.phase, row.metric) for row in rows} == {
+    found = cells(records, records)
+    assert {(cell.case, cell.contender, cell.phase, cell.metric) for cell in found} == {
         (CASE, "a", "train", "time"),
         (CASE, "a", "forward", "time"),
         (CASE, "a", "train", "host_peak"),
@@ -41,77 +62,159 @@ def test_every_time_and_peak_of_every_contender_and_case_is_a_row() -> None:
         (CASE, "b", "train", "time"),
         (LARGE, "a", "train", "time"),
     }
-    assert {row.ratio for row in rows} == {1.0}
+    assert {cell.ratio for cell in found} == {1.0}
+
+
+def test_cells_of_a_phase_can_be_chosen_and_what_failed_is_told_whatever_is_chosen() -> None:
+    records = [timed("a", train=1.0, forward=1.0), failed("b", "crash", "x")]
+    found = cells(records, records, phases=["forward"])
+    assert {(cell.contender, cell.phase) for cell in found} == {("a", "forward"), ("b", "")}
 
 
 @pytest.mark.parametrize(
-    ("base", "new", "word"),
+    ("base", "new", "word", "reason"),
     [
-        ([timed("a", train=1.0)], [], "missing"),
-        ([], [timed("a", train=1.0)], "missing"),
-        ([timed("a", train=1.0)], [skipped("a", "unsupported", "no such reset")], "missing"),
-        ([timed("a", train=1.0)], [failed("a", "crash", "x")], "failed"),
-        ([failed("a", "crash", "x")], [timed("a", train=1.0)], "failed"),
-        ([timed("a", train=1.0)], [timed("a", train=1.0), failed("a", "incorrect", "x", trial=1)], "failed"),
-        ([failed("a", "crash", "x")], [failed("a", "crash", "x")], "failed"),
-        ([timed("a", train=1.0)], [deviating("a", train=1.0)], "incomparable"),
-        ([deviating("a", train=1.0)], [timed("a", train=1.0)], "incomparable"),
+        ([timed("a", train=1.0)], [], "missing", "in new: not there"),
+        ([], [timed("a", train=1.0)], "missing", "in base: not there"),
+        (
+            [timed("a", train=1.0)],
+            [skipped("a", "unsupported", "no such reset")],
+            "missing",
+            "in new: skipped: unsupported: no such reset",
+        ),
+        ([timed("a", train=1.0)], [failed("a", "crash", "x")], "failed", "in new: failed: crash: x"),
+        ([failed("a", "crash", "x")], [timed("a", train=1.0)], "failed", "in base: failed: crash: x"),
+        (
+            [timed("a", train=1.0)],
+            [timed("a", train=1.0), failed("a", "incorrect", "x", trial=1)],
+            "failed",
+            "in new: failed: incorrect: x",
+        ),
+        (
+            [failed("a", "crash", "x")],
+            [failed("a", "crash", "y")],
+            "failed",
+            "in base: failed: crash: x; in new: failed: crash: y",
+        ),
+        (
+            [timed("a", train=1.0)],
+            [deviating("a", train=1.0)],
+            "incomparable",
+            "deviates from the case's work in new only",
+        ),
+        (
+            [deviating("a", train=1.0)],
+            [timed("a", train=1.0)],
+            "incomparable",
+            "deviates from the case's work in base only",
+        ),
     ],
 )
-def test_a_word_says_why_there_is_no_ratio(base: list[Record], new: list[Record], word: str) -> None:
-    row = only(base, new)
-    assert (row.ratio, row.word) == (None, word)
+def test_a_word_and_its_reason_say_why_there_is_no_ratio(
+    base: list[Record], new: list[Record], word: str, reason: str
+) -> None:
+    other = [timed("other", train=1.0)]
+    (cell,) = (cell for cell in cells([*other, *base], [*other, *new]) if cell.contender == "a")
+    assert (cell.ratio, cell.word, cell.reason) == (None, word, reason)
+
+
+def test_a_trial_that_failed_is_told_beside_what_the_others_gave() -> None:
+    found = cells(trials("a", BASE), [*trials("a", BASE[:4]), failed("a", "crash", "died", trial=4)])
+    assert [(cell.word, cell.phase, cell.reason) for cell in found] == [
+        ("failed", "", "in new: failed: crash: died"),
+        ("same", "train", ""),
+    ]
+
+
+def test_a_case_that_one_recording_lacks_is_missing_there() -> None:
+    found = cells([timed("a", train=1.0), timed("a", case=LARGE, train=1.0)], [timed("a", train=1.0)])
+    assert {(cell.case, cell.word) for cell in found} == {(CASE, "inconclusive"), (LARGE, "missing")}
 
 
 def test_a_contender_that_deviates_is_compared_with_itself() -> None:
     assert only([deviating("a", train=1.0)], [deviating("a", train=3.0)]).ratio == 3.0
 
 
-def test_what_both_skipped_is_no_news() -> None:
-    both = recording(skipped("a", "unsupported", "no such reset"))
-    assert compare(both, both) == []
+@pytest.mark.parametrize("phases", [[], ["inference"]])
+def test_what_has_nothing_to_compare_is_refused_for_it_must_not_pass_for_unchanged(phases: list[str]) -> None:
+    both = [skipped("a", "unsupported", "no such reset")] if not phases else [timed("a", train=1.0)]
+    with pytest.raises(Incomparable, match="neither old nor new has a time or peak"):
+        cells(both, both, phases=phases)
 
 
-def test_other_work_is_not_compared() -> None:
-    rows = compare(recording(timed("a", train=1.0)), recording(timed("a", case=LARGE, train=1.0)))
-    assert [(row.case, row.word) for row in rows] == [(CASE, "missing"), (LARGE, "missing")]
+def test_one_trial_says_nothing_but_of_what_the_allocator_counts() -> None:
+    base = [timed("a", train=1.0), weighed("a", host_mib=6, device_mib=4)]
+    new = [timed("a", train=9.0), weighed("a", host_mib=9, device_mib=5)]
+    words = {cell.metric: (cell.word, cell.ratio, cell.reason) for cell in cells(base, new)}
+    assert words == {
+        "time": ("inconclusive", 9.0, "one trial in base and new"),
+        "host_peak": ("inconclusive", 1.5, "one trial in base and new"),
+        "device_peak": ("slower", 1.25, ""),
+    }
 
 
-@pytest.mark.parametrize(
-    ("change", "fact"),
-    [
-        ({"model": "a server"}, "machine: 'a laptop' in old, 'a server' in new"),
-        ({"repetitions": 9}, "protocol.repetitions: 3 in old, 9 in new"),
-        ({"memory_limit_gib": 2.0}, "protocol.memory_limit_gib: None in old, 2.0 in new"),
-    ],
-)
-def test_another_machine_or_protocol_is_incomparable_and_said(change: dict[str, Any], fact: str) -> None:
-    records = [timed("a", train=1.0)]
-    row = only(records, records, **change)
-    assert (row.ratio, row.word) == (None, "incomparable")
-    old, new = recording(*records, name="old"), recording(*records, name="new", **change)
-    assert differing(old, new) == [fact]
-
-
-@pytest.mark.parametrize("change", [{"trials": 9}, {"seed": 9}, {"timeout_seconds": 1.0}, {"memory_trials": 0}])
-def test_how_many_trials_and_in_which_order_does_not_matter(change: dict[str, Any]) -> None:
-    records = [timed("a", train=1.0)]
-    assert only(records, records, **change).ratio == 1.0
-    assert differing(recording(*records), recording(*records, **change)) == []
-
-
-def test_the_table_shows_both_sides_with_units_and_the_ratio_or_word() -> None:
-    base = recording(timed("a", train=2.0), weighed("a"), timed("b", train=4.0))
-    text = markdown(compare(base, recording(timed("a", train=3.0), weighed("a"))))
-    assert text.splitlines()[2:] == [
-        "| library | phase | metric | base | new | ratio |",
-        "| --- | --- | --- | ---: | ---: | ---: |",
-        "| a | train | time | 2 ms | 3 ms | 1.500 |",
-        "| a | train | host peak | 6 MiB | 6 MiB | 1.000 |",
-        "| b | train | time | 4 ms | - | missing |",
-    ]
+@pytest.mark.parametrize(("mib", "word"), [(600, "same"), (606, "same"), (607, "slower"), (593, "faster")])
+def test_peaks_that_do_not_vary_differ_if_they_do_by_more_than_the_floor(mib: int, word: str) -> None:
+    base, new = ([weighed("a", host_mib=one, trial=trial) for trial in range(2)] for one in (600, mib))
+    cell = only(base, new)
+    assert (cell.word, cell.q) == (word, None)
+    assert cell.difference is not None and cell.difference.certain
 
 
 def test_a_peak_of_nothing_has_no_ratio_and_stops_nothing() -> None:
-    base, new = recording(weighed("a", host_mib=0)), recording(weighed("a", host_mib=1))
-    assert markdown(compare(base, new)).splitlines()[-1] == "| a | train | host peak | 0 MiB | 1 MiB | - |"
+    cell = only([weighed("a", host_mib=0)], [weighed("a", host_mib=1)])
+    assert (cell.word, cell.ratio, cell.reason) == ("inconclusive", None, "a value of 0")
+
+
+def test_what_times_differ_by_on_this_machine_is_no_change_and_memory_is_as_it_was() -> None:
+    base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
+    new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
+    old, other = recording(*base), recording(*new)
+    for detectable, word in ((0.19, "slower"), (0.21, "inconclusive")):
+        found = compare(old, other, Thresholds(detectable=detectable))
+        assert {cell.metric: cell.word for cell in found.cells} == {"time": word, "host_peak": "slower"}
+
+
+def test_flags_stand_beside_the_word() -> None:
+    new = [timed("a", trial, train=ms, flags=["contended"]) for trial, ms in enumerate(BASE)]
+    assert only(trials("a", BASE), new).reason == "contended in new"
+
+
+def test_changes_come_first_and_the_largest_before_the_others() -> None:
+    factors = {"a": 1.0, "b": 1.2, "c": 1.5, "d": 0.5}
+    base = [record for name in factors for record in trials(name, BASE)]
+    new = [record for name, factor in factors.items() for record in trials(name, [factor * ms for ms in BASE])]
+    new += [failed("e", "crash", "x")]
+    comparison = compare(recording(*base), recording(*new), Thresholds())
+    assert [(cell.contender, cell.word) for cell in comparison.cells] == [
+        ("c", "slower"),
+        ("b", "slower"),
+        ("d", "faster"),
+        ("e", "failed"),
+        ("a", "same"),
+    ]
+    assert comparison.counts == {
+        **{"slower": 2, "faster": 1, "failed": 1, "missing": 0, "incomparable": 0, "inconclusive": 0, "same": 1}
+    }
+
+
+def test_all_cells_of_the_command_are_tested_together() -> None:
+    """A p of 0.03 is a change in a command of one cell, and none among twenty that did not change."""
+    odd = (1.05, 1.06, 1.1, 1.14, 1.15)
+    alone = only(trials("a", (1, 1.03, 1.0, 1.06, 1.09)), trials("a", odd))
+    quiet = [record for number in range(20) for record in trials(f"q{number}", (1, 1.03, 1.0, 1.06, 1.09))]
+    (among,) = (
+        cell
+        for cell in cells([*quiet, *trials("a", (1, 1.03, 1.0, 1.06, 1.09))], [*quiet, *trials("a", odd)])
+        if cell.contender == "a"
+    )
+    assert alone.difference is not None and among.difference is not None
+    assert alone.q == alone.difference.p and (alone.q or 1) <= 0.05 and alone.word == "slower"
+    assert among.q == pytest.approx(21 * (among.difference.p or 0))
+
+
+def test_an_explained_comparison_has_the_bootstrap_of_either_side_of_a_time() -> None:
+    found = cells([timed("a", train=1.0), weighed("a")], [timed("a", train=3.0), weighed("a")], explained=True)
+    sides = {cell.metric: (cell.base, cell.new) for cell in found}
+    assert [side.interval if side else None for side in sides["host_peak"]] == [None, None]
+    assert [side.interval if side else None for side in sides["time"]] == [Interval(1e6, 4.5e6), Interval(3e6, 13.5e6)]

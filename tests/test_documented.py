@@ -10,10 +10,14 @@ from typer.main import get_command
 from snnbench import config, judge, outcome
 from snnbench.case import PROFILES
 from snnbench.cli import app
+from snnbench.cli.comparison import ComparisonFormat
 from snnbench.cli.exits import Exit
-from snnbench.cli.options import Env
+from snnbench.cli.options import ComparedPhase, Env
+from snnbench.cli.ranking import RankingFormat
 from snnbench.cli.reporting import Format
 from snnbench.cli.request import Measured
+from snnbench.comparability import ALLOWABLE
+from snnbench.decision import WORDS
 
 DOCUMENTS = ("README.md", "METHODOLOGY.md", "CONTRIBUTING.md")
 TEXT = "\n".join((Path(__file__).parent.parent / name).read_text(encoding="utf-8") for name in DOCUMENTS)
@@ -39,7 +43,8 @@ ALL = dict(commands(get_command(app)))
 
 
 def test_commands_are_found() -> None:
-    assert {"run", "verify", "list", "report", "compare", "request", "env sync", "env list", "env remove"} == set(ALL)
+    others = {"env sync", "env list", "env remove"}
+    assert {"run", "verify", "list", "report", "compare", "rank", "request"} | others == set(ALL)
 
 
 def test_every_command_is_documented() -> None:
@@ -54,7 +59,9 @@ def test_every_option_is_documented() -> None:
 
 
 def test_every_word_that_an_option_takes_is_documented() -> None:
-    assert_in_code("words of options", (word.value for words in (Env, Format, Measured) for word in words))
+    closed = (Env, Format, Measured, ComparedPhase, ComparisonFormat, RankingFormat)
+    assert_in_code("words of options", (word.value for words in closed for word in words))
+    assert_in_code("facts of --allow", ALLOWABLE)
 
 
 def test_every_config_key_is_documented() -> None:
@@ -78,7 +85,7 @@ def test_every_kind_of_outcome_verdict_and_flag_is_documented() -> None:
 
 
 def test_every_word_of_a_comparison_is_documented() -> None:
-    assert_in_code("words of compare", ("missing", "failed", "incomparable"))
+    assert_in_code("words of compare", WORDS)
 
 
 def test_every_exit_code_is_documented_with_its_meaning() -> None:

@@ -13,7 +13,7 @@ LARGE = CASE.resized(neurons=96)
 EQUIVALENT: dict[str, Any] = {"outcome": {"status": "measured", "verdict": "equivalent"}}
 
 
-def trials(name: str, *ms: float, **fields: Any) -> list[Any]:
+def steady(name: str, *ms: float, **fields: Any) -> list[Any]:
     """A trial for each of these times, all of whose repetitions took as long."""
     made = [timed(name, trial, train=one, **fields) for trial, one in enumerate(ms)]
     for one in made:
@@ -31,35 +31,35 @@ def said(*records: Any) -> str:
 
 
 def test_a_lead_is_claimed_where_intervals_lie_apart() -> None:
-    records = [*trials("a", 2.0, 2.1, 1.9), *trials("b", 4.0, 4.1, 3.9)]
+    records = [*steady("a", 2.0, 2.1, 1.9), *steady("b", 4.0, 4.1, 3.9)]
     assert answers(*records) == [
         ("subtract on cpu, N=48, B=7, T=20", "a was fastest, 2 ms. The next, b, took 2 times as long.")
     ]
 
 
 def test_overlapping_intervals_are_a_tie() -> None:
-    what = said(*trials("a", 2.0, 2.5, 1.9), *trials("b", 2.2, 2.3, 2.1), *trials("c", 9.0, 9.1, 9.2))
+    what = said(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
     assert what == "Too close to call between a (2 ms) and b (2.2 ms): their intervals overlap."
 
 
 def test_one_trial_tells_nobody_apart() -> None:
-    assert said(*trials("a", 2.0), *trials("b", 9.0)) == (
+    assert said(*steady("a", 2.0), *steady("b", 9.0)) == (
         "Too close to call between a (2 ms) and b (9 ms): one trial cannot tell them apart."
     )
-    section = headline.section(find(recording(*trials("a", 2.0))))
+    section = headline.section(find(recording(*steady("a", 2.0))))
     assert "1 trial: no interval can be given" in section.sentences[1]
 
 
 def test_many_that_tie_are_counted() -> None:
-    what = said(*(one for name in "abcdef" for one in trials(name, 2.0, 3.0)))
+    what = said(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
     assert what.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")
 
 
 def test_sizes_with_the_same_leader_are_one_answer() -> None:
     sizes = [CASE.resized(neurons=n) for n in (16, 32, 64)]
-    records = [*trials("a", 1.0, 1.0, case=sizes[0]), *trials("b", 2.0, 2.0, case=sizes[0])]
-    records += [*trials("a", 2.0, 2.0, case=sizes[1]), *trials("b", 6.0, 6.0, case=sizes[1])]
-    records += [*trials("a", 9.0, 9.0, case=sizes[2]), *trials("b", 3.0, 3.0, case=sizes[2])]
+    records = [*steady("a", 1.0, 1.0, case=sizes[0]), *steady("b", 2.0, 2.0, case=sizes[0])]
+    records += [*steady("a", 2.0, 2.0, case=sizes[1]), *steady("b", 6.0, 6.0, case=sizes[1])]
+    records += [*steady("a", 9.0, 9.0, case=sizes[2]), *steady("b", 3.0, 3.0, case=sizes[2])]
     assert answers(*records) == [
         (
             "subtract on cpu, N=16 and 32, B=7, T=20",
@@ -70,21 +70,21 @@ def test_sizes_with_the_same_leader_are_one_answer() -> None:
 
 
 def test_what_deviates_or_was_incorrect_is_no_leader() -> None:
-    records = [deviating("a", train=0.1), *trials("b", 2.0, 2.0), *trials("c", 1.0, 1.0)]
+    records = [deviating("a", train=0.1), *steady("b", 2.0, 2.0), *steady("c", 1.0, 1.0)]
     records += [failed("c", "incorrect", "wrong", measure="memory")]
     assert said(*records) == "b, 2 ms: the only exact one with a time."
 
 
 def test_the_equivalent_lead_only_where_nobody_is_exact() -> None:
-    rounded = trials("a", 1.0, 1.0, **EQUIVALENT)
-    assert said(*rounded, *trials("b", 2.0, 2.0)) == "b, 2 ms: the only exact one with a time."
-    what = said(*rounded, *trials("b", 2.0, 2.0, **EQUIVALENT))
+    rounded = steady("a", 1.0, 1.0, **EQUIVALENT)
+    assert said(*rounded, *steady("b", 2.0, 2.0)) == "b, 2 ms: the only exact one with a time."
+    what = said(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
     assert what == "a was fastest of the equivalent, 1 ms. The next, b, took 2 times as long."
 
 
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
 def test_few_trials_are_said_to_be_few(count: int, rough: bool) -> None:
-    section = headline.section(find(recording(*trials("a", *[2.0] * count))))
+    section = headline.section(find(recording(*steady("a", *[2.0] * count))))
     assert f"medians of {count} trials" in section.sentences[1]
     assert ("intervals are rough" in section.sentences[1]) is rough
 

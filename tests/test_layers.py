@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 LAYERS = [
-    {"snnbench", "case", "installer", "nearest", "outcome", "pins", "statistics", "surrogate", "ways"},
-    {"rule"},
+    {"snnbench", "case", "difference", "installer", "nearest", "outcome", "pins", "statistics", "surrogate", "ways"},
+    {"rule", "decision"},
     {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
     | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
     {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
@@ -24,11 +24,13 @@ LAYERS = [
     {"kernels.layer"},
     {"kernels"},
     {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
+    | {"comparability"}
     | {"spotcheck", "throttling", "tidy"},
     {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "standing"},
     {"backends.torch_graph", "cell", "compare", "measurement", "selection", "verdicts"},
-    {"backends.torch", "judge", "worker"},
-    {"runner"},
+    {"backends.torch", "judge", "sheet", "worker"},
+    {"compare_output", "rank", "runner"},
+    {"rank_output"},
     {"report.citation", "report.exponent", "report.numbers", "report.section", "report.work"},
     {"report.charts", "report.charts.style", "report.findings", "report.tables"},
     {"report"},
@@ -39,7 +41,7 @@ LAYERS = [
     {"report.outline"},
     {"report.figures", "report.page"},
     {"cli.exits", "cli.options", "cli.progress"},
-    {"cli.comparison", "cli.environment", "cli.listing", "cli.reporting", "cli.request", "cli.running"}
+    {"cli.comparison", "cli.environment", "cli.listing", "cli.ranking", "cli.reporting", "cli.request", "cli.running"}
     | {"cli.verification"},
     {"cli"},
     {"__main__"},

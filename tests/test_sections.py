@@ -90,7 +90,7 @@ def test_provenance_names_machine_versions_and_config(tmp_path: Path) -> None:
     made = replace(
         made, folder=tmp_path, machine={"model": "a laptop", "cpu": {"cores": 4}, "gpus": [{"name": "H200"}]}
     )
-    (tmp_path / "environments.json").write_text('{"beef": {"torch": "2.13.0"}}')
+    made = replace(made, environments={"beef": {"torch": "2.13.0"}})
     section = provenance.section(find(made))
     about, machine, versions = section.tables
     assert ["recording", tmp_path.name] in [list(row) for row in about.rows]

@@ -92,8 +92,10 @@ def test_without_values_there_is_no_deviation() -> None:
         ([[1.0, 2.0, 3.0], [6.0, 6.0]], 0.05, Interval(4.0, 4.0)),
         ([[1.0, 2.0, 3.0], [6.0, 6.0]], 0.9, Interval(1.5, 6.0)),
     ],
-    ids="one/all equal/odd, inside/odd, ends/even, inside/even, ends/trials, inside/trials, ends/ragged, inside/"
-    "ragged, ends".split("/"),
+    ids=[
+        *("one", "all equal", "odd, inside", "odd, ends", "even, inside", "even, ends"),
+        *("trials, inside", "trials, ends", "ragged, inside", "ragged, ends"),
+    ],
 )
 def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
     group: list[list[float]], confidence: float, expected: Interval

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 import snnbench
-from snnbench.cli import comparison, environment, listing, reporting, request, running, verification
+from snnbench.cli import comparison, environment, listing, ranking, reporting, request, running, verification
 from snnbench.cli.exits import Exit, exit_for
 
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
@@ -28,6 +28,7 @@ app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
 app.command(name="compare")(comparison.compare)
+app.command(name="rank")(ranking.rank)
 app.command(name="request")(request.request)
 app.add_typer(environment.app, name="env")
 

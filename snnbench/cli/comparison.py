@@ -1,20 +1,67 @@
 """`snnbench compare`: two recordings of the same work."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, listed, thresholds_of
+
+
+class ComparisonFormat(StrEnum):
+    """A table for a terminal, Markdown, or what another program reads."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+    junit = "junit"
+
 
 def compare(
     base: Annotated[Path, typer.Argument(metavar="BASE", help="A recording's folder.")],
     new: Annotated[Path, typer.Argument(metavar="NEW", help="A later one of the same config.")],
-) -> None:
-    """Print the ratio new / base of every time and peak: above 1 is slower or larger."""
-    from snnbench import compare as comparing
-    from snnbench import record
+    phase: PhaseOption = None,
+    fail_on: Annotated[
+        str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
+    ] = "",
+    allow: Annotated[
+        str, typer.Option("--allow", metavar="FACTS", help="Compare although these differ: machine,protocol.")
+    ] = "",
+    time_floor: TimeFloorOption = 0.05,
+    memory_floor: Annotated[
+        float, typer.Option("--memory-floor", metavar="SHARE", help="Smaller changes of memory are none: 0.01 is 1 %.")
+    ] = 0.01,
+    alpha: AlphaOption = 0.05,
+    detectable: Annotated[
+        float, typer.Option("--detectable", metavar="SHARE", help="What times differ by here with nothing changed.")
+    ] = 0.0,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show what each word rests on: trials, intervals, p and q.")
+    ] = False,
+    form: Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")] = ComparisonFormat.table,
+    output: OutputOption = None,
+) -> int:
+    """Say of every time and peak whether NEW is slower, faster or the same, and by how much: above 1 is slower."""
+    import gc
 
+    from snnbench import compare as comparing
+    from snnbench import compare_output, record
+    from snnbench.comparability import ALLOWABLE
+    from snnbench.decision import WORDS
+
+    failing = listed(fail_on, WORDS, "--fail-on")
+    allowed = listed(allow, ALLOWABLE, "--allow")
+    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, detectable=detectable)
     older, newer = record.read(base), record.read(new)
-    for fact in comparing.differing(older, newer):
-        typer.echo(f"snnbench: not comparable: {fact}", err=True)
-    typer.echo(comparing.markdown(comparing.compare(older, newer)))
+    gc.freeze()  # what was read stays; to search it for garbage is a quarter of the time of 10,000 records
+    found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain)
+    emit(compare_output.FORMATS[form](found, explain, failing), output)
+    if output:
+        typer.echo(compare_output.summary(found), err=True)
+    caught = {word: count for word, count in found.counts.items() if count and word in failing}
+    if caught:
+        typer.echo(f"snnbench: {', '.join(f'{count} {word}' for word, count in caught.items())}", err=True)
+    return int(Exit.FOUND if caught else Exit.OK)

@@ -21,12 +21,15 @@ class Exit(IntEnum):
     CONFIG = 3, "the config is invalid"
     UNAVAILABLE = 4, "an environment or adapter is unavailable"
     FAILED_CELLS = 5, "finished, with failed cells"
+    FOUND = 6, "a comparison found what --fail-on names"
+    INCOMPARABLE = 8, "two recordings are not of the same work, protocol, precision or machine model"
     INTERRUPTED = 130, "interrupted"
 
 
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
     from snnbench.adapter import AdapterError
+    from snnbench.comparability import Incomparable
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
@@ -38,4 +41,6 @@ def exit_for(error: Exception) -> Exit:
         return Exit.UNAVAILABLE
     if isinstance(error, SelectionError | UnknownContender):
         return Exit.USAGE
+    if isinstance(error, Incomparable):
+        return Exit.INCOMPARABLE
     return Exit.ERROR

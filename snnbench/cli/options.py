@@ -1,12 +1,17 @@
 """Options that several commands share."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from snnbench.library import data_folder
+from snnbench.nearest import unknown
+
+if TYPE_CHECKING:
+    from snnbench.decision import Thresholds
 
 
 class Env(StrEnum):
@@ -45,3 +50,54 @@ def config_path(name: str) -> Path:
     path = Path(name)
     shipped = data_folder("configs") / f"{name}.toml"
     return shipped if not path.suffix and not path.exists() and shipped.exists() else path
+
+
+class ComparedPhase(StrEnum):
+    """A phase that may have been timed."""
+
+    train = "train"
+    forward = "forward"
+    backward = "backward"
+    inference = "inference"
+
+
+PhaseOption = Annotated[
+    list[ComparedPhase] | None, typer.Option("--phase", help="Only this phase; may be repeated. All if left out.")
+]
+TimeFloorOption = Annotated[
+    float, typer.Option("--time-floor", metavar="SHARE", help="Smaller changes of time are none: 0.05 is 5 %.")
+]
+AlphaOption = Annotated[
+    float, typer.Option("--alpha", metavar="SHARE", help="How many of the changes found may be none.")
+]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
+]
+
+
+def listed(text: str, known: Sequence[str], option: str) -> list[str]:
+    """The words of a list with commas. Raises a usage error that names the nearest of those known."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in known:
+            raise typer.BadParameter(f"{option}: {unknown('word', word, known)}")
+    return words
+
+
+def thresholds_of(**given: float) -> "Thresholds":
+    """What a change must pass, as a user gave it; what is wrong is a usage error."""
+    from snnbench.decision import Thresholds
+
+    try:
+        return Thresholds(**given)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def emit(text: str, output: Path | None) -> None:
+    """Print, or write to a file."""
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+        typer.echo(f"{output}: written", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import RecordingsArgument
+from snnbench.cli.options import OutputOption, RecordingsArgument
 
 if TYPE_CHECKING:
     from snnbench.record import Recording
@@ -33,9 +33,7 @@ def report(
         Format | None,
         typer.Option("--format", help="Tables (the default) or a page to read, or tidy data.", show_default=False),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Where to, if not to standard output.")
-    ] = None,
+    output: OutputOption = None,
     figures: Annotated[
         Path | None,
         typer.Option("--figures", metavar="DIR", help="Write the page's charts as SVG and PDF, and how to cite them."),

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from snnbench import record as recordings
 from snnbench.report import citation
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
@@ -27,7 +26,7 @@ def section(findings: Findings) -> Section:
     ]
     machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}
     facts = [["model", str(recording.machine.get("model", "unknown machine"))], *map(list, _flat(machine))]
-    installed = recordings.installed(recording.folder)
+    installed = recording.environments
     folded = [("The resolved config", json.dumps(config, indent=2, ensure_ascii=False))] if config else []
     folded += [("Everything installed, by environment", json.dumps(installed, indent=2))] if installed else []
     return Section(

@@ -1,0 +1,38 @@
+"""`snnbench rank`: the contenders of one recording against each other."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, thresholds_of
+
+
+class RankingFormat(StrEnum):
+    """Tables for a terminal, Markdown, or what another program reads."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+def rank(
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording's folder.")],
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="LIBRARY", help="Who others are divided by; the config's if left out.")
+    ] = "",
+    phase: PhaseOption = None,
+    time_floor: TimeFloorOption = 0.05,
+    alpha: AlphaOption = 0.05,
+    form: Annotated[RankingFormat, typer.Option("--format", help="How to print it.")] = RankingFormat.table,
+    output: OutputOption = None,
+) -> None:
+    """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
+    from snnbench import rank as ranks
+    from snnbench import rank_output, record
+
+    thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
+    found = ranks.rank(record.read(recording), baseline, thresholds, phase or ())
+    emit(rank_output.FORMATS[form](found), output)

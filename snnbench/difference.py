@@ -1,0 +1,176 @@
+"""Differences: how far the trials of one thing are from those of another, as a ratio, and how sure that is.
+
+Everything is reckoned on logarithms of one value a trial, where a ratio is a difference and its inverse as far away:
+
+    t = (mean new - mean base) / sqrt(s_base^2 / n_base + s_new^2 / n_new)      Welch 1947
+
+with Welch's and Satterthwaite's degrees of freedom. A handful of trials knows its own variance badly, which costs most
+of what they could show once many cells are tested together; but all cells were measured by one protocol on one machine.
+So each variance s^2, of d = n - 1 degrees of freedom, is taken together with what all variances of the command are like
+
+    (d0 * s0^2 + d * s^2) / (d0 + d)      with d0 + d degrees of freedom      Smyth 2004, section 4
+
+where s0^2 and d0 are fitted to those variances (section 6.2): the more alike they are, the larger is d0; where they are
+not, it is 0, and Welch's t what it was. Other than there, no variance is made smaller than it was measured, so that a
+cell that is noisier than the others gains nothing from their quiet.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Trials = Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """New over base: `ratio` of the medians of trials, and the interval of the ratio from Welch's standard error.
+
+    `p` is that of Welch's two-sided test. None where nothing was tested: `certain`, for the trials of either side are
+    all equal, so that the ratio is what it is; or without an interval, for a side has one trial and no spread, or a
+    value of 0 and no ratio, and `lacking` says which.
+    """
+
+    ratio: float | None
+    low: float | None = None
+    high: float | None = None
+    p: float | None = None
+    certain: bool = False
+    lacking: str = ""
+
+
+def differences(
+    pairs: Sequence[tuple[Trials, Trials]], confidence: float, counted: Sequence[bool] = ()
+) -> list[Difference]:
+    """The difference of each pair (trials of base, trials of new), whose variances are looked at together.
+
+    `counted` says of each pair whether its values are counts that the same program repeats: then one trial is enough.
+    """
+    counts = counted or [False] * len(pairs)
+    found = [_untested(base, new, alone) for (base, new), alone in zip(pairs, counts, strict=True)]
+    tested = [number for number, difference in enumerate(found) if difference is None]
+    if tested:
+        some = [pairs[number] for number in tested]
+        for number, difference in zip(tested, _tested(some, confidence), strict=True):
+            found[number] = difference
+    return [difference for difference in found if difference is not None]
+
+
+def adjusted(p: Sequence[float | None]) -> list[float | None]:
+    """q: the least rate of false discoveries at which each p is one, over all that were tested; None stays None.
+
+    Benjamini & Hochberg 1995.
+    """
+    from scipy.stats import false_discovery_control
+
+    tested = [value for value in p if value is not None]
+    q = iter(false_discovery_control(tested).tolist() if tested else [])
+    return [None if value is None else next(q) for value in p]
+
+
+def _untested(base: Trials, new: Trials, counted: bool) -> Difference | None:
+    """The difference where there is nothing to test, else None."""
+    if min(*base, *new) <= 0:
+        equal = {*base} == {*new} and len({*base}) == 1
+        return Difference(1.0, 1.0, 1.0, certain=True) if equal else Difference(None, lacking="a value of 0")
+    ratio = median(new) / median(base)
+    single = [side for side, trials in (("base", base), ("new", new)) if len(trials) < 2]
+    if len({*base}) == len({*new}) == 1 and (counted or not single):
+        return Difference(ratio, ratio, ratio, certain=True)
+    if single:
+        return Difference(ratio, lacking=f"one trial in {' and '.join(single)}")
+    return None
+
+
+def _tested(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> list[Difference]:
+    from scipy.special import stdtr, stdtrit
+
+    means, variances, counts = (np.empty((2, len(pairs))) for _ in range(3))
+    for number, pair in enumerate(pairs):
+        for side, trials in enumerate(pair):
+            logs = np.log(trials)
+            means[side, number], counts[side, number] = logs.mean(), len(trials)
+            variances[side, number] = _variance(logs)
+    moderated, prior_degrees, most_degrees = moderate(variances, counts - 1)
+    parts = moderated / counts
+    squared = parts.sum(0)
+    # What is known of all is known once, not once a side.
+    freedom = np.minimum(squared**2 / (parts**2 / (counts - 1)).sum(0) + prior_degrees, most_degrees)
+    distances, errors = means[1] - means[0], np.sqrt(squared)
+    p = 2 * stdtr(freedom, -np.abs(distances) / errors)
+    reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
+    return [
+        Difference(median(new) / median(base), low, high, one)
+        for (base, new), low, high, one in zip(
+            pairs,
+            np.exp(distances - reach).tolist(),
+            np.exp(distances + reach).tolist(),
+            p.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _variance(logs: Floats) -> float:
+    """Of equal values it is 0, not what rounding their mean leaves, which would pass for the quietest of all."""
+    return float(logs.var(ddof=1)) if np.ptp(logs) else 0.0
+
+
+def moderate(variances: Floats, degrees: Floats) -> tuple[Floats, float, float]:
+    """Variances, each taken together with all, none of them smaller for it; d0; and the degrees of freedom of them all.
+
+    Nothing that rests on these variances may have more degrees of freedom than the last. A variance of 0 says nothing
+    of the others, for it is equality by accident or by construction.
+    """
+    from scipy.special import digamma, polygamma
+
+    known = variances > 0
+    if not known.any():
+        return variances, 0.0, float(degrees.sum())
+    s2, d = variances[known], degrees[known]
+    logs = np.log(s2) - digamma(d / 2) + np.log(d / 2)
+    spread = logs.var(ddof=1) - polygamma(1, d / 2).mean() if len(logs) > 1 else 0.0
+    pooled = float((s2 * d).sum() / d.sum())
+    if spread <= 0:  # as alike as variances of one population are
+        together, prior, prior_degrees = np.full_like(variances, pooled), pooled, np.inf
+    else:
+        half = _inverse_trigamma(spread)
+        prior, prior_degrees = float(np.exp(logs.mean() + digamma(half) - np.log(half))), 2 * half
+        together = (prior_degrees * prior + degrees * variances) / (prior_degrees + degrees)
+    return np.maximum(variances, together), float(prior_degrees), float(d.sum())
+
+
+def _inverse_trigamma(value: float) -> float:
+    """x with trigamma(x) = value > 0, by Newton's method on 1 / trigamma, which is convex: Smyth 2004, appendix."""
+    from scipy.special import polygamma
+
+    x = 0.5 + 1 / value
+    for _ in range(50):
+        trigamma = float(polygamma(1, x))
+        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        x += step
+        if abs(step) < 1e-10 * x:
+            break
+    return float(x)
+
+
+def intervals(samples: Sequence[Trials], confidence: float) -> list[tuple[float, float] | None]:
+    """Where each geometric mean lies, its variance taken as in `differences`; None for one trial, or a value of 0."""
+    from scipy.special import stdtrit
+
+    some = [number for number, trials in enumerate(samples) if len(trials) > 1 and min(trials) > 0]
+    found: list[tuple[float, float] | None] = [None] * len(samples)
+    if some:
+        logs = [np.log(samples[number]) for number in some]
+        counts = np.array([len(one) for one in logs])
+        variances, prior_degrees, most_degrees = moderate(np.array([_variance(one) for one in logs]), counts - 1.0)
+        freedom = np.minimum(counts - 1 + prior_degrees, most_degrees)
+        means, reach = np.array([one.mean() for one in logs]), stdtrit(freedom, 0.5 + confidence / 2)
+        lows, highs = (np.exp(means + sign * reach * np.sqrt(variances / counts)).tolist() for sign in (-1, 1))
+        for number, low, high in zip(some, lows, highs, strict=True):
+            found[number] = (low, high)
+    return found

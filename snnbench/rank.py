@@ -1,0 +1,180 @@
+"""Rank the contenders of one recording, case by case, by how long a phase took; and against a baseline.
+
+Trials of all contenders were interleaved, so that whatever the machine did meanwhile it did to all of them. A contender
+that deviates from the work, failed or was skipped has no rank, and is told apart with its reason.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
+
+from snnbench.case import Case
+from snnbench.compare import Cell, Side, judged
+from snnbench.contender import UnknownContender
+from snnbench.decision import Thresholds
+from snnbench.difference import intervals
+from snnbench.nearest import unknown
+from snnbench.record import Recording
+from snnbench.standing import PHASES, Standing, standings
+from snnbench.statistics import geometric_mean
+
+Class = tuple[str, str, str, str]
+"""(device, profile, dtype, precision): what a geometric mean is never taken across."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
+
+    A `rank` is begun by the fastest contender that is in none before it, and shared by those that follow and whose
+    intervals [ns] overlap with that one's. One trial has no interval, and no rank.
+    """
+
+    contender: str
+    side: Side
+    interval: tuple[float, float] | None
+    rank: int | None
+    cell: Cell | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All that were timed in one phase of one case, by their medians, and (contender, reason) of those apart."""
+
+    case: Case
+    phase: str
+    places: list[Place]
+    apart: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Geometric means of ratios to the baseline over the cases that every ranked contender has, `cases` of `known`.
+
+    Without such a case there are no `ratios`; `lacking` are the contenders that lack some, with how many.
+    """
+
+    of: Class
+    phase: str
+    cases: int
+    known: int
+    ratios: dict[str, float]
+    lacking: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Every ranking of a recording, and their means."""
+
+    recording: str
+    baseline: str
+    thresholds: Thresholds
+    rankings: list[Ranking]
+    means: list[Mean]
+
+
+def rank(recording: Recording, baseline: str, thresholds: Thresholds, phases: Collection[str] = ()) -> Ranked:
+    """Every case and phase of a recording, of these phases or of all; all p of them are adjusted together.
+
+    `baseline` is a contender, or a library with one; if empty, the config's. Raises UnknownContender.
+    """
+    found = standings(recording.records)
+    name = _baseline(recording, baseline, found)
+    wanted = [phase for phase in PHASES if not phases or phase in phases]
+    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted)]
+    rankings = _ranked(_judged(drafts, thresholds), 1 - thresholds.alpha)
+    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)))
+
+
+def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing]]) -> str:
+    known = sorted({standing.contender for group in found.values() for standing in group})
+    name = wanted or str(recording.config.get("baseline", ""))
+    if name in known:
+        return name
+    of_library = [one for one in known if one.partition("/")[0] == name]
+    if len(of_library) == 1:
+        return of_library[0]
+    if not name:
+        raise UnknownContender(f"{recording.name}: names no baseline: give --baseline one of {', '.join(known)}")
+    raise UnknownContender(f"--baseline: {unknown('contender', name, of_library or known)}")
+
+
+def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection[str]) -> Iterator[Ranking]:
+    """Rankings without ranks and words yet; a case of which nothing was timed has those that are told apart."""
+    timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
+    for phase in timed:
+        sides = {
+            one.contender: Side(one.summaries[phase, "time"], one.repetitions.get(phase, []))
+            for one in group
+            if one.verdict != "deviates" and (phase, "time") in one.summaries
+        }
+        places = []
+        for standing in (one for one in group if one.contender in sides):
+            name = standing.contender
+            base = sides.get(baseline)
+            word, reason = ("", "") if base else ("missing", f"{baseline} has no time of this work")
+            cell = Cell(case, name, phase, "time", base, sides[name], word, reason) if name != baseline else None
+            notes = [*sorted(standing.flags), *(one for one in standing.reasons if one.startswith("failed: "))]
+            places.append(Place(name, sides[name], None, None, cell, "; ".join(notes)))
+        apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
+        yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
+    if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
+        yield Ranking(case, "", [], apart)
+
+
+def _judged(rankings: list[Ranking], thresholds: Thresholds) -> list[Ranking]:
+    """With the words of all cells, decided together."""
+    cells = [place.cell for ranking in rankings for place in ranking.places if place.cell]
+    words = iter(judged(cells, thresholds))
+    return [
+        replace(one, places=[replace(place, cell=next(words)) if place.cell else place for place in one.places])
+        for one in rankings
+    ]
+
+
+def _ranked(rankings: list[Ranking], confidence: float) -> list[Ranking]:
+    """With intervals, whose variances are looked at together, and ranks."""
+    samples = [place.side.summary.trials for ranking in rankings for place in ranking.places]
+    found = iter(intervals(samples, confidence))
+    result = []
+    for ranking in rankings:
+        places = [replace(place, interval=next(found)) for place in ranking.places]
+        result.append(replace(ranking, places=_numbered(places)))
+    return result
+
+
+def _numbered(places: list[Place]) -> list[Place]:
+    """With their ranks; places come by their medians."""
+    result: list[Place] = []
+    first: Place | None = None
+    for place in places:
+        if place.interval and first and first.interval and place.interval[0] <= first.interval[1]:
+            result.append(replace(place, rank=first.rank))
+        elif place.interval:
+            first = replace(place, rank=1 + sum(one.rank is not None for one in result))
+            result.append(first)
+        else:
+            result.append(place)
+    return result
+
+
+def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
+    grouped: dict[tuple[Class, str], list[Ranking]] = {}
+    for ranking in rankings:
+        case = ranking.case
+        kind: Class = (case.device, case.profile, case.dtype, case.precision)
+        if ranking.places:
+            grouped.setdefault((kind, ranking.phase), []).append(ranking)
+    for (kind, phase), group in grouped.items():
+        medians = [{place.contender: place.side.summary.median for place in ranking.places} for ranking in group]
+        names = dict.fromkeys(name for case in medians for name in case)
+        shared = [case for case in medians if len(case) == len(names) and baseline in case]
+        ratios = {name: geometric_mean([case[name] / case[baseline] for case in shared]) for name in names if shared}
+        absent = {name: sum(name not in case for case in medians) for name in dict.fromkeys((*names, baseline))}
+        lacking = {name: count for name, count in absent.items() if count}
+        yield Mean(kind, phase, len(shared), len(medians), ratios, lacking)
+
+
+def _why(standing: Standing) -> str:
+    """Why one is not ranked."""
+    return standing.reasons[0] if standing.reasons else "not timed in this phase"

@@ -1,0 +1,109 @@
+"""What two recordings must agree in, what a user may insist on, and what is listed as changed."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from snnbench.comparability import Incomparable, changed, matched
+from snnbench.record import Recording
+from tests.fakes import CASE
+from tests.recordings import recording, timed
+
+OLD = recording(timed("a", train=1.0), name="old")
+
+
+def other(case: Any = CASE, **more: Any) -> Recording:
+    """A recording called new, of this case."""
+    return recording(timed("a", case=case, train=1.0), name="new", **more)
+
+
+@pytest.mark.parametrize(
+    ("new", "kind", "fact"),
+    [
+        (other(model="a server"), "machine", "machine: 'a laptop' in old, 'a server' in new"),
+        (replace(other(), machine={}), "machine", "machine: 'a laptop' in old, unknown in new"),
+        (other(repetitions=9), "protocol", "protocol.repetitions: 3 in old, 9 in new"),
+        (other(memory_limit_gib=2.0), "protocol", "protocol.memory_limit_gib: unknown in old, 2.0 in new"),
+        (other(CASE.resized(dtype="float64")), "precision", "precision: dtype: float32 in old, float64 in new"),
+        (other(CASE.resized(precision="tf32")), "precision", "precision: ieee in old, tf32 in new"),
+        (other(CASE.resized(threads=8)), "threads", "threads: 1 in old, 8 in new"),
+    ],
+)
+def test_what_differs_is_named_and_refused_unless_it_is_allowed(new: Recording, kind: str, fact: str) -> None:
+    with pytest.raises(Incomparable) as refusal:
+        matched(OLD, new)
+    assert str(refusal.value).splitlines() == [
+        "old and new are not comparable:",
+        f"  {fact}",
+        f"record one as the other was, or insist: --allow {kind}",
+    ]
+    cases, facts = matched(OLD, new, [kind])
+    assert (list(cases), facts) == ([CASE], [fact])
+
+
+def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> None:
+    new = other(CASE.resized(neurons=96), model="a server", repetitions=9)
+    with pytest.raises(Incomparable) as refusal:
+        matched(OLD, new, ["machine"])
+    assert str(refusal.value).splitlines() == [
+        "old and new are not comparable:",
+        "  protocol.repetitions: 3 in old, 9 in new",
+        "  work: neurons: 48 in old, 96 in new",
+        "record one as the other was; other work cannot be allowed",
+    ]
+
+
+def test_cases_whose_values_all_occur_can_still_be_different_work() -> None:
+    old = recording(timed("a", train=1.0), timed("a", case=CASE.resized(neurons=96, batch=9), train=1.0), name="old")
+    new = [timed("a", case=case, train=1.0) for case in (CASE.resized(neurons=96), CASE.resized(batch=9))]
+    with pytest.raises(Incomparable, match="work: no case of old is in new"):
+        matched(old, recording(*new, name="new"))
+
+
+def test_without_a_record_there_is_no_work() -> None:
+    with pytest.raises(Incomparable, match="work: no record in new"):
+        matched(OLD, recording(name="new"))
+
+
+def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() -> None:
+    both = recording(timed("a", train=1.0), timed("a", case=CASE.resized(threads=8), train=1.0), name="old")
+    with pytest.raises(Incomparable, match="old: several cases differ in threads only"):
+        matched(both, OLD, ["threads"])
+
+
+@pytest.mark.parametrize("change", [{"trials": 9}, {"seed": 9}, {"timeout_seconds": 1.0}, {"memory_trials": 0}])
+def test_how_many_trials_and_in_which_order_does_not_matter(change: dict[str, Any]) -> None:
+    assert matched(OLD, other(**change)) == ({CASE: CASE}, [])
+
+
+def test_what_changed_is_listed_by_what_it_is() -> None:
+    old, new = OLD, other()
+    old = replace(
+        old,
+        config=old.config | {"snnbench": "0.1"},
+        machine={"model": "m", "load": [1], "kernel": "6.1", "gpus": [{"driver": "555", "bytes": 8}]},
+        environments={"e": {"torch": "2.12", "numpy": "2.0", "gone": "1"}},
+        records=[timed(name, train=1.0, environment="e", version="1.0", adapter="x") for name in ("a", "b/fast", "c")],
+    )
+    new = replace(
+        new,
+        config=new.config | {"snnbench": "0.2"},
+        machine={"model": "m", "load": [2], "kernel": "6.2", "gpus": [{"driver": "560", "bytes": 8}]},
+        environments={"f": {"torch": "2.13", "numpy": "2.0"}},
+        records=[
+            timed("a", train=1.0, environment="f", version="1.1", adapter="x"),
+            timed("b/fast", train=1.0, environment="f", version="1.0", adapter="y"),
+            timed("new", train=1.0, environment="f"),
+        ],
+    )
+    assert changed(old, new) == [
+        "snnbench: '0.1' -> '0.2'",
+        "machine kernel: '6.1' -> '6.2'",
+        "machine gpus.0.driver: '555' -> '560'",
+        "a: 1.0 -> 1.1",
+        "gone: 1 -> none (a, b)",
+        "torch: 2.12 -> 2.13 (a, b)",
+        "adapter of b: another file",
+    ]
+    assert changed(old, old) == []

@@ -1,0 +1,89 @@
+"""Words of differences made by hand, and how often they are wrong in comparisons that were simulated."""
+
+import numpy as np
+import pytest
+
+from snnbench.compare import Cell, Side, judged
+from snnbench.decision import Thresholds, decide
+from snnbench.difference import Difference
+from snnbench.statistics import summarise
+from tests.fakes import CASE
+
+
+@pytest.mark.parametrize(
+    ("difference", "q", "detectable", "word"),
+    [
+        (Difference(1.10, 1.06, 1.14, 0.001), 0.05, 0.0, "slower"),
+        (Difference(0.90, 0.86, 0.94, 0.001), 0.05, 0.0, "faster"),
+        (Difference(1.10, 1.06, 1.14, 0.001), 0.051, 0.0, "inconclusive"),
+        (Difference(1.10, 1.06, 1.14, 0.001), 0.05, 0.12, "inconclusive"),
+        (Difference(1.14, 1.12, 1.16, 0.001), 0.05, 0.12, "slower"),
+        (Difference(1.04, 1.03, 1.049, 0.001), 0.001, 0.0, "same"),
+        (Difference(1.04, 1.03, 1.049, 0.001), 0.001, 0.12, "inconclusive"),
+        (Difference(1.04, 1.02, 1.06, 0.001), 0.001, 0.0, "inconclusive"),
+        (Difference(1.00, 0.96, 1.04, 0.9), 0.9, 0.0, "same"),
+        (Difference(1.00, 0.95, 1.04, 0.9), 0.9, 0.0, "inconclusive"),
+        (Difference(1.10, 0.80, 0.99, 0.04), 0.04, 0.0, "inconclusive"),
+        (Difference(1.10, 1.10, 1.10, certain=True), None, 0.0, "slower"),
+        (Difference(1.05, 1.05, 1.05, certain=True), None, 0.0, "same"),
+        (Difference(1.0, 1.0, 1.0, certain=True), None, 0.0, "same"),
+        (Difference(2.0, lacking="one trial in base"), None, 0.0, "inconclusive"),
+        (Difference(None, lacking="a value of 0"), None, 0.0, "inconclusive"),
+    ],
+)
+def test_a_word_follows_from_size_and_certainty(
+    difference: Difference, q: float | None, detectable: float, word: str
+) -> None:
+    found, reason = decide(difference, q, 0.05, detectable, 0.05)
+    assert found == word
+    assert bool(reason) is (word == "inconclusive")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("time_floor", -0.1),
+        ("memory_floor", float("nan")),
+        ("detectable", float("inf")),
+        ("alpha", 0.0),
+        ("alpha", 1.0),
+    ],
+)
+def test_a_threshold_that_is_none_is_refused_with_its_name(name: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"^{name.replace('_', '-')}: expected"):
+        Thresholds(**{name: value})
+
+
+CELLS, TRIALS, SPREAD = 60, 5, 0.02
+
+
+def simulated(random: np.random.Generator, factor: float = 1.0) -> list[str]:
+    """Words of a comparison whose first cell takes `factor` as long in the new recording, and all others as long."""
+    cells = []
+    for number in range(CELLS):
+        base, new = (summarise(random.lognormal(10, SPREAD, TRIALS).tolist()) for _ in range(2))
+        if not number:
+            new = summarise([factor * trial for trial in new.trials])
+        cells.append(Cell(CASE, str(number), "train", "time", Side(base, []), Side(new, [])))
+    return [cell.word for cell in judged(cells, Thresholds())]
+
+
+def test_of_200_comparisons_of_the_same_with_itself_at_most_10_report_a_change() -> None:
+    random = np.random.default_rng(20)
+    words = [simulated(random) for _ in range(200)]
+    assert sum(bool({"slower", "faster"} & {*one}) for one in words) <= 10
+    assert np.mean([one.count("same") / CELLS for one in words]) > 0.8, (
+        "a test that says nothing raises no alarm either"
+    )
+
+
+def test_a_tenth_more_in_one_cell_of_60_is_found_in_95_of_100_comparisons() -> None:
+    random = np.random.default_rng(21)
+    words = [simulated(random, 1.1) for _ in range(200)]
+    assert sum(one[0] == "slower" for one in words) >= 190
+    assert sum(bool({"slower", "faster"} & {*one[1:]}) for one in words) <= 10
+
+
+def test_a_tenth_less_is_found_as_well() -> None:
+    random = np.random.default_rng(22)
+    assert sum(simulated(random, 1 / 1.1)[0] == "faster" for _ in range(100)) >= 95

@@ -1,0 +1,131 @@
+"""Differences of trials that were reckoned by hand, and against SciPy's own Welch test."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from snnbench.difference import Difference, adjusted, differences, intervals, moderate
+
+E = math.e
+
+
+def only(base: list[float], new: list[float], **more: list[bool]) -> Difference:
+    """The difference of one pair."""
+    (found,) = differences([(base, new)], 0.95, **more)
+    return found
+
+
+def test_one_pair_of_equal_spread_is_welch_s_test_of_the_logarithms() -> None:
+    """Logs 0 1 2 and 3 4 5: variances 1, so the error is sqrt(2/3), t = 3 / 0.816 = 3.674 with 4 degrees of freedom.
+
+    Twice the tail of t beyond 3.674 is 0.0213, and t(0.975) is 2.776: 3 - 2.776 * 0.8165 = 0.733.
+    """
+    found = only([1, E, E**2], [E**3, E**4, E**5])
+    assert found.ratio == pytest.approx(E**3)
+    assert found.p == pytest.approx(0.0213, abs=5e-5)
+    assert math.log(found.low or 0) == pytest.approx(0.733, abs=1e-3)
+    assert math.log(found.high or 0) == pytest.approx(5.267, abs=1e-3)
+
+
+def test_pairs_as_alike_as_these_know_their_variance_together() -> None:
+    """Logs 0 1 2 and 3 - w, 3 - w, 3 + w, 3 + w with w = sqrt(3) / 2 have the variance 1.
+
+    Their degrees of freedom are 2 and 3, so one pair has 5, and three have 15. The error is sqrt(1/3 + 1/4).
+    """
+    w = 3**0.5 / 2
+    pair = ([1, E, E**2], [math.exp(3 - w), math.exp(3 - w), math.exp(3 + w), math.exp(3 + w)])
+    for count in (1, 3):
+        for found in differences([pair] * count, 0.95):
+            assert found.p == pytest.approx(2 * stats.t.sf(2 / (7 / 12) ** 0.5, 5 * count))
+            reach = stats.t.ppf(0.975, 5 * count) * (7 / 12) ** 0.5
+            assert found.low == pytest.approx(math.exp(2 - reach))
+            assert found.high == pytest.approx(math.exp(2 + reach))
+
+
+def test_a_variance_that_is_larger_than_all_others_keeps_its_size() -> None:
+    """A thousand quiet pairs make none of a noisy one: its p stays near that of Welch's test of itself."""
+    random = np.random.default_rng(1)
+    quiet = [tuple(np.exp(random.normal(0, 0.01, 5)).tolist() for _ in range(2)) for _ in range(1000)]
+    noisy = ([1.0, 1.5, 0.6, 1.1, 0.8], [1.4, 0.9, 1.9, 1.3, 1.2])
+    found = differences([*quiet, noisy], 0.95)[-1]
+    welch = stats.ttest_ind(*np.log(noisy), equal_var=False)
+    assert found.p is not None
+    assert stats.norm.sf(abs(welch.statistic)) * 2 <= found.p <= welch.pvalue
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "counted", "expected"),
+    [
+        ([2.0], [3.0, 3.0], False, Difference(1.5, lacking="one trial in base")),
+        ([2.0], [3.0], False, Difference(1.5, lacking="one trial in base and new")),
+        ([2.0], [3.0], True, Difference(1.5, 1.5, 1.5, certain=True)),
+        ([2.0, 2.0], [3.0, 3.0, 3.0], False, Difference(1.5, 1.5, 1.5, certain=True)),
+        ([2.0, 2.0], [2.0, 2.0], False, Difference(1.0, 1.0, 1.0, certain=True)),
+        ([0.0, 0.0], [0.0], False, Difference(1.0, 1.0, 1.0, certain=True)),
+        ([0.0, 0.0], [3.0, 3.0], False, Difference(None, lacking="a value of 0")),
+        ([2.0, 2.0], [0.0, 3.0], False, Difference(None, lacking="a value of 0")),
+    ],
+)
+def test_where_there_is_nothing_to_test_there_is_no_p(
+    base: list[float], new: list[float], counted: bool, expected: Difference
+) -> None:
+    assert only(base, new, counted=[counted]) == expected
+
+
+def test_a_side_that_does_not_vary_leaves_the_test_to_the_other() -> None:
+    """Logs 1 1 and 2 3 4: the error is sqrt(1/2 + 1/3), for the side of no variance is taken to be as the other."""
+    found = only([E, E], [E**2, E**3, E**4])
+    assert found.p is not None and 0 < found.p < 1
+    assert not found.certain
+    assert found.low is not None and found.high is not None and found.low < E**2 < found.high
+
+
+def test_none_are_no_differences() -> None:
+    assert differences([], 0.95) == []
+
+
+def test_q_is_p_times_tests_by_rank_and_never_falls() -> None:
+    """Sorted 0.01 0.02 0.03 0.5 times 4/1 4/2 4/3 4/4: 0.04 0.04 0.04 0.5."""
+    assert adjusted([0.5, None, 0.02, 0.01, 0.03]) == pytest.approx([0.5, None, 0.04, 0.04, 0.04])
+    assert adjusted([0.2]) == [0.2]
+    assert adjusted([0.3, 0.3]) == pytest.approx([0.3, 0.3])
+    assert adjusted([None]) == [None]
+    assert adjusted([]) == []
+
+
+def test_variances_that_are_as_alike_as_those_of_one_population_are_pooled_and_none_made_smaller() -> None:
+    """1 and 3 of 2 degrees of freedom each have the mean 2, and 4 degrees of freedom together."""
+    variances, prior_degrees, most_degrees = moderate(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
+    assert variances.tolist() == [2.0, 3.0]
+    assert (prior_degrees, most_degrees) == (math.inf, 4.0)
+
+
+def test_what_does_not_vary_says_nothing_of_the_others() -> None:
+    variances, prior_degrees, most_degrees = moderate(np.array([0.0, 1.0, 3.0]), np.array([9.0, 2.0, 2.0]))
+    assert variances.tolist() == [2.0, 2.0, 3.0]
+    assert (prior_degrees, most_degrees) == (math.inf, 4.0)
+    assert moderate(np.array([0.0]), np.array([4.0]))[0].tolist() == [0.0]
+
+
+def test_how_alike_variances_are_is_found_from_many_of_them() -> None:
+    """10 000 variances s0^2 * d0 / chi^2(d0) * chi^2(d) / d, as Smyth 2004 has them, with s0 = 0.02, d0 = 6, d = 4."""
+    random = np.random.default_rng(3)
+    true = 0.02**2 * 6 / random.chisquare(6, 10_000)
+    measured = true * random.chisquare(4, 10_000) / 4
+    variances, prior_degrees, _ = moderate(measured, np.full(10_000, 4.0))
+    assert prior_degrees == pytest.approx(6, rel=0.1)
+    small = measured < 0.02**2 / 4
+    assert variances[small] == pytest.approx((6 * 0.02**2 + 4 * measured[small]) / 10, rel=0.1)
+    assert (variances >= measured).all()
+
+
+def test_an_interval_is_of_the_geometric_mean() -> None:
+    """Logs 0 1 2: 1 and t(0.975, 2) = 4.303 times sqrt(1/3)."""
+    (found,) = intervals([[1, E, E**2]], 0.95)
+    assert found is not None
+    assert [math.log(end) for end in found] == pytest.approx([1 - 4.303 / 3**0.5, 1 + 4.303 / 3**0.5], abs=1e-3)
+    assert intervals([[5.0], [], [0.0, 1.0]], 0.95) == [None, None, None]
+    assert intervals([[5.0, 5.0]], 0.95) == [pytest.approx((5.0, 5.0))]
+    assert intervals([], 0.95) == []

@@ -1,0 +1,143 @@
+"""Rankings of recordings made by hand: who shares a rank, who has none, and over what a mean is taken."""
+
+import pytest
+
+from snnbench.contender import UnknownContender
+from snnbench.decision import Thresholds
+from snnbench.rank import Ranked, rank
+from snnbench.record import Record
+from tests.fakes import CASE
+from tests.recordings import deviating, failed, recording, skipped, timed, trials
+
+LARGE = CASE.resized(neurons=96)
+ZERO = CASE.resized(reset="zero", detach_reset=True)
+ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
+
+
+def times(name: str, factor: float, **fields: object) -> list[Record]:
+    """Five trials of so many milliseconds, give or take 2 %."""
+    return trials(name, [factor * ms for ms in ONE], **fields)
+
+
+def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
+    """A recording's ranking, whose config names the baseline `a`."""
+    return rank(recording(*records, baseline="a"), baseline, Thresholds(), **more)  # type: ignore[arg-type]
+
+
+def test_contenders_come_by_time_with_a_word_and_a_ratio_to_the_baseline() -> None:
+    (ranking,) = ranked(*times("a", 2), *times("b", 1), *times("c", 3)).rankings
+    found = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.places]
+    assert (ranking.case, ranking.phase, found) == (
+        CASE,
+        "train",
+        [(1, "b", ("faster", 0.5)), (2, "a", None), (3, "c", ("slower", 1.5))],
+    )
+
+
+def test_a_rank_is_shared_with_the_fastest_of_it_by_those_whose_intervals_overlap_with_its() -> None:
+    """Intervals reach 0.9 % or so either way: 1.015 overlaps with 1, 1.025 with 1.015 only, and begins a rank."""
+    factors = {"a": 1.0, "b": 1.015, "c": 1.03, "d": 1.045, "e": 2.0}
+    (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
+    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("e", 5)]
+    ends = {one.contender: one.interval for one in ranking.places}
+    assert ends["b"] and ends["c"] and ends["c"][0] < ends["b"][1], "they overlap, and b is no beginning of a rank"
+
+
+def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
+    (ranking,) = ranked(timed("a", train=1.0), timed("b", train=9.0)).rankings
+    assert [(one.contender, one.rank, one.interval) for one in ranking.places] == [("a", None, None), ("b", None, None)]
+    cell = ranking.places[1].cell
+    assert cell and (cell.word, cell.ratio) == ("inconclusive", 9.0)
+
+
+def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> None:
+    others = [failed("c", "crash", "x"), skipped("d", "unsupported", "no such reset")]
+    (ranking,) = ranked(
+        *times("a", 1), *(deviating("b", trial=trial, train=0.1) for trial in range(3)), *others
+    ).rankings
+    assert [one.contender for one in ranking.places] == ["a"]
+    assert ranking.apart == [
+        ("b", "deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"),
+        ("c", "failed: crash: x"),
+        ("d", "skipped: unsupported: no such reset"),
+    ]
+
+
+def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
+    (first, second) = ranked(*times("a", 1), failed("a", "oom-host", "no memory", case=LARGE)).rankings
+    assert [one.contender for one in first.places] == ["a"]
+    assert (second.case, second.places, second.apart) == (LARGE, [], [("a", "failed: oom-host: no memory")])
+
+
+def test_a_trial_that_failed_is_told_beside_the_rank() -> None:
+    (ranking,) = ranked(*times("a", 1), failed("a", "crash", "died", trial=5)).rankings
+    assert ranking.places[0].reason == "failed: crash: died"
+
+
+def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:
+    (_, second) = ranked(*times("a", 1), *times("b", 1, case=LARGE)).rankings
+    (place,) = second.places
+    assert place.rank == 1
+    assert place.cell and (place.cell.word, place.cell.ratio, place.cell.reason) == (
+        "missing",
+        None,
+        "a has no time of this work",
+    )
+
+
+def test_a_baseline_that_deviates_does_other_work_and_is_none() -> None:
+    (ranking,) = ranked(*(deviating("a", trial=trial, train=1.0) for trial in range(3)), *times("b", 1)).rankings
+    assert ranking.places[0].cell and ranking.places[0].cell.word == "missing"
+
+
+def test_phases_are_ranked_apart_and_can_be_chosen() -> None:
+    records = [timed(name, trial, train=3.0, forward=1.0) for name in ("a", "b") for trial in range(2)]
+    assert [one.phase for one in ranked(*records).rankings] == ["train", "forward"]
+    assert [one.phase for one in ranked(*records, phases=["forward"]).rankings] == ["forward"]
+
+
+def test_a_mean_is_over_the_cases_that_all_have_and_says_how_many_those_are() -> None:
+    """b takes 2 and 8 times as long as a where c, with 1 and 9, is there too; where c failed, nobody's ratio counts."""
+    sizes = [CASE.resized(neurons=neurons) for neurons in (16, 32, 64)]
+    records = [record for case in sizes for record in times("a", 1, case=case)]
+    records += [one for case, factor in zip(sizes, (2, 8, 1000), strict=True) for one in times("b", factor, case=case)]
+    records += [one for case, factor in zip(sizes, (1, 9), strict=False) for one in times("c", factor, case=case)]
+    (mean,) = ranked(*records, failed("c", "crash", "x", case=sizes[2])).means
+    assert (mean.cases, mean.known, mean.lacking) == (2, 3, {"c": 1})
+    assert mean.ratios == pytest.approx({"a": 1.0, "b": 4.0, "c": 3.0})
+
+
+def test_a_mean_is_never_taken_across_profiles() -> None:
+    means = ranked(*times("a", 1), *times("b", 2), *times("a", 1, case=ZERO), *times("b", 8, case=ZERO)).means
+    assert [(mean.of[1], mean.cases, round(mean.ratios["b"], 6)) for mean in means] == [
+        ("subtract", 1, 2.0),
+        ("zero", 1, 8.0),
+    ]
+
+
+def test_where_no_case_is_shared_there_is_no_mean() -> None:
+    (mean,) = ranked(*times("a", 1), *times("b", 2, case=LARGE)).means
+    assert (mean.cases, mean.known, mean.ratios, mean.lacking) == (0, 2, {}, {"a": 1, "b": 1})
+
+
+@pytest.mark.parametrize(("given", "found"), [("b/fast", "b/fast"), ("b", "b/fast"), ("", "a")])
+def test_a_baseline_is_a_contender_or_a_library_with_one_or_the_config_s(given: str, found: str) -> None:
+    assert ranked(*times("a", 1), *times("b/fast", 1), baseline=given).baseline == found
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("c", r"--baseline: unknown contender 'c' \(known: a, b/fast, b/slow\)"),
+        ("b/fats", r"--baseline: unknown contender 'b/fats' \(did you mean 'b/fast'\?\)"),
+        ("b", r"--baseline: unknown contender 'b' \(known: b/fast, b/slow\)"),
+    ],
+)
+def test_a_baseline_that_is_none_is_refused_with_those_there_are(given: str, message: str) -> None:
+    with pytest.raises(UnknownContender, match=message):
+        ranked(*times("a", 1), *times("b/fast", 1), *times("b/slow", 1), baseline=given)
+
+
+def test_a_recording_that_names_no_baseline_asks_for_one() -> None:
+    with pytest.raises(UnknownContender, match="one: names no baseline: give --baseline one of a, b"):
+        rank(recording(*times("a", 1), *times("b", 1)), "", Thresholds())
