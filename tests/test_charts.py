@@ -96,6 +96,30 @@ def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
     assert [list(row) for row in lines.table.rows] == [["a", "1", "2"]]
 
 
+def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
+    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))
+    titles = [chart.title for chart in charting.times(two).charts]
+    assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
+    assert not scaling.section(two).charts
+    three = found(*(timed("a", case=case, train=1.0) for case in cases))
+    assert not charting.times(three).charts and len(scaling.section(three).charts) == 1
+
+
+def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
+    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    records = [
+        timed("a", case=cases[0], train=1.0),
+        *(failed("a", "oom-host", "full", case=case) for case in cases[1:]),
+    ]
+    (chart,) = scaling.section(found(*records)).charts
+    assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host", "oom-host"]]
+    assert not scaling.section(found(*records)).tables
+    records = [timed("a", train=1.0), failed("a", "oom-host", "full", case=LARGE)]
+    (chart,) = charting.times(found(*records)).charts
+    assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host"]]
+
+
 def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
     records = [
         timed("a", train=4.0, floors_ms={"train": 2.0}),

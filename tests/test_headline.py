@@ -50,6 +50,10 @@ def test_one_trial_tells_nobody_apart() -> None:
     assert "1 trial: no interval can be given" in section.sentences[1]
 
 
+def test_an_interval_that_is_lacking_is_not_said_to_overlap() -> None:
+    assert said(*steady("a", 2.0, 2.1), *steady("b", 9.0)).endswith("(9 ms): one trial cannot tell them apart.")
+
+
 def test_many_that_tie_are_counted() -> None:
     what = said(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
     assert what.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")

@@ -22,16 +22,18 @@ def times(findings: Findings) -> Section:
         return Section("time", title, ["Left out: nothing was timed."])
     makers: list[Callable[[str], Chart]] = []
     for cases in findings.settings.values():
-        timed = [case for case in cases if findings.points(case, phase)]
-        for family in work.families(timed, "neurons"):
-            if len(family) > 1:
-                makers.append(partial(lines.against, findings, family, "neurons", phase))
-        alone = [case for case in timed if not _swept(case, timed)]
+        families = [family for family in work.families(cases, "neurons") if len(family) > 1 and findings.timed(family)]
+        makers += [partial(lines.against, findings, family, "neurons", phase) for family in families]
+        drawn = {case for family in families for case in family}
+        drawn |= {case for axis in work.SIZES for case in work.swept(cases, axis)}  # in charts of growth
+        alone = [case for case in findings.timed(cases) if case not in drawn]
         makers += [partial(dots.at, findings, case, phase) for case in alone]
     sentences = [
         f"One pass of {phase} in ms: the median over trials of each trial's median, with a 95 % interval where there "
         "were several trials. The dotted line is the floor, below which this machine cannot do the work."
     ]
+    if not makers:
+        sentences.append("Neurons were not swept, but another size was: the charts are those of growth, below.")
     return _section("time", title, sentences, makers)
 
 
@@ -146,11 +148,6 @@ def _fullest(findings: Findings, *metrics: tuple[str, str]) -> list[Case]:
         if (case := findings.fullest(cases, *named)) is not None:
             found.append(case)
     return found
-
-
-def _swept(case: Case, cases: Sequence[Case]) -> bool:
-    """Whether another case differs from it in one size only, so that a chart against that size holds it."""
-    return any(case in family for axis in work.SIZES for family in work.families(cases, axis) if len(family) > 1)
 
 
 def _section(name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]) -> Section:

@@ -90,6 +90,10 @@ class Findings:
         """The contender that others are divided by."""
         return str(self.recording.config.get("baseline", ""))
 
+    def timed(self, cases: Iterable[Case]) -> list[Case]:
+        """Those of the cases in which anyone has a time of the headline phase."""
+        return [case for case in cases if self.points(case, self.headline)]
+
     def points(self, case: Case, phase: str, metric: str = "time") -> list[Point]:
         """A metric of everyone who has it in a case, exact ones by time first."""
         found = []

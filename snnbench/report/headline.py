@@ -116,7 +116,8 @@ def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, st
     if len(leaders) > 1:
         named = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:NAMED]]
         named += [counted(len(leaders) - NAMED, "other")] if len(leaders) > NAMED else []
-        why = "their intervals overlap" if leaders[0].trials > 1 else "one trial cannot tell them apart"
+        alone = any(point.low is None for point in leaders)
+        why = "one trial cannot tell them apart" if alone else "their intervals overlap"
         return where, f"Too close to call{of} between {listed(named)}: {why}."
     mine = _times([one.leaders[0] for one in run])
     nexts = [(one.following, one.leaders[0]) for one in run if one.following]

@@ -9,9 +9,8 @@ from snnbench.report.exponent import exponent
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Section, Table
 
-VALUES = 3
-"""Least values of an axis for a fit with an error."""
 PANELS = 12
+"""Most tables."""
 STEEP = 1.5
 """An exponent whose whole interval is above this is nearer to a square than to a line."""
 
@@ -21,20 +20,19 @@ def section(findings: Findings) -> Section:
     charts: list[Chart] = []
     tables: list[Table] = []
     remarks: list[str] = []
-    for axis in work.SIZES:
-        for cases in swept(findings, axis):
-            if len(tables) == PANELS:
-                break
-            table, steep = _table(findings, cases, axis)
-            if not table.rows:
-                continue
-            tables.append(table)
-            remarks += steep
-            if axis != "neurons":
-                name = f"scaling-{axis.replace('_', '-')}-{len(charts) + 1}"
-                charts.append(lines.against(findings, cases, axis, findings.headline, name))
+    settings = findings.settings.values()
+    families = [(axis, work.swept(cases, axis)) for axis in work.SIZES for cases in settings]
+    families = [(axis, cases) for axis, cases in families if findings.timed(cases)]
+    for axis, cases in families[:PANELS]:
+        table, steep = _table(findings, cases, axis)
+        tables += [table] if table.rows else []
+        remarks += steep
+        if axis != "neurons":
+            name = f"scaling-{axis.replace('_', '-')}-{len(charts) + 1}"
+            charts.append(lines.against(findings, cases, axis, findings.headline, name))
+    left = len(families) - PANELS
     title = "Growth with each size"
-    if not tables:
+    if not families:
         return Section("scaling", title, ["Left out: no size was swept over three values or more."])
     return Section(
         "scaling",
@@ -47,16 +45,10 @@ def section(findings: Findings) -> Section:
         remarks=remarks,
         tables=tables,
         charts=charts,
+        closing=[f"{left} more sweeps are left out; their numbers are in the tidy data (--format csv)."]
+        if left > 0
+        else [],
     )
-
-
-def swept(findings: Findings, axis: str) -> list[list[Case]]:
-    """Families with enough values of an axis, in each setting the one with most."""
-    found = []
-    for cases in findings.settings.values():
-        groups = [group for group in work.families(cases, axis) if len(group) >= VALUES]
-        found += groups[:1]
-    return found
 
 
 def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
@@ -70,7 +62,7 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
             for point in findings.points(case, phase):
                 times.setdefault(point.contender, []).append((work.size(case, axis), point.value))
         for contender, pairs in times.items():
-            if len(pairs) < VALUES:
+            if len(pairs) < work.SWEPT:
                 continue
             fit = exponent(*zip(*pairs, strict=True))
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"

@@ -9,6 +9,8 @@ from snnbench.case import Case
 
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
 NAMES = {"neurons": "neurons N", "batch": "batch size B", "time_steps": "time steps T", "layers": "layers L"}
+SWEPT = 3
+"""Least values of an axis for a fit with an error."""
 HIDDEN = ("workload", "reset", "detach_reset", "device", *SIZES)
 """Fields that a name does not list: the profile stands for the reset, and the device is always said."""
 
@@ -33,6 +35,11 @@ def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
         found.setdefault(case.resized(**{axis: 0}), []).append(case)
     ordered = [sorted(group, key=lambda case: size(case, axis)) for group in found.values()]
     return sorted(ordered, key=len, reverse=True)
+
+
+def swept(cases: Iterable[Case], axis: str) -> list[Case]:
+    """The largest of the families along an axis, if it has values enough for a fit; else nothing."""
+    return next((family for family in families(cases, axis) if len(family) >= SWEPT), [])
 
 
 def size(case: Case, axis: str) -> int:

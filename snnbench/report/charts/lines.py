@@ -24,7 +24,7 @@ def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, na
     """Times of a phase in cases that differ along one axis."""
     points = [point for case in cases for point in findings.points(case, phase)]
     names = list(dict.fromkeys(point.contender for point in points))
-    every = _failed(findings, cases, phase)
+    every = _failed(findings, cases, axis, phase)
     failed = {one: kinds for one, kinds in every.items() if one in names}
     without = [
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
@@ -132,9 +132,8 @@ def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
     return (first, True) if first >= room_after else (end - 1, False)
 
 
-def _failed(findings: Findings, cases: Sequence[Case], phase: str) -> dict[str, dict[int, str]]:
-    """By contender: at which sizes it failed and so has no time, and how. Cases differ along one axis only."""
-    axis = next((a for a in work.SIZES if len({work.size(case, a) for case in cases}) > 1), "neurons")
+def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
+    """By contender: at which sizes it failed and so has no time, and how."""
     found: dict[str, dict[int, str]] = {}
     for case in cases:
         for standing in findings.standings[case]:
@@ -152,7 +151,7 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> 
         for point in findings.points(case, phase):
             times = found.setdefault(point.contender, {})
             times[work.size(case, axis)] = spread(point.value, point.low, point.high, MS)
-    for name, kinds in _failed(findings, cases, phase).items():
+    for name, kinds in _failed(findings, cases, axis, phase).items():
         found.setdefault(name, {}).update(kinds)
     sizes = [work.size(case, axis) for case in cases]
     rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in found.items()]
