@@ -11,7 +11,7 @@
 
 A step goes through all layers (`one_step`), of which by default each is a step later than the one before. LIFNodes rest
 at 0, have no refractory time, decay by exp(-dt / tc_decay) and reset to a value: whether a gradient would go through
-that makes no difference here.
+that makes no difference here. As they come they rest at -65 and fire at -52 (mV), whatever a case's threshold.
 Docs: https://bindsnet-docs.readthedocs.io/guide/guide_part_i.html
 """
 
@@ -25,6 +25,7 @@ import torch
 
 from snnbench.adapter import Unsupported, require
 from snnbench.backends.torch import Network
+from snnbench.rule import Rule
 
 # The package without its __init__, which imports every part of it: torchvision, which breaks where it was built for
 # another torch, OpenCV, Gymnasium and more. Its networks need none of that.
@@ -32,23 +33,46 @@ sys.modules["bindsnet"] = module_from_spec(find_spec("bindsnet"))
 bindsnet = importlib.import_module("bindsnet.network")
 
 BACKEND = "torch"
-EXACT = ("zero", "zero-attached")
+VARIANTS = {
+    "default": "LIFNodes that rest at 0 and are never refractory",
+    "defaults": "LIFNodes(neurons) and Connection(source, neurons), all else left as it is",
+}
+EXACT = {"default": ("zero", "zero-attached")}
+DEVIATION = {"defaults": "a threshold of 13, a decay of 1 % a step, and no input for 5 steps after a spike"}
 RESETS = "LIFNodes reset to a value"
 INFERENCE_ONLY = "states change in place and weights take no gradient: BindsNET trains by local rules"
 
 
-def build(case, weights, variant):
-    require(case, "states are float32", dtype="float32")
+def rule(case, variant):
+    return Rule(
+        beta=math.exp(-1 / 100),
+        threshold=13.0,
+        reset="zero",
+        detach_reset=True,
+        refractory=5,
+        surrogate=case.surrogate,  # of a backward pass that it has not
+        slope=case.slope,
+    )
+
+
+def nodes(case, variant):
+    if variant == "defaults":
+        return bindsnet.nodes.LIFNodes(case.neurons)
     if not 0 < case.beta < 1:
         raise Unsupported("beta = exp(-dt / tc_decay) lies between 0 and 1")
+    return bindsnet.nodes.LIFNodes(
+        case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
+    )
+
+
+def build(case, weights, variant):
+    require(case, "states are float32", dtype="float32")
     network = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False)
     entering = bindsnet.nodes.Input(case.neurons)
     network.add_layer(entering, "0")
     source, linears = entering, []
     for number, layer in enumerate(weights, start=1):
-        neurons = bindsnet.nodes.LIFNodes(
-            case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
-        )
+        neurons = nodes(case, variant)
         connection = bindsnet.topology.Connection(source, neurons, w=layer.weight.T.contiguous(), b=layer.bias)
         network.add_layer(neurons, str(number))
         network.add_connection(connection, str(number - 1), str(number))

@@ -38,6 +38,7 @@ import torch
 
 from snnbench.adapter import Unavailable, require
 from snnbench.backends.torch import Network
+from snnbench.rule import Rule
 
 # The package imports it, and it imports OpenCV and torchvision, of which no neuron uses anything.
 sys.modules["lava.lib.dl.slayer.object_detection"] = ModuleType("object_detection")
@@ -56,7 +57,28 @@ DEVIATION = {
     "the backward pass ignores the reset and has an exponential surrogate",
     "defaults": "the same with weights rounded to 8 bits and a state in units of 1 / 4096, and another surrogate",
 }
-SCALE = 1 << 16
+SCALES = {"slayer": 1 << 16, "defaults": 1 << 6}
+"""Of the threshold; the state's unit is a 64th of it."""
+DECAYS = 1 << 12
+
+
+def rule(case, variant):
+    scale = SCALES[variant]
+    unit = 1 / (64 * scale)
+    as_it_comes = variant == "defaults"
+    width = 100 * int(case.threshold * scale) / scale if as_it_comes else 1 / case.slope
+    return Rule(
+        beta=1 - round(DECAYS * (1 - case.beta)) / DECAYS,
+        threshold=int(case.threshold * scale) / scale + 0.01 * unit,  # what the chip has to pass, not to reach
+        reset="zero",
+        detach_reset=True,
+        reset_in_backward=False,
+        surrogate="exponential",
+        slope=1 / width,
+        surrogate_gain=0.05 if as_it_comes else width,
+        unit=unit,
+        weight_step=1 / 32 if as_it_comes else 0.0,
+    )
 
 
 def build(case, weights, variant):
@@ -98,7 +120,7 @@ def block(case, layer):
         "voltage_decay": 1 - case.beta,
         "tau_grad": width / (case.threshold * cuba.TAU_RHO_MULT),
         "scale_grad": 2 * width / cuba.SCALE_RHO_MULT,
-        "scale": SCALE,
+        "scale": SCALES["slayer"],
     }
     dense = slayer.block.cuba.Dense(
         neuron, inputs, outputs, delay_shift=False, pre_hook_fx=lambda weight: weight[..., None, None, None]

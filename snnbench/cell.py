@@ -35,7 +35,11 @@ class Cell:
 
     def key(self, adapter: Adapter, environment: str, machine: str, protocol: Protocol) -> str:
         """What this cell is, by content: equal keys are equal measurements, on one machine model."""
-        return digest([asdict(self), adapter.digest, environment, machine, protocol.digest])
+        return self.named(adapter.digest, environment, machine, protocol)
+
+    def named(self, adapter: str, environment: str, machine: str, protocol: Protocol) -> str:
+        """Its key, from the digest of an adapter."""
+        return digest([asdict(self), adapter, environment, machine, protocol.digest])
 
     def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
         """What its worker is asked to do."""

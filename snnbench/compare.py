@@ -3,7 +3,7 @@
 A cell, here, is one time or peak of one phase, of one contender in one case.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from math import log
 
@@ -20,6 +20,8 @@ METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 COUNTED = ("device_peak",)
 """An allocator's count of bytes: the same program gives the same."""
 SIDES = ("base", "new")
+Detectable = Callable[[str, int], float | None]
+"""(phase, trials a side) -> the least relative change that can be seen, or None where that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +82,25 @@ def compare(
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
     explained: bool = False,
+    detectable: Detectable | None = None,
 ) -> Comparison:
     """Every cell of either recording, of these phases or of all. Raises Incomparable.
 
-    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing.
+    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing. `detectable`
+    says what change of a phase so many trials a side can show, where the thresholds name none.
     """
     cases, facts = matched(base, new, allowed)
     cells = [cell for cell in _cells(base, new, cases) if not phases or cell.phase in ("", *phases)]
     if not cells:
         what = f"of {' or '.join(phases)} " if phases else ""
         raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
-    cells = judged(cells, thresholds)
+    cells = judged(cells, thresholds, detectable)
     if explained:
         cells = _with_intervals(cells)
     return Comparison(base.name, new.name, thresholds, facts, changed(base, new), sorted(cells, key=_interest))
 
 
-def judged(cells: list[Cell], thresholds: Thresholds) -> list[Cell]:
+def judged(cells: list[Cell], thresholds: Thresholds, detectable: Detectable | None = None) -> list[Cell]:
     """The cells, each with its difference, q and word; those that have a word already keep it.
 
     Variances of times are looked at together, and so are those of peaks.
@@ -110,8 +114,11 @@ def judged(cells: list[Cell], thresholds: Thresholds) -> list[Cell]:
     q = dict(zip(found, adjusted([difference.p for difference in found.values()]), strict=True))
     result = list(cells)
     for number, difference in found.items():
-        timed = cells[number].metric == "time"
-        bars = (thresholds.time_floor, thresholds.detectable) if timed else (thresholds.memory_floor, 0.0)
+        bars = thresholds.memory_floor, 0.0
+        if cells[number].metric == "time":
+            fewest = min(map(len, _trials(cells[number])))
+            least = detectable(cells[number].phase, fewest) if detectable and not thresholds.detectable else None
+            bars = thresholds.time_floor, least or thresholds.detectable
         word, reason = decide(difference, q[number], *bars, thresholds.alpha)
         reason = "; ".join(part for part in (reason, cells[number].reason) if part)
         result[number] = replace(cells[number], word=word, reason=reason, difference=difference, q=q[number])

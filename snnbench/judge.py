@@ -1,6 +1,7 @@
 """From how a worker ended to what became of its cell."""
 
 import signal
+from collections.abc import Collection
 from contextlib import suppress
 from typing import Any
 
@@ -14,6 +15,7 @@ CONTENDED_CPUS = 0.1
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
     "throttled": "a processor slowed down for heat or power meanwhile",
+    "shared": "another process was on the same card before, meanwhile or after",
     "threads": "the framework ran with another number of threads than asked",
     "graph-breaks": "a compiler left parts of the network to Python",
 }
@@ -46,7 +48,11 @@ def skipped(kind: str, reason: str) -> dict[str, Any]:
     return {"status": "skipped", "kind": kind, "reason": reason}
 
 
-def flags(reply: Reply, threads: int, throttled: bool) -> list[str]:
+OBSERVED = ("throttled", "shared")
+"""Flags that the harness sees from outside; the others are in the reply."""
+
+
+def flags(reply: Reply, threads: int, observed: Collection[str]) -> list[str]:
     """What a reader should know of the circumstances of a cell that asked for so many threads."""
     taken = [
         phase["contention"]["foreign_cpus"] + phase["contention"]["stolen_cpus"]
@@ -55,7 +61,7 @@ def flags(reply: Reply, threads: int, throttled: bool) -> list[str]:
     ]
     raised = {
         "contended": bool(taken) and max(taken) > CONTENDED_CPUS,
-        "throttled": throttled,
+        **{flag: flag in observed for flag in OBSERVED},
         "threads": reply.settings.get("threads", threads) != threads,
         "graph-breaks": reply.settings.get("graph_breaks", 0) > 0,
     }

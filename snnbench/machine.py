@@ -31,7 +31,7 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
     total_bytes = int(_find(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * 1024
     found: dict[str, Any] = {
         "schema": SCHEMA,
-        "host": _hashed(platform.node()),
+        "host": hashed(platform.node()),
         "cpu": _cpu(root),
         "memory": {"total_bytes": total_bytes, "limit_bytes": _memory_limit_bytes(root, total_bytes)},
         "gpus": [gpu(nvidia_driver(), index) for index in range(_gpu_count())],
@@ -115,7 +115,7 @@ def gpu(nvml: Any, index: int) -> dict[str, Any]:
         "memory_bytes": ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.total),
         "driver": nvml.nvmlSystemGetDriverVersion(),
         "cuda_driver": f"{cuda // 1000}.{cuda % 1000 // 10}",
-        "uuid": ask("nvmlDeviceGetUUID", _hashed),
+        "uuid": ask("nvmlDeviceGetUUID", hashed),
         "compute_capability": ask("nvmlDeviceGetCudaComputeCapability", lambda pair: f"{pair[0]}.{pair[1]}"),
         "power_limit_watts": ask("nvmlDeviceGetPowerManagementLimit", lambda milliwatts: milliwatts / 1000),
         "clock_max_hz": ask("nvmlDeviceGetMaxClockInfo", lambda mhz: mhz * 1_000_000, nvml.NVML_CLOCK_SM),
@@ -229,7 +229,8 @@ def _allowed(allowed: Collection[int] | None) -> Collection[int]:
     return os.sched_getaffinity(0) if allowed is None else allowed
 
 
-def _hashed(name: str) -> str:
+def hashed(name: str) -> str:
+    """What stands for a name in public: 12 hexadecimal digits."""
     return hashlib.sha256(name.encode()).hexdigest()[:12]
 
 

@@ -109,7 +109,9 @@ class Measurement:
         """Every process sits the exam, for one layer and, where the case has more, for two."""
         for layers in (1, 2)[: min(2, self.request.case.layers)]:
             own = self._rule(self.request.case)
-            problem = odd(self.request.case, layers, 1 / own.gain) if own else exam_problem(self.request.case, layers)
+            case = self.request.case
+            wider = own.threshold / (own.gain * case.threshold) if own else None
+            problem = odd(case, layers, wider) if wider else exam_problem(case, layers)
             session = self._session(problem)
 
             def answer(which: int, cotangent: int, session: Session = session) -> Answer:

@@ -33,6 +33,10 @@ LONGEST_END_S = 5.0
 PACKAGE = Path(snnbench.__file__).parent
 
 
+class Stopped(Exception):
+    """Somebody asked for the end of a worker, and it has ended without a reply."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a worker ended: its whole reply or None, its exit status as subprocess gives it, and what it printed last."""
@@ -70,8 +74,13 @@ ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536
 """Where memory is measured: what is freed leaves the process, so that a warm heap does not hide an allocation."""
 
 
-def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], timeout_s: float) -> Ending:
-    """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises."""
+def run(
+    python: Path, adapter: Path, request: Request, env: Mapping[str, str], timeout_s: float, stop: int | None = None
+) -> Ending:
+    """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises.
+
+    Raises Stopped once there is something to be read from the descriptor `stop`.
+    """
     started = time.monotonic()
     oom_kills = _oom_kills()
     mark = uuid.uuid4().hex
@@ -99,7 +108,7 @@ def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], t
         finally:
             os.close(write_fd)
         try:
-            data, timed_out = _wait(process, read_fd, started + timeout_s)
+            data, timed_out = _wait(process, read_fd, started + timeout_s, stop)
         finally:
             os.close(read_fd)
             _end(process, mark)
@@ -114,17 +123,21 @@ def run(python: Path, adapter: Path, request: Request, env: Mapping[str, str], t
     )
 
 
-def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float) -> tuple[bytes, bool]:
+def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None) -> tuple[bytes, bool]:
     """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
     chunks: list[bytes] = []
     poller = select.poll()
     pidfd = os.pidfd_open(process.pid)
     poller.register(read_fd, select.POLLIN | select.POLLHUP)
     poller.register(pidfd, select.POLLIN)
+    if stop is not None:
+        poller.register(stop, select.POLLIN)
     try:
         while True:
             remaining_ms = (deadline - time.monotonic()) * 1000
             ready = dict(poller.poll(max(0.0, remaining_ms)))
+            if stop in ready:
+                raise Stopped
             if read_fd in ready:
                 if chunk := os.read(read_fd, 1 << 20):
                     chunks.append(chunk)

@@ -14,13 +14,15 @@ import fcntl
 import gc
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from io import FileIO
 from pathlib import Path
 from typing import Any
+
+from snnbench import schema
 
 SCHEMA = 3
 """1: first version.
@@ -30,6 +32,7 @@ checks.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
+FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 REPEATED = ("cancelled",)
 """Kinds of failure that say nothing of the cell: the next run does it again."""
 
@@ -106,8 +109,8 @@ def read(folder: Path) -> Recording:
     latest: dict[tuple[str, str], tuple[str, str]] = {}
     torn = 0
     with _uncollected():
-        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").splitlines():
-            record = _parse(line, folder)
+        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
+            record = parse(line, folder)
             if record is None:
                 torn += bool(line.strip())
             else:
@@ -118,13 +121,19 @@ def read(folder: Path) -> Recording:
     return Recording(folder, config, machine, counting, torn, environments)
 
 
-def choose(root: Path, name: str, identity: str, machine: str, today: date) -> Path:
-    """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one."""
-    for config in sorted(root.glob(f"*/{CONFIG}"), reverse=True):
+def choose(
+    root: Path, name: str, identity: str, machine: str, today: date, fresh: bool = False, reopen: bool = False
+) -> Path:
+    """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one.
+
+    With `fresh` always a new one; with `reopen` the last one of the same config and machine, finished or not.
+    """
+    for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), reverse=True):
         found: dict[str, Any] = {}
         with suppress(RecordingError):  # a broken recording is no reason not to start another
             found = _json(config)
-        if (found.get("identity"), found.get("machine")) == (identity, machine) and not found.get("finished"):
+        same = (found.get("identity"), found.get("machine")) == (identity, machine)
+        if same and (reopen or not found.get("finished")):
             return config.parent
     stem = f"{today.isoformat()}_{name}_{machine}"
     taken = {path.name for path in root.glob(f"{stem}*")}
@@ -163,21 +172,30 @@ class Writer:
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # a torn line ends here and stays what it is: no record
 
-    def done(self) -> dict[str, dict[str, Any]]:
-        """Outcomes of the cells that need not be run again."""
-        return {r.cell: r.outcome for r in read(self.folder).records if r.outcome.get("kind") not in REPEATED}
+    def done(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """Outcomes of the cells that need not be run again: all but the cancelled, and those of a kind to `retry`."""
+        again = {*REPEATED, *retry}
+        return {one.cell: one.outcome for one in read(self.folder).records if one.outcome.get("kind") not in again}
 
     def add(self, record: Record) -> None:
         """Append one record, on the disk when this returns."""
         self._write(json.dumps({"schema": SCHEMA, **asdict(record)}, allow_nan=False).encode() + b"\n")
 
+    def replace(self, records: Iterable[Record], config: dict[str, Any], machine: dict[str, Any]) -> None:
+        """Everything at once, in place of what is there, which the records must include: a merge."""
+        lines = [json.dumps({"schema": SCHEMA, **asdict(one)}, allow_nan=False) + "\n" for one in records]
+        self._replace_text(RECORDS, "".join(lines))
+        self._replace(MACHINE, machine)
+        self._replace(CONFIG, config)
+
     def environments(self, versions: dict[str, dict[str, str]]) -> None:
         """Remember what is installed where."""
         self._replace(ENVIRONMENTS, _json(self.folder / ENVIRONMENTS) | versions)
 
-    def finish(self) -> None:
-        """Every planned cell is here: the next run of the same config starts a recording of its own."""
-        self._replace(CONFIG, _json(self.folder / CONFIG) | {"finished": True})
+    def finish(self, finished: bool = True) -> None:
+        """Every planned cell is here: the next run of the same config starts a recording of its own. Or not yet."""
+        if _json(self.folder / CONFIG).get("finished", False) != finished:
+            self._replace(CONFIG, _json(self.folder / CONFIG) | {"finished": finished})
 
     def _write(self, data: bytes) -> None:
         with _writing(self.folder):
@@ -186,10 +204,13 @@ class Writer:
             os.fsync(self._stream.fileno())
 
     def _replace(self, name: str, value: dict[str, Any]) -> None:
+        self._replace_text(name, json.dumps(value, indent=2, sort_keys=True) + "\n")
+
+    def _replace_text(self, name: str, text: str) -> None:
         fresh = (self.folder / name).with_suffix(".new")
         with _writing(self.folder):
             with fresh.open("w", encoding="utf-8") as stream:
-                stream.write(json.dumps(value, indent=2, sort_keys=True) + "\n")
+                stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
             fresh.replace(self.folder / name)
@@ -216,18 +237,32 @@ def _writing(folder: Path) -> Iterator[None]:
         raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {kept}") from error
 
 
-def _parse(line: str, folder: Path) -> Record | None:
+def parse(line: str, folder: Path) -> Record | None:
+    """The record in a line, or None where it is none. Raises RecordingError where its schema is a newer one."""
     try:
-        fields = json.loads(line)
-        if (schema := fields.pop("schema")) > SCHEMA:
+        document = _loaded(line)
+        if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
             raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
-        if schema < 3:
-            fields["case"]["input_kind"] = "spikes"
-        return Record(**fields)
+        if document["schema"] < 3:
+            document["case"]["input_kind"] = "spikes"
+        if schema.complaint("record", document):
+            return None
+        return Record(**{name: value for name, value in document.items() if name != "schema"})
     except RecordingError:
         raise
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def _loaded(text: str) -> Any:
+    """JSON, in which there are no NaN and infinities, and no characters that do something to a terminal."""
+    document = json.loads(text, parse_constant=_no_number)
+    escaped = "\\u" in text or not text.isascii()
+    return schema.cleaned(document) if escaped else document
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
 
 
 def _ends_line(stream: FileIO) -> bool:
@@ -237,11 +272,13 @@ def _ends_line(stream: FileIO) -> bool:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        found = _loaded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: {error}") from error
     if not isinstance(found, dict):
         raise RecordingError(f"{path}: expected a JSON object")
+    if complaint := schema.complaint(path.stem, found):
+        raise RecordingError(f"{path}: {complaint}")
     return found

@@ -5,7 +5,7 @@ Time is the first axis of every array; the others are free, because neurons are 
     backward, from the last step to the first, gs = dL/ds, gv = dL/dv[t] and gi = dL/di[t]:
     subtract: gu = (gs - reset_by * gv) * sg + gv          zero: gu = (gs - u * gv) * sg + gv * (0 where s > 0)
     none:     gu = gs * sg + gv
-    gv = beta * gu; gi = gu + synapse * gi[t+1]; dL/dx[t] = gain * gi
+    gv = beta * gu; gi = gu + synapse * gi[t+1], or 0 where the neuron is refractory; dL/dx[t] = gain * gi
     detach_reset drops the second term of the bracket.
 """
 
@@ -42,8 +42,10 @@ def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trac
     v = np.zeros(current.shape[1:])
     i: Array | float = 0.0
     for t, x in enumerate(current):
-        i = rule.synapse * i + rule.gain * x
-        decayed[t] = rule.beta * v
+        i = rule.cut(rule.synapse * i + rule.gain * x)
+        if rule.refractory:
+            i = np.where(rule.refusing(spikes, t), 0.0, i)
+        decayed[t] = rule.cut(rule.beta * v)
         potential[t] = u = decayed[t] + i
         spikes[t] = s = rule.fired(u) if forced is None else forced[t]
         v = rule.after_reset(u, s)
@@ -53,13 +55,16 @@ def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trac
 def backward(cotangent: Array, trace: Trace, neuron: Neuron) -> Array:
     """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]."""
     rule = rule_of(neuron)
-    slopes = FORMULAS[rule.surrogate](trace.potential - rule.threshold, rule.slope, rule.threshold)
+    surrogate = FORMULAS[rule.surrogate](trace.potential - rule.threshold, rule.slope, rule.threshold)
+    slopes = rule.surrogate_gain * surrogate
     gradient = np.empty_like(cotangent)
     gv, gi = np.zeros(cotangent.shape[1:]), np.zeros(cotangent.shape[1:])
     for t in range(len(cotangent) - 1, -1, -1):
         u, s = trace.potential[t], trace.spikes[t]
-        gu = (cotangent[t] - rule.through_reset(u) * gv) * slopes[t] + gv * rule.kept(s)
+        gu = (cotangent[t] - rule.through_reset(u) * gv) * slopes[t] + gv * rule.kept_in_backward(s)
         gi = gu + rule.synapse * gi
+        if rule.refractory:
+            gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)
         gradient[t] = rule.gain * gi
         gv = rule.beta * gu
     return gradient

@@ -1,12 +1,15 @@
 """A rule: a leaky integrate-and-fire neuron in numbers, wide enough for what libraries do if nothing else is said.
 
-    i[t] = synapse * i[t-1] + gain * x[t]
-    u[t] = beta * v[t-1] + i[t]
+    i[t] = cut(synapse * i[t-1] + gain * x[t])  0 in the `refractory` steps after a spike
+    u[t] = cut(beta * v[t-1]) + i[t]
     s[t] = the whole part of u / threshold, at most `most_spikes`; 0 below the threshold
     v[t] = u[t] - reset_by * s[t]           reset = "subtract"
     v[t] = u[t], or 0 where s[t] > 0        reset = "zero"
     v[t] = u[t]                             reset = "none"
-    ds/du = surrogate(u - threshold; slope)    backward only
+    ds/du = surrogate_gain * surrogate(u - threshold; slope)    backward only
+
+x comes from weights rounded to the nearest multiple of `weight_step`, and `cut` drops what is not a multiple of `unit`:
+fixed point. The backward pass takes roundings and cuts for nothing, and without `reset_in_backward` the reset, too.
 
 The neuron of a case is the rule without a synapse, with a gain of 1, one spike at most and reset_by = threshold. A
 reset that a library takes off one step later, after the decay, is reset_by = threshold / beta.
@@ -24,7 +27,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The neuron's numbers. `reset_by` is the threshold if left out."""
+    """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing."""
 
     beta: float
     threshold: float
@@ -36,11 +39,32 @@ class Rule:
     gain: float = 1.0
     most_spikes: int = 1
     reset_by: float | None = None
+    refractory: int = 0
+    unit: float = 0.0
+    weight_step: float = 0.0
+    surrogate_gain: float = 1.0
+    reset_in_backward: bool = True
+
+    def __post_init__(self) -> None:
+        if self.unit and self.synapse:
+            raise ValueError("a rule in fixed point has no synapse: how far rounding reaches there is not worked out")
 
     @property
     def taken_off(self) -> float:
         """What a spike takes off the potential where the reset subtracts."""
         return self.threshold if self.reset_by is None else self.reset_by
+
+    def cut(self, values: Array) -> Array:
+        """Towards zero, to what the state can hold."""
+        return np.trunc(values / self.unit) * self.unit if self.unit else values
+
+    def weights(self, given: Array) -> Array:
+        """The weights that count, ties to even."""
+        return np.round(given / self.weight_step) * self.weight_step if self.weight_step else given
+
+    def refusing(self, spikes: Array, t: int) -> NDArray[np.bool_]:
+        """Which neurons take no current at step t, given the spikes [T, ...] before it."""
+        return np.asarray((spikes[max(0, t - self.refractory) : t] > 0).any(0))
 
     def fired(self, u: Array) -> Array:
         """Spikes at the charged potentials u."""
@@ -72,12 +96,16 @@ class Rule:
                 return u
 
     def kept(self, s: Array) -> Array | float:
-        """dv/du at fixed spikes."""
+        """dv/du at fixed spikes, as it is."""
         return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
+
+    def kept_in_backward(self, s: Array) -> Array | float:
+        """dv/du at fixed spikes, as the backward pass has it."""
+        return self.kept(s) if self.reset_in_backward else 1.0
 
     def through_reset(self, u: Array) -> Array | float:
         """-dv/ds, what a gradient meets on its way through the reset; nothing where it is detached."""
-        if self.detach_reset or self.reset == "none":
+        if self.detach_reset or self.reset == "none" or not self.reset_in_backward:
             return 0.0
         return self.taken_off if self.reset == "subtract" else u
 

@@ -1,22 +1,22 @@
-"""The runner: every planned cell becomes exactly one record, whatever happens to its worker."""
+"""The runner: a cell becomes exactly one record, whatever happens to its worker."""
 
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from typing import Protocol as Interface
 
-from snnbench import environments, judge, machine, process, throttling
+from snnbench import environments, judge, machine, process, slots, throttling
 from snnbench.adapter import Adapter
+from snnbench.cards import Card, Watch
 from snnbench.case import digest
 from snnbench.cell import Cell
 from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
 from snnbench.installer import EnvironmentFailed
-from snnbench.record import Record, RecordingError, Writer
+from snnbench.record import Record
 from snnbench.wire import Reply
 
 Say = Callable[[str], None]
@@ -32,16 +32,6 @@ class Interpreter:
     problem: str = ""
 
 
-class Progress(Interface):
-    """Who wants to know how far a run is."""
-
-    def start(self, cell: Cell) -> None:
-        """A cell is about to run."""
-
-    def end(self, cell: Cell, record: Record) -> None:
-        """A cell has become a record."""
-
-
 @dataclass(frozen=True, slots=True)
 class Run:
     """What stays the same over all cells."""
@@ -51,6 +41,7 @@ class Run:
     protocol: Protocol
     machine: str
     memory_bytes: int
+    say: Say = lambda text: None
 
     def key(self, cell: Cell) -> str:
         """The cell's content-addressed name."""
@@ -93,70 +84,56 @@ def interpreters(
     return found
 
 
-def run(plan: Sequence[Cell], run: Run, writer: Writer, progress: Progress) -> list[Record]:
-    """Run what is missing of `plan`. An interrupt records the cell that it stopped as cancelled."""
-    done = writer.done()
-    inference = judge.Inference()
-    records = []
-    for cell in plan:
-        if (key := run.key(cell)) in done:
-            inference.learn(cell, done[key])
-            continue
-        progress.start(cell)
-        try:
-            record = measure(cell, key, run, inference)
-        except KeyboardInterrupt:
-            stopped = judge.failed("cancelled", "interrupted; the same command continues here")
-            with suppress(RecordingError):
-                writer.add(_record(cell, key, run, stopped))
-            raise
-        writer.add(record)
-        inference.learn(cell, record.outcome)
-        progress.end(cell, record)
-        records.append(record)
-    return records
-
-
-def measure(cell: Cell, key: str, run: Run, inference: judge.Inference) -> Record:
-    """Run one cell's worker, unless its outcome is known before."""
+def measure(
+    cell: Cell, key: str, run: Run, inference: judge.Inference, card: Card | None = None, stop: int | None = None
+) -> Record:
+    """Run one cell's worker, on a card if one is given, unless its outcome is known before. Raises process.Stopped."""
     interpreter = run.interpreters[cell.contender]
     if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
-        return _record(cell, key, run, judge.skipped("unsupported", refusal))
+        return finished(cell, key, run, judge.skipped("unsupported", refusal))
     if interpreter.problem:
-        return _record(cell, key, run, judge.failed("environment", interpreter.problem))
+        return finished(cell, key, run, judge.failed("environment", interpreter.problem))
     if cell.case.device.startswith("cuda") and not machine.has_cuda():
-        return _record(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
+        return finished(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
     if predicted := inference.predict(cell):
-        return _record(cell, key, run, predicted)
+        return finished(cell, key, run, predicted)
     try:
         cpus = machine.cpus(cell.case.threads)
     except ValueError as error:
-        return _record(cell, key, run, judge.skipped("unavailable", str(error)))
+        return finished(cell, key, run, judge.skipped("unavailable", str(error)))
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
-    before = throttling.counters()
-    try:
-        ending = process.run(
-            interpreter.python,
-            run.adapters[cell.library].path,
-            cell.request(run.protocol, cpus, run.memory_bytes),
-            process.environment(cell.case.threads, environments.home(), extra),
-            run.protocol.timeout_seconds,
-        )
-    except OSError as error:
-        return _record(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
-    outcome = judge.outcome(ending, run.protocol.timeout_seconds)
-    return _record(cell, key, run, outcome, ending, bool(throttling.grown(before, throttling.counters())))
+    if card is not None:
+        extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
+    with slots.held(card.name if card else None, run.say, stop) if cell.measure != "verify" else nullcontext():
+        before, watch = throttling.counters(), Watch(card) if card else None
+        try:
+            ending = process.run(
+                interpreter.python,
+                run.adapters[cell.library].path,
+                cell.request(run.protocol, cpus, run.memory_bytes),
+                process.environment(cell.case.threads, environments.home(), extra),
+                run.protocol.timeout_seconds,
+                stop,
+            )
+        except OSError as error:
+            return finished(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
+        observed = {"throttled"} if throttling.grown(before, throttling.counters()) else set()
+        observed |= {"shared"} if watch and watch.others() else set()
+    return finished(cell, key, run, judge.outcome(ending, run.protocol.timeout_seconds), ending, observed, card)
 
 
-def _record(
+def finished(
     cell: Cell,
     key: str,
     run: Run,
     outcome: dict[str, Any],
     ending: process.Ending | None = None,
-    throttled: bool = False,
+    observed: Collection[str] = (),
+    card: Card | None = None,
 ) -> Record:
+    """The record of a cell that ended so."""
     reply = (ending.reply if ending else None) or Reply({})
+    reply.settings |= {"card": card.name} if card and ending else {}
     measured = outcome["status"] == "measured"
     adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.contender]
     return Record(
@@ -176,7 +153,7 @@ def _record(
         phases=reply.phases if measured else {},
         memory=reply.memory if measured else {},
         peaks=reply.peaks if measured else {},
-        flags=judge.flags(reply, cell.case.threads, throttled) if measured else [],
+        flags=judge.flags(reply, cell.case.threads, observed) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and measured else None,
         log=ending.log if ending and outcome["status"] == "failed" else "",

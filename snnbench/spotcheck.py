@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from snnbench import reference
 from snnbench.inputs import Layer, Problem
+from snnbench.rounding import of_potentials, of_sums, round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.verify import (
     RATE_WINDOW,
-    UNIT_ROUNDOFF,
     Answer,
     Finding,
     allowed_differences,
@@ -32,8 +32,6 @@ from snnbench.verify import (
 Array = NDArray[np.float64]
 SAMPLED_NEURONS = 32
 ROWS_AT_ONCE = 1024
-CLOSE_ROUNDOFFS = 32
-"""How many roundings of the summed terms may separate a potential from the threshold where a spike differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,18 +47,6 @@ class Sample:
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """For messages."""
         return self.batch, self.neurons
-
-
-def round_to(array: NDArray[np.float32], number_format: str) -> Array:
-    """`array` rounded to the nearest (ties to even) number with the significand of `number_format`, as float64."""
-    if number_format in ("float32", "float64"):
-        return array.astype(np.float64)
-    if number_format == "float16":
-        return array.astype(np.float16).astype(np.float64)
-    dropped = {"tf32": 13, "bfloat16": 16}[number_format]
-    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-    half = np.uint32((1 << (dropped - 1)) - 1) + ((bits >> np.uint32(dropped)) & np.uint32(1))
-    return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
 
 
 class SpotCheck:
@@ -156,7 +142,7 @@ class SpotCheck:
         weight = self.layers[0][0]
         expected = np.zeros_like(gradient)
         for rows in _slices(case.neurons):
-            expected += gradient[:, :, rows] @ round_to(weight[rows], product_format(case))
+            expected += gradient[:, :, rows] @ self.rule.weights(round_to(weight[rows], product_format(case)))
         got = answer.input
         compare_gradient(finding, "input", None if got is None else got[:, batch], expected, self.tolerance)
 
@@ -167,13 +153,13 @@ class SpotCheck:
         current = np.empty((case.time_steps, len(batch), len(neurons)))
         terms = np.empty_like(current)
         for part in _slices(len(neurons)):
-            chosen = round_to(weight[neurons[part]], product_format(case)).T
+            chosen = self.rule.weights(round_to(weight[neurons[part]], product_format(case))).T
             offset = round_to(bias[neurons[part]], case.dtype)
             for t in range(case.time_steps):
                 entering = self.inputs[t, batch].astype(np.float64)
                 current[t, :, part] = entering @ chosen + offset
                 terms[t, :, part] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
-        return Sample(batch, neurons, current, self._summing(terms))
+        return Sample(batch, neurons, current, of_sums(terms, self.rule, case.dtype))
 
     def _weight_gradient(self, gradient: Array) -> Array:
         """Rows [n, N] of the weight gradient for gradients of the current [T, B, n], without a copy of the input."""
@@ -183,7 +169,7 @@ class SpotCheck:
     def _compare(self, finding: Finding, sample: Sample, got: Array) -> reference.Trace:
         rule = self.rule
         trace = reference.forward(sample.current, rule, forced=got)
-        margin = rounding_margin(trace, rule, self.case.dtype, sample.margin)
+        margin = of_potentials(trace, rule, self.case.dtype, sample.current, sample.margin)
         expected = rule.fired(trace.potential)
         differs = compare_spikes(finding, got, expected, trace.potential, rule, margin, sample.places)
         self._limit(finding, differs)
@@ -198,7 +184,7 @@ class SpotCheck:
         """
         case = self.case
         fmt = product_format(case)
-        layers = [(round_to(w, fmt), round_to(b, case.dtype)) for w, b in self.layers]
+        layers = [(self.rule.weights(round_to(w, fmt)), round_to(b, case.dtype)) for w, b in self.layers]
         inputs, got = self.inputs.astype(np.float64), np.asarray(spikes, np.float64)
         traces = reference.network_forward(layers, inputs, self.rule)
         differing = (got != traces[-1].spikes).any(2)
@@ -233,15 +219,11 @@ class SpotCheck:
         close = np.zeros(inputs.shape[:2], bool)
         for (weight, bias), trace in zip(layers, traces, strict=True):
             terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
-            margin = rounding_margin(trace, self.rule, self.case.dtype, self._summing(terms))
+            reach = of_sums(terms, self.rule, self.case.dtype)
+            margin = of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach)
             close |= (self.rule.distance(trace.potential) <= margin).any(2)
             inputs = trace.spikes
         return close
-
-    def _summing(self, terms: Array) -> Array:
-        """How far summing `terms` of this total size, in whatever order, may move a current."""
-        unit = UNIT_ROUNDOFF["float64" if self.case.dtype == "float64" else "float32"]
-        return CLOSE_ROUNDOFFS * unit * (self.rule.threshold + terms)
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """In full precision explained differences must also be rare; in formats with fewer digits they are not."""
@@ -255,27 +237,6 @@ class SpotCheck:
         low, high = RATE_WINDOW
         if not low <= finding.rate <= high * self.rule.most_spikes:
             finding.complaints.append(f"{finding.rate:.3g} spikes per step, outside the window {low} to {high}")
-
-
-def rounding_margin(trace: reference.Trace, rule: Rule, dtype: str, summing: Array) -> Array:
-    """How far rounding may have moved each potential [T, ...]: that of the sums in the current, and of the state.
-
-    One rounding an operation, with r the unit roundoff of `dtype`, and of the current's sums the reach of `summing`:
-    e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound (Higham,
-    Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough to need no
-    carrying by the membrane; a synapse adds up what its currents were off by.
-    """
-    unit = UNIT_ROUNDOFF[dtype]
-    margin = np.empty_like(trace.potential)
-    carried = np.zeros(trace.potential.shape[1:])
-    through_synapse = np.zeros_like(carried)
-    for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
-        i = np.abs(u - decayed)
-        through_synapse = rule.synapse * (through_synapse + unit * i) + rule.gain * summing[t]
-        state = carried + unit * (np.abs(decayed) + i + np.abs(u))
-        margin[t] = state + through_synapse
-        carried = rule.beta * (state + unit * np.abs(u)) * rule.kept(trace.spikes[t])
-    return margin
 
 
 def _sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:

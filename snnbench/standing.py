@@ -127,8 +127,9 @@ def _deviation(records: list[Record]) -> str:
     checks = [check for record in records for check in common(record)]
     checks = checks or [check for record in records for check in record.checks.values()]
     share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
-    error = max((error for check in checks for error in check["gradient_errors"].values()), default=0.0)
-    return f"deviates: {declared} (up to {share:.2%} of the spikes differ, gradients by up to {error:.1e})"
+    errors = [error for check in checks for error in check["gradient_errors"].values()]
+    gradients = f", gradients by up to {max(errors):.1e}" if errors else ""
+    return f"deviates: {declared} (up to {share:.2%} of the spikes differ{gradients})"
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:

@@ -1,5 +1,7 @@
 """Comparison of recordings made by hand: a word for every cell, and the ratio where the work is the same."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -7,11 +9,12 @@ import pytest
 from snnbench.comparability import Incomparable
 from snnbench.compare import Cell, compare
 from snnbench.decision import Thresholds
-from snnbench.record import Record
+from snnbench.record import Record, read
 from snnbench.statistics import Interval
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
+RESULTS = Path(__file__).parent.parent / "results"
 LARGE = CASE.resized(neurons=96)
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
@@ -218,3 +221,45 @@ def test_an_explained_comparison_has_the_bootstrap_of_either_side_of_a_time() ->
     sides = {cell.metric: (cell.base, cell.new) for cell in found}
     assert [side.interval if side else None for side in sides["host_peak"]] == [None, None]
     assert [side.interval if side else None for side in sides["time"]] == [Interval(1e6, 4.5e6), Interval(3e6, 13.5e6)]
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*quick*/records.jsonl")), ids=str)
+def test_a_real_recording_of_any_schema_is_the_same_as_itself(folder: Path) -> None:
+    real = read(folder)
+    comparison = compare(real, real, Thresholds())
+    assert comparison.changed == comparison.allowed == []
+    assert not any(comparison.counts[word] for word in ("slower", "faster", "missing", "failed", "incomparable"))
+    assert {cell.ratio for cell in comparison.cells} == {1.0}
+
+
+def _lines(folder: Path) -> list[str]:
+    return (folder / "records.jsonl").read_text().splitlines()
+
+
+def test_recordings_of_different_schemas_are_compared() -> None:
+    first, second = (read(RESULTS / f"2026-11-21_quick_{name}") for name in ("xeon-2-50ghz-2cpu", "epyc-2cpu_2"))
+    schemas = {json.loads(line)["schema"] for one in (first, second) for line in _lines(one.folder)}
+    assert schemas == {1, 3}
+    counts = compare(first, second, Thresholds(), allowed=["machine"]).counts
+    assert counts["faster"] and counts["missing"]
+
+
+def test_what_a_machine_cannot_show_is_inconclusive() -> None:
+    """Whatever the spread within the two recordings: an A/A experiment knows better."""
+    old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
+    new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
+    asked: list[tuple[str, int]] = []
+
+    def least(phase: str, trials: int) -> float:
+        asked.append((phase, trials))
+        return 0.2
+
+    (cell,) = compare(old, new, Thresholds()).cells
+    assert cell.word == "slower"
+    (cell,) = compare(old, new, Thresholds(), detectable=least).cells
+    assert (cell.word, asked) == ("inconclusive", [("train", 5)])
+    assert "0.2 that times differ by here" in cell.reason
+    (cell,) = compare(old, new, Thresholds(), detectable=lambda phase, trials: None).cells
+    assert cell.word == "slower", "nothing is known of this phase"
+    (cell,) = compare(old, new, Thresholds(detectable=0.05), detectable=least).cells
+    assert cell.word == "slower", "what the user says counts"

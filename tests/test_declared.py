@@ -132,6 +132,7 @@ def rule(case, variant):
 
 def build(case, weights, variant):
     own = Rule({real})
+    weights = [(own.weights(weight), bias) for weight, bias in weights]
 
     def forward(x):
         traces = reference.network_forward(weights, x, own)
@@ -156,11 +157,21 @@ NUMBERS = {
     "surrogate": "'exponential'",
     "slope": "2.0",
 }
+FIXED_POINT = {
+    **NUMBERS,
+    "synapse": "0.0",
+    "most_spikes": "1",
+    "refractory": "2",
+    "unit": "1 / 128",
+    "weight_step": "1 / 16",
+    "surrogate_gain": "0.5",
+    "reset_in_backward": "False",
+}
 
 
-def other(**changes: str) -> str:
+def other(numbers: dict[str, str] = NUMBERS, **changes: str) -> str:
     """A library with a neuron of its own, which it declares with some numbers changed."""
-    real, declared = (", ".join(f"{k}={v}" for k, v in numbers.items()) for numbers in (NUMBERS, NUMBERS | changes))
+    real, declared = (", ".join(f"{k}={v}" for k, v in said.items()) for said in (numbers, numbers | changes))
     return CORRECT + OTHER.format(real=real, declared=declared)
 
 
@@ -179,10 +190,17 @@ def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Me
     assert bool(reply.phases) == (measure == "time") and bool(reply.memory) == (measure == "memory")
 
 
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_neuron_in_fixed_point_is_held_to_its_own_rule(tmp_path: Path, layers: int) -> None:
+    reply = replied(tmp_path, other(FIXED_POINT), "verify", layers=layers)
+    assert (reply.outcome["status"], reply.outcome["verdict"]) == ("measured", "deviates"), reply.outcome
+    assert reply.checks["exam-1"]["rate"] > 0.05
+
+
 def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> None:
     reply = replied(tmp_path, other(), "verify")
     assert reply.checks["exam-1"]["rate"] > 0.05
-    silent = other().replace("threshold=0.9", "threshold=1000.0")
+    silent = other(FIXED_POINT, unit="1024.0").replace("unit=1 / 128", "unit=1024.0")
     reply = replied(tmp_path, silent)
     assert reply.outcome["kind"] == "incorrect" and "spikes per step, outside the window" in reply.outcome["reason"]
 
@@ -201,11 +219,19 @@ def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> N
         {"most_spikes": "2"},
         {"surrogate": "'fast_sigmoid'"},
         {"slope": "1.9"},
+        {"refractory": "1"},
+        {"refractory": "3"},
+        {"unit": "1 / 64"},
+        {"unit": "0.0"},
+        {"weight_step": "1 / 32"},
+        {"surrogate_gain": "0.51"},
+        {"reset_in_backward": "True"},
     ],
     ids=lambda lie: "{}={}".format(*next(iter(lie.items()))),
 )
 def test_a_rule_that_is_not_what_was_computed_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
-    reply = replied(tmp_path, other(**lie))
+    numbers = FIXED_POINT if lie.keys() - NUMBERS.keys() else NUMBERS
+    reply = replied(tmp_path, other(numbers, **lie))
     assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
     assert quantities(document(reply)) == []
 

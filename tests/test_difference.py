@@ -92,6 +92,9 @@ def test_q_is_p_times_tests_by_rank_and_never_falls() -> None:
     assert adjusted([0.2]) == [0.2]
     assert adjusted([0.3, 0.3]) == pytest.approx([0.3, 0.3])
     assert adjusted([None]) == [None]
+    random = np.random.default_rng(1)
+    p = random.uniform(size=100) ** 3
+    assert adjusted(p.tolist()) == pytest.approx(stats.false_discovery_control(p).tolist())
     assert adjusted([]) == []
 
 

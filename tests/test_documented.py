@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from typer.main import get_command
 
-from snnbench import config, judge, outcome
+from snnbench import checking, config, judge, outcome
 from snnbench.case import PROFILES
 from snnbench.cli import app
 from snnbench.cli.comparison import ComparisonFormat
@@ -43,8 +43,8 @@ ALL = dict(commands(get_command(app)))
 
 
 def test_commands_are_found() -> None:
-    others = {"env sync", "env list", "env remove"}
-    assert {"run", "verify", "list", "report", "compare", "rank", "request"} | others == set(ALL)
+    assert {"run", "verify", "list", "report", "compare", "check", "request"} <= set(ALL)
+    assert {"env sync", "env list", "env remove"} <= set(ALL)
 
 
 def test_every_command_is_documented() -> None:
@@ -82,6 +82,11 @@ def test_every_kind_of_outcome_verdict_and_flag_is_documented() -> None:
     assert_in_code("kinds of skip", outcome.SKIPS)
     assert_in_code("verdicts", outcome.VERDICTS)
     assert_in_code("flags", judge.FLAGS)
+
+
+def test_every_rule_of_a_recording_is_documented() -> None:
+    missing = [name for name, holds in checking.RULES.items() if f"| `{name}` | {holds} |" not in TEXT]
+    assert not missing, f"rules of snnbench check, as rows of a table: {', '.join(missing)}"
 
 
 def test_every_word_of_a_comparison_is_documented() -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from snnbench.inputs import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
 from snnbench.inputs import exam as exam_problem
-from snnbench.spotcheck import SpotCheck, round_to
+from snnbench.rounding import round_to
+from snnbench.spotcheck import SpotCheck
 from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))

@@ -167,9 +167,12 @@ def test_flags_say_who_else_worked_and_with_how_many_threads(
         "train": {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}},
     }
     reply = Reply(MEASURED, phases=phases, settings={"threads": threads})
-    assert judge.flags(reply, threads=2, throttled=False) == flags
+    assert judge.flags(reply, threads=2, observed=()) == flags
 
 
 def test_a_backend_that_does_not_say_its_threads_is_not_flagged() -> None:
-    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, throttled=False) == []
-    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, throttled=True) == ["throttled"]
+    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, observed=()) == []
+    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, observed={"shared", "throttled"}) == [
+        "throttled",
+        "shared",
+    ]

@@ -12,47 +12,71 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
-LAYERS = [
-    {"snnbench", "case", "difference", "installer", "nearest", "outcome", "pins", "statistics", "surrogate", "ways"},
-    {"rule", "decision"},
-    {"adapter", "contention", "document", "inputs", "layout", "machine", "record", "reference", "roofline", "splicing"}
-    | {"timing", "verify", "wire", "kernels.compiler", "kernels.formula", "kernels.neuron", "kernels.buffers"},
-    {"kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref", "kernels.lif_torch", "kernels.lif_triton"}
-    | {"kernels.choice"},
-    {"kernels.pipeline"},
-    {"kernels.operator"},
-    {"kernels.layer"},
-    {"kernels"},
-    {"backends", "backends.torch_ways", "contender", "declaration", "environments", "exam", "mistake", "process"}
-    | {"comparability"}
-    | {"spotcheck", "throttling", "tidy"},
-    {"backends.jax", "backends.numpy", "backends.torch_session", "config", "library", "memory", "peaks", "standing"},
-    {"backends.torch_graph", "cell", "compare", "measurement", "selection", "verdicts"},
-    {"backends.torch", "judge", "sheet", "worker"},
-    {"compare_output", "rank", "runner"},
-    {"rank_output"},
-    {"report.citation", "report.exponent", "report.numbers", "report.section", "report.work"},
-    {"report.charts", "report.charts.style", "report.findings", "report.tables"},
-    {"report"},
-    {"report.charts.dots", "report.charts.firstcall", "report.charts.lines", "report.charts.memory"}
-    | {"report.charts.noise", "report.charts.pareto", "report.charts.split"},
-    {"report.charting", "report.failures", "report.headline", "report.matrix", "report.noise", "report.provenance"}
-    | {"report.scaling"},
-    {"report.outline"},
-    {"report.figures", "report.page"},
-    {"cli.exits", "cli.options", "cli.progress"},
-    {"cli.comparison", "cli.environment", "cli.listing", "cli.ranking", "cli.reporting", "cli.request", "cli.running"}
-    | {"cli.verification"},
-    {"cli"},
-    {"__main__"},
-]
-"""From the bottom up. A module imports from the layers below its own, and from none beside or above it."""
+FROM_THE_BOTTOM_UP = """
+snnbench case difference installer nearest outcome pins statistics surrogate ways
+
+rule decision schema
+
+adapter contention document inputs layout machine record reference roofline splicing timing verify wire
+kernels.compiler kernels.formula kernels.neuron kernels.buffers
+
+kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
+
+kernels.pipeline
+
+kernels.operator
+
+kernels.layer
+
+kernels
+
+backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
+cards rounding throttling tidy
+
+backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
+
+backends.torch_graph cell compare measurement noise selection shard shown verdicts
+
+backends.torch estimate judge merge sheet worker
+
+checking.cell compare_output rank runner
+
+checking executor rank_output replay
+
+report.citation report.exponent report.numbers report.section report.work
+
+report.charts report.charts.style report.findings report.tables
+
+report
+
+report.charts.dots report.charts.firstcall report.charts.lines report.charts.memory report.charts.noise
+report.charts.pareto report.charts.split
+
+report.charting report.failures report.headline report.matrix report.noise report.provenance report.scaling
+
+report.outline
+
+report.figures report.page
+
+cli.exits cli.options cli.progress
+
+cli.recording
+
+cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking cli.reporting
+cli.request cli.running cli.showing cli.verification
+
+cli
+
+__main__
+"""
+LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
+"""A module imports from the layers below its own, and from none beside or above it."""
 
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_session", "backends.torch_ways", "case", "contention", "declaration", "pins", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "spotcheck"),
-    *("rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("rounding", "rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

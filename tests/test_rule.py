@@ -5,6 +5,7 @@ import pytest
 
 from snnbench import reference
 from snnbench.case import PROFILES
+from snnbench.rounding import of_potentials
 from snnbench.rule import Rule, rule_of
 from tests.fakes import CASE, profile
 
@@ -43,6 +44,10 @@ def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
         (changed(most_spikes=2), [3.5, 0.0, 0.0], [3.5, 0.75, 0.375], [2, 0, 0]),
         (changed(most_spikes=2, reset="zero"), [3.5, 0.5, 0.0], [3.5, 0.5, 0.25], [2, 0, 0]),
         (changed(reset="none"), [1.0, 0.5, 0.0], [1.0, 1.0, 0.5], [1, 1, 0]),
+        # 5 is refused for two steps; what was there before leaks on
+        (changed(refractory=2), [1.5, 5.0, 5.0, 0.75], [1.5, 0.25, 0.125, 0.8125], [1, 0, 0, 0]),
+        # in quarters, towards zero: 0.9 is 0.75, of which half is 0.25 (and -0.9 is -0.75)
+        (changed(unit=0.25), [0.9, 0.0, -0.9], [0.75, 0.25, -0.75], [0, 0, 0]),
     ],
 )
 def test_a_trace_worked_out_by_hand(
@@ -60,6 +65,34 @@ def test_a_gradient_worked_out_by_hand() -> None:
     assert trace.potential.ravel().tolist() == [0.75, 1.125]
     # gu[1] = 1; gu[0] = (1 - 4 * .5) * 1 + .5 = -.5; gi[1] = 1, gi[0] = -.5 + .5 * 1 = 0; dL/dx = 2 gi
     assert reference.backward(column(1.0, 1.0), trace, rule).ravel().tolist() == [0.0, 2.0]
+
+
+def test_what_the_backward_pass_leaves_out() -> None:
+    rule = changed(surrogate="rectangle", surrogate_gain=3.0, refractory=1, reset_in_backward=False)
+    # u = 1.25 fires; then nothing comes in, and .25 / 2 is left; then .0625 + 1 fires
+    trace = reference.forward(column(1.25, 9.0, 1.0), rule)
+    assert trace.potential.ravel().tolist() == [1.25, 0.125, 1.0625]
+    # gu[2] = 3; gu[1] = 0 + .5 * 3 (but nothing came in); gu[0] = 3 + .5 * 1.5, the spike there for nothing
+    assert reference.backward(column(1.0, 1.0, 1.0), trace, rule).ravel().tolist() == [3.75, 0.0, 3.0]
+
+
+def test_weights_are_rounded_to_the_nearest_step_ties_to_even() -> None:
+    given = np.array([0.1, 0.125, 0.375, -0.3])
+    assert changed(weight_step=0.25).weights(given).tolist() == [0.0, 0.0, 0.5, -0.25]
+    assert changed().weights(given).tolist() == given.tolist()
+
+
+def test_fixed_point_with_a_synapse_is_refused() -> None:
+    with pytest.raises(ValueError, match="has no synapse"):
+        changed(unit=0.5, synapse=0.5)
+
+
+def test_in_fixed_point_a_state_is_off_by_whole_units_or_not_at_all() -> None:
+    rule = changed(unit=0.25, threshold=10.0)
+    current = column(0.3, 0.5, 0.3, 0.3)
+    margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(*[0.01] * 4))
+    # 0.5 may have been a little less: a unit, of which a half, rounded up, stays
+    assert margin.ravel().tolist() == [0.0, 0.25, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(

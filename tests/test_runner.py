@@ -14,6 +14,7 @@ from snnbench.case import Case
 from snnbench.cell import Cell, cells
 from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
+from snnbench.executor import Executor
 from snnbench.process import ALLOCATOR
 from snnbench.record import RECORDS, Record, Writer, append, read
 from snnbench.runner import Interpreter, Run
@@ -86,7 +87,7 @@ class Bench:
         self.watcher = Watcher()
         setup = Run(self.adapters, self.interpreters, self.protocol, "a laptop", 1 << 40)
         with self.writer() as writer:
-            return runner.run(plan, setup, writer, self.watcher)
+            return Executor(setup, writer, self.watcher).execute(plan)
 
     def one(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
         """The record of one cell."""

@@ -52,7 +52,7 @@ def test_a_failure_has_its_reason_its_last_words_and_the_command_that_runs_it_ag
     (row,) = table.rows
     assert list(row) == [
         *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
-        f"snnbench show results/monday {broken.cell} --replay",
+        f"snnbench show {broken.cell} --in results/monday --replay",
     ]
 
 

@@ -11,8 +11,9 @@ from snnbench import exam, reference
 from snnbench.case import PROFILES, Case
 from snnbench.inputs import REVERSED, Layer, Problem
 from snnbench.inputs import exam as exam_problem
+from snnbench.rounding import of_potentials, round_to
 from snnbench.rule import rule_of
-from snnbench.spotcheck import SpotCheck, round_to, rounding_margin
+from snnbench.spotcheck import SpotCheck
 from snnbench.verify import (
     EXAM_GRADIENT_ROUNDOFFS,
     Answer,
@@ -443,7 +444,7 @@ def test_the_margin_covers_what_rounding_does_to_the_state(name: str) -> None:
     wide = reference.forward(current.astype(np.float64), case)
     v = np.zeros_like(current[0])
     beta, threshold = np.float32(case.beta), np.float32(case.threshold)
-    margin = rounding_margin(wide, rule_of(case), "float32", np.zeros_like(wide.potential))
+    margin = of_potentials(wide, rule_of(case), "float32", current, np.zeros_like(wide.potential))
     rounding_of_beta = abs(float(beta) - case.beta)
     errors = []
     for t, x in enumerate(current):

@@ -11,7 +11,20 @@ from typing import Annotated
 import typer
 
 import snnbench
-from snnbench.cli import comparison, environment, listing, ranking, reporting, request, running, verification
+from snnbench.cli import (
+    checking,
+    comparison,
+    environment,
+    examination,
+    listing,
+    merging,
+    ranking,
+    reporting,
+    request,
+    running,
+    showing,
+    verification,
+)
 from snnbench.cli.exits import Exit, exit_for
 
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
@@ -27,7 +40,11 @@ app.command(name="run")(running.run)
 app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
+app.command(name="merge")(merging.merge)
 app.command(name="compare")(comparison.compare)
+app.command(name="show")(showing.show)
+app.command(name="doctor")(examination.doctor)
+app.command(name="check")(checking.check)
 app.command(name="rank")(ranking.rank)
 app.command(name="request")(request.request)
 app.add_typer(environment.app, name="env")

@@ -48,19 +48,23 @@ def compare(
     import gc
 
     from snnbench import compare as comparing
-    from snnbench import compare_output, record
+    from snnbench import compare_output, noise, record
     from snnbench.comparability import ALLOWABLE
     from snnbench.decision import WORDS
 
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, ALLOWABLE, "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, detectable=detectable)
+    gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     older, newer = record.read(base), record.read(new)
-    gc.freeze()  # what was read stays; to search it for garbage is a quarter of the time of 10,000 records
-    found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain)
+    known = noise.known(str(newer.machine.get("model"))) if not detectable else None
+    limit = known.detectable if known else None
+    found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain, limit)
     emit(compare_output.FORMATS[form](found, explain, failing), output)
     if output:
         typer.echo(compare_output.summary(found), err=True)
+    if known:
+        typer.echo(f"snnbench: changes too small for this machine ({known.recording}) are inconclusive", err=True)
     caught = {word: count for word, count in found.counts.items() if count and word in failing}
     if caught:
         typer.echo(f"snnbench: {', '.join(f'{count} {word}' for word, count in caught.items())}", err=True)

@@ -22,6 +22,7 @@ class Exit(IntEnum):
     UNAVAILABLE = 4, "an environment or adapter is unavailable"
     FAILED_CELLS = 5, "finished, with failed cells"
     FOUND = 6, "a comparison found what --fail-on names"
+    UNSOUND = 7, "a recording does not keep the rules of measurement"
     INCOMPARABLE = 8, "two recordings are not of the same work, protocol, precision or machine model"
     INTERRUPTED = 130, "interrupted"
 
@@ -29,18 +30,22 @@ class Exit(IntEnum):
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
     from snnbench.adapter import AdapterError
+    from snnbench.cards import UnknownCard
     from snnbench.comparability import Incomparable
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
+    from snnbench.merge import Disagreement
     from snnbench.selection import SelectionError
+    from snnbench.shard import ShardError
+    from snnbench.shown import UnknownCell
 
     if isinstance(error, ConfigError):
         return Exit.CONFIG
     if isinstance(error, AdapterError | EnvironmentFailed):
         return Exit.UNAVAILABLE
-    if isinstance(error, SelectionError | UnknownContender):
+    if isinstance(error, SelectionError | UnknownContender | UnknownCell | UnknownCard | ShardError):
         return Exit.USAGE
-    if isinstance(error, Incomparable):
+    if isinstance(error, Incomparable | Disagreement):
         return Exit.INCOMPARABLE
     return Exit.ERROR

@@ -1,13 +1,14 @@
-"""Progress on standard error: a bar on a terminal, a line a cell elsewhere."""
+"""Progress on standard error: a bar on a terminal, a line a cell elsewhere; both say how long is left."""
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from snnbench.cell import Cell
+from snnbench.estimate import Estimate, spoken
+from snnbench.executor import Progress
 from snnbench.record import Record
-from snnbench.runner import Progress
 
 
 def say(text: str) -> None:
@@ -15,64 +16,91 @@ def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
+class Pace:
+    """How long cells take, and what that says of those that are left."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.total, self.count = len(cells), 0
+        self._estimate = Estimate(cells)
+        self._started = time.monotonic()
+
+    def start(self) -> None:
+        """A cell starts."""
+        self._started = time.monotonic()
+
+    def end(self, cell: Cell) -> None:
+        """It has ended."""
+        self.count += 1
+        self._estimate.learn(cell, time.monotonic() - self._started)
+
+    @property
+    def left(self) -> str:
+        """In words; nothing as long as nothing is known, and after the last."""
+        seconds = self._estimate.seconds_left()
+        return f"about {spoken(seconds)} left" if seconds is not None and self.count < self.total else ""
+
+
 class Lines:
     """A line for each cell that ended."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.count = total, 0
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.pace = Pace(cells)
 
     def start(self, cell: Cell) -> None:
-        """Nothing yet."""
+        """Nothing to say yet."""
+        self.pace.start()
 
     def end(self, cell: Cell, record: Record) -> None:
         """Say how it ended."""
-        self.count += 1
-        say(f"[{self.count}/{self.total}] {describe(cell)}: {ending(record)}")
+        self.pace.end(cell)
+        left = f" ({self.pace.left})" if self.pace.left else ""
+        say(f"[{self.pace.count}/{self.pace.total}] {describe(cell)}: {ending(record)}{left}")
 
 
 class Bar:
     """A bar with what runs now, how many cells are left and an estimate; failures stay on the screen."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, cells: Sequence[Cell]) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+        self.pace = Pace(cells)
         self.display = Progress(
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
-            TimeRemainingColumn(),
+            TextColumn("{task.fields[left]}"),
             TextColumn("{task.description}", markup=False),
             console=Console(stderr=True),
             transient=True,
             # Redrawing costs CPU time that belongs to the worker being timed.
             auto_refresh=False,
-            # Cells differ a thousandfold in length: an estimate over many of them is the steadier one.
-            speed_estimate_period=3600,
         )
-        self.task = self.display.add_task("", total=total)
+        self.task = self.display.add_task("", total=len(cells), left="")
 
     def start(self, cell: Cell) -> None:
         """Show it."""
-        self.display.update(self.task, description=describe(cell), refresh=True)
+        self.display.update(self.task, description=describe(cell), left=self.pace.left, refresh=True)
+        self.pace.start()
 
     def end(self, cell: Cell, record: Record) -> None:
         """Advance."""
+        self.pace.end(cell)
         if record.status == "failed":
             self.display.console.print(f"{describe(cell)}: {ending(record)}", markup=False, highlight=False)
         self.display.advance(self.task)
 
 
 @contextmanager
-def shown(total: int) -> Iterator[Progress]:
-    """Progress over `total` cells, and how long they took."""
+def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
+    """Progress over these cells, and how long they took."""
     started = time.monotonic()
     if sys.stderr.isatty():
-        bar = Bar(total)
+        bar = Bar(cells)
         with bar.display:
             yield bar
     else:
-        yield Lines(total)
-    say(f"{total} cells in {time.monotonic() - started:.0f} s")
+        yield Lines(cells)
+    say(f"{len(cells)} cells in {spoken(time.monotonic() - started)}")
 
 
 def describe(cell: Cell) -> str:

@@ -1,6 +1,5 @@
 """`snnbench run`: from a config file to a recording and its table."""
 
-from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -21,6 +20,21 @@ def run(
             "-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."
         ),
     ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            "--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."
+        ),
+    ] = None,
+    retry: Annotated[
+        str | None,
+        typer.Option("--retry", metavar="KIND,...", help="Run cells again that ended so, such as timeout,crash."),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start a new recording, whatever there is.")] = False,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
@@ -28,56 +42,40 @@ def run(
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs what is missing.
     """
-    from snnbench import __version__, contender, machine, record, report, runner, selection
     from snnbench import config as configs
-    from snnbench.adapter import label
-    from snnbench.case import digest
+    from snnbench import record, report
     from snnbench.cell import cells
-    from snnbench.cli.progress import describe, say, shown
+    from snnbench.cli.progress import describe, say
+    from snnbench.cli.recording import Continuation, record_sweep, selected
     from snnbench.library import discover
+    from snnbench.shard import parse
 
+    part = parse(shard) if shard else None
+    continuation = Continuation(_kinds(retry), fresh)
     loaded = configs.load(config_path(config), settings or [])
     adapters = discover(adapter or [])
-    conditions = [selection.parse(expression) for expression in only or []]
-    works = [w for w in configs.expand(loaded, adapters) if all(holds(w) for holds in conditions)]
-    if not works:
-        raise typer.BadParameter("no cell of this config is left", param_hint="--only")
-    plan = cells(works, loaded.protocol)
     if dry_run:
+        works = selected(loaded, adapters, only or [])
+        works = part.of(works) if part else works
+        plan = cells(works, loaded.protocol)
         typer.echo("\n".join(describe(cell) for cell in plan))
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
 
-    facts = machine.facts()
-    model = machine.model(facts)
-    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts))
-    slug = machine.slug(facts)
-    identity = digest([loaded.resolved(), only, env.value, model])
-    folder = output or record.choose(Path("results"), loaded.name, identity, slug, date.today())
-    about = {
-        "snnbench": __version__,
-        "config": loaded.resolved(),
-        "only": only,
-        "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
-        "identity": identity,
-        "machine": slug,
-    }
-    with record.append(folder, about, {**facts, "model": model}) as writer:
-        writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
-        done = writer.done()
-        left = [cell for cell in plan if setup.key(cell) not in done]
-        if len(left) < len(plan):
-            say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
-        try:
-            with shown(len(left)) as progress:
-                runner.run(plan, setup, writer, progress)
-        except KeyboardInterrupt:
-            say(f"{folder}: what was measured is kept, and the same command continues")
-            raise
-        writer.finish()
-    recording = record.read(folder)
+    recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices)
     typer.echo(report.markdown([recording]), nl=False)
-    say(f"{report.coverage(recording.records)}; recorded in {folder}")
+    say(f"{report.coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if any(found.status == "failed" for found in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    """The kinds of outcome in `--retry`. Raises BadParameter."""
+    from snnbench.nearest import unknown
+    from snnbench.outcome import FAILURES, SKIPS
+
+    kinds = tuple(kind.strip() for kind in text.split(",")) if text is not None else ()
+    for kind in kinds:
+        if kind not in {**FAILURES, **SKIPS}:
+            raise typer.BadParameter(unknown("kind", kind, [*FAILURES, *SKIPS]), param_hint="--retry")
+    return kinds

@@ -47,9 +47,9 @@ def verify(
     interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
     setup = runner.Run(adapters, interpreters, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
     records = []
-    with shown(len(works)) as progress:
-        for work in works:
-            cell = Cell(work.case, work.library, work.variant, 0, "verify")
+    cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
+    with shown(cells) as progress:
+        for cell in cells:
             progress.start(cell)
             records.append(runner.measure(cell, setup.key(cell), setup, judge.Inference()))
             progress.end(cell, records[-1])

@@ -25,13 +25,15 @@ def section(findings: Findings) -> Section:
     for (contender, kind, reason), found in list(groups.items())[:MOST]:
         where, record = found[0]
         more = f", and {counted(len(found) - 1, 'cell')} more" if len(found) > 1 else ""
-        command = shlex.join(["snnbench", "show", f"results/{findings.recording.name}", record.cell, "--replay"])
+        command = shlex.join(
+            ["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", "--replay"]
+        )
         rows.append([contender, kind, where + more, _short(reason), last_line(record.log) or "-", command])
     left = len(groups) - MOST
     return Section(
         "failures",
         "Failures",
-        ["A failed cell has no time anywhere. The command prints what its worker was asked, to run it again by hand."],
+        ["A failed cell has no time anywhere. The command runs the same work again, with what is installed there."],
         tables=[
             Table(
                 ["library", "kind", "where", "reason", "last line of its log", "again"],

@@ -1,0 +1,109 @@
+"""Cards: the GPUs that cells may run on, by UUID, and who else is on one of them.
+
+A worker sees one card alone, through CUDA_VISIBLE_DEVICES. What CUDA_VISIBLE_DEVICES hides from snnbench stays hidden.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from snnbench.machine import hashed, nvidia_driver
+
+
+class UnknownCard(ValueError):
+    """A card that is not here; the message says which are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A card as CUDA_VISIBLE_DEVICES may name it, and its number among those that the driver shows, if it has one."""
+
+    uuid: str
+    index: int | None
+
+    @property
+    def name(self) -> str:
+        """What a record calls it: recordings are public."""
+        return hashed(self.uuid)
+
+
+def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[Card]:
+    """The cards that may be used, in the order of CUDA_VISIBLE_DEVICES, which stops at the first that is none."""
+    nvml = nvml or nvidia_driver()
+    if nvml is None:
+        return []
+    uuids = [
+        _text(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(n))) for n in range(nvml.nvmlDeviceGetCount())
+    ]
+    listed = environ.get("CUDA_VISIBLE_DEVICES")
+    if listed is None:
+        return [Card(uuid, index) for index, uuid in enumerate(uuids)]
+    found: list[Card] = []
+    for name in (part.strip() for part in listed.split(",")):
+        card = _card(name, uuids)
+        if card is None:
+            break
+        found.append(card)
+    return found
+
+
+def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
+    """Those that `--devices` names: numbers among the visible ones, or UUIDs or how they begin. Raises UnknownCard."""
+    found: dict[Card, None] = {}
+    for name in (part.strip() for part in text.split(",")):
+        if name.isdecimal() and int(name) < len(cards):
+            fitting = [cards[int(name)]]
+        else:
+            fitting = [card for card in cards if len(name) > 4 and card.uuid.startswith(name)]
+        if len(fitting) != 1:
+            known = ", ".join(f"{number} ({card.uuid})" for number, card in enumerate(cards)) or "none"
+            raise UnknownCard(f"--devices: {name!r} is no card of this machine (there are: {known})")
+        found[fitting[0]] = None
+    return list(found)
+
+
+class Watch:
+    """Who is on a card from now on. No worker of ours may run there yet, nor any more when it is asked."""
+
+    def __init__(self, card: Card, nvml: Any = None) -> None:
+        self._nvml, self._handle, self._seen_us = nvml or nvidia_driver(), None, 0
+        if self._nvml is not None and card.index is not None:
+            self._handle = self._nvml.nvmlDeviceGetHandleByIndex(card.index)
+        self._before = self._there()
+        for sample in self._samples():
+            self._seen_us = max(self._seen_us, sample.timeStamp)
+
+    def others(self) -> bool:
+        """Whether another process was there before, is there now, or computed between: ours was the only one then."""
+        between = {sample.pid for sample in self._samples() if sample.timeStamp > self._seen_us}
+        return bool(self._before or self._there() or len(between) > 1)
+
+    def _there(self) -> set[int]:
+        if self._handle is None:
+            return set()
+        try:
+            return {process.pid for process in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)}
+        except self._nvml.NVMLError:  # not every card says
+            return set()
+
+    def _samples(self) -> Sequence[Any]:
+        if self._handle is not None:
+            with suppress(self._nvml.NVMLError):  # nor keeps a history; without samples there is none either
+                return list(self._nvml.nvmlDeviceGetProcessUtilization(self._handle, self._seen_us))
+        return []
+
+
+def _card(name: str, uuids: Sequence[str]) -> Card | None:
+    """The card with this number or this beginning of a UUID; slices of cards are taken at their word."""
+    if name.isdecimal():
+        return Card(uuids[int(name)], int(name)) if int(name) < len(uuids) else None
+    if name.startswith("MIG"):
+        return Card(name, None)
+    fitting = [index for index, uuid in enumerate(uuids) if name and uuid.startswith(name)]
+    return Card(uuids[fitting[0]], fitting[0]) if len(fitting) == 1 else None
+
+
+def _text(name: str | bytes) -> str:
+    return name.decode() if isinstance(name, bytes) else name

@@ -1,0 +1,176 @@
+"""What must hold of one record, whoever wrote it: each rule reckons again and believes no summary."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from snnbench import judge, roofline
+from snnbench.case import Case
+from snnbench.cell import Cell
+from snnbench.config import Protocol
+from snnbench.outcome import FAILURES, SKIPS, VERDICTS
+from snnbench.record import Record
+from snnbench.statistics import trial_median
+from snnbench.timing import FEWEST_REPETITIONS
+from snnbench.verify import (
+    EXAM_GRADIENT_ROUNDOFFS,
+    RATE_WINDOW,
+    allowed_differences,
+    gradient_tolerance,
+    product_format,
+    verdict,
+)
+from snnbench.wire import Reply
+
+Complaints = Iterator[str]
+
+
+def outcome(record: Record) -> Complaints:
+    """One of the closed lists, and nothing measured where nothing was proved."""
+    found = record.outcome
+    kinds = {"failed": FAILURES, "skipped": SKIPS}
+    if record.status == "measured":
+        if found.get("verdict") not in VERDICTS or found["verdict"] == "incorrect":
+            yield f"measured, with the verdict {found.get('verdict')!r}"
+    elif record.status not in kinds:
+        yield f"status {record.status!r} is not measured, skipped or failed"
+    elif found.get("kind") not in kinds[record.status]:
+        yield f"{record.status} as {found.get('kind')!r}, which is no such kind"
+    elif not found.get("reason"):
+        yield f"{record.status} without a reason"
+    if datetime.fromisoformat(record.started).tzinfo is None:
+        yield "started at a time without its zone"
+
+
+def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
+    """The cell's name is the digest of its content: a case, trial or protocol that was edited has another."""
+    cell = Cell(Case(**record.case), record.library, record.variant, record.trial, record.measure)  # type: ignore[arg-type]
+    expected = cell.named(record.adapter, record.environment, machine, protocol)
+    if record.cell != expected:
+        yield f"its content has the name {expected}"
+
+
+def proof(record: Record) -> Complaints:
+    """The exam, and a spot check of everything that was measured, none of which found a fault that was not declared."""
+    case, said = Case(**record.case), record.outcome
+    deviation = said.get("deviation")
+    if said["verdict"] != (expected := verdict(case, True, deviation)):
+        yield f"verdict {said['verdict']}, where {expected} is the word"
+    wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
+    wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
+    yield from (f"no check {name}" for name in wanted if name not in record.checks)
+    if not any(name.startswith("spot-") for name in record.checks):
+        yield "no spot check"
+    held = not deviation or "own_rule" in said
+    for name, check in record.checks.items():
+        if not name.startswith("common-"):
+            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, said, held))
+
+
+def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any], held: bool) -> Complaints:
+    if not check["compared"] > 0:
+        yield "compared nothing"
+    if not held:
+        return
+    if check["complaints"] or not check["correct"] or check["unexplained"]:
+        yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
+    full = product_format(case) in ("float32", "float64")
+    if full and check["differing"] > allowed_differences(check["compared"]):
+        yield f"{check['differing']} of {check['compared']} spikes differ"
+    low, high = RATE_WINDOW
+    if "own_rule" not in said and not low <= check["rate"] <= high:
+        yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
+    exam, errors = name.startswith("exam"), check["gradient_errors"]
+    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS) if exam else gradient_tolerance(case)
+    tolerance *= max(1.0, said["own_rule"]["slope"]) if "own_rule" in said else 1.0
+    for gradient, error in errors.items():
+        if not 0 <= error <= tolerance:
+            yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
+    differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
+    if differentiated and "inference_only" not in said and not check["differing"]:
+        asked = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
+        yield from (f"no gradient of {lacking}" for lacking in sorted(asked - {one.split(" ")[0] for one in errors}))
+
+
+def durations(record: Record, protocol: Protocol) -> Complaints:
+    """Every raw duration of every phase is there, and nothing was compiled among them."""
+    phases = [p for p in protocol.phases if p == "inference" or "inference_only" not in record.outcome]
+    if sorted(record.phases) != sorted(phases):
+        yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
+    for phase, timing in record.phases.items():
+        repetitions, short = timing["repetitions_ns"], protocol.repetitions
+        if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
+            yield f"{phase}: durations are not whole nanoseconds above 0"
+        stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > protocol.max_phase_seconds * 1e9
+        if len(repetitions) != short and not (
+            min(short, FEWEST_REPETITIONS) <= len(repetitions) < short and stopped_early
+        ):
+            yield f"{phase}: {len(repetitions)} repetitions, where the protocol asks for {short}"
+        if len(timing["warmup_ns"]) != protocol.warmup_passes:
+            yield f"{phase}: {len(timing['warmup_ns'])} warm-up passes, not {protocol.warmup_passes}"
+        if timing["passes"] < 1 or timing["compilations"]:
+            yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
+
+
+def floor(record: Record) -> Complaints:
+    """The floor follows from the peaks' raw durations, and no time lies below it."""
+    case = Case(**record.case)
+    peaks = {name: roofline.Peak(**peak) for name, peak in record.peaks.items()}
+    if lacking := [name for name in roofline.needed(case, list(record.phases)) if name not in peaks]:
+        yield f"no peak of {', '.join(lacking)}"
+        return
+    for product in set(peaks) - {roofline.COPY, roofline.CALL}:
+        if peaks[product].work != roofline.product_flops(case):
+            yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {roofline.product_flops(case)}"
+    for phase, timing in record.phases.items():
+        if complaint := roofline.complaint(case, phase, peaks, timing["repetitions_ns"], timing["passes"]):
+            yield complaint
+        floor_ns = roofline.floor_ns(case, phase, peaks)
+        times = trial_median(timing["repetitions_ns"], timing["passes"]) / floor_ns
+        expected = {"flops": roofline.flops(case, phase), "least_bytes": roofline.least_bytes(case, phase)}
+        for key, value in (expected | {"floor_ns": floor_ns, "times_floor": times}).items():
+            if not math.isclose(timing[key], value, rel_tol=1e-3):
+                yield f"{phase}: {key} is {timing[key]}, where its own numbers give {value:.6g}"
+
+
+def memory(record: Record) -> Complaints:
+    """Bytes of a process that timed nothing."""
+    found, case = record.memory, Case(**record.case)
+    if record.phases:
+        yield "time and memory come from one process"
+    size = roofline.SIZES_BYTES[case.dtype]
+    least = size * (case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons)
+    if found["static_bytes"] < least:
+        yield f"static_bytes is {found['static_bytes']}, less than weights and input take ({least})"
+    values = [value for place in ("host", "device") for value in found.get(place, {}).values() if value is not None]
+    if not values or not all(type(value) is int and value >= 0 for value in values):
+        yield "memory is not in whole bytes"
+
+
+def flags(record: Record) -> Complaints:
+    """What the numbers say of the circumstances is flagged, and no other flag raised."""
+    reply = Reply(record.outcome, phases=record.phases, settings=record.settings)
+    due = set(judge.flags(reply, record.case["threads"], record.flags))
+    if wrong := sorted(due ^ set(record.flags)):
+        yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
+
+
+def complaints(record: Record, schema: int, machine: str, protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """(rule, complaint) of everything that does not hold of a record. What is malformed is a complaint, too."""
+    measured = record.status == "measured"
+    rules: dict[str, tuple[bool, Callable[[], Complaints]]] = {
+        "outcome": (True, lambda: outcome(record)),
+        "name": (schema >= 3, lambda: name(record, machine, protocol)),
+        "proof": (measured, lambda: proof(record)),
+        "durations": (measured and record.measure == "time", lambda: durations(record, protocol)),
+        "floor": (measured and record.measure == "time" and schema >= 2, lambda: floor(record)),
+        "memory": (measured and record.measure == "memory", lambda: memory(record)),
+        "flags": (measured, lambda: flags(record)),
+    }
+    for rule, (applies, look) in rules.items():
+        if applies:
+            try:
+                yield from ((rule, complaint) for complaint in look())
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                yield rule, f"malformed: {type(error).__name__}: {error}"

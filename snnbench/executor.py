@@ -1,0 +1,105 @@
+"""The local executor: every planned cell becomes a record, one after the other on the CPU, side by side on cards.
+
+All cells of a case run on one card, so that what is compared was measured on the same one; cases are dealt out to the
+cards. Cells on the CPU come first, and have the machine for themselves.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from threading import Lock
+from typing import Protocol as Interface
+
+from snnbench import judge
+from snnbench.cards import Card
+from snnbench.case import Case
+from snnbench.cell import Cell
+from snnbench.process import Stopped
+from snnbench.record import Record, RecordingError, Writer
+from snnbench.runner import Run, finished, measure
+
+
+class Progress(Interface):
+    """Who wants to know how far a run is."""
+
+    def start(self, cell: Cell) -> None:
+        """A cell is about to run."""
+
+    def end(self, cell: Cell, record: Record) -> None:
+        """A cell has become a record."""
+
+
+class Executor:
+    """One run over its plan; several threads may be at it, each with a card."""
+
+    def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
+        self.run, self.progress = run, progress
+        self.records: list[Record] = []
+        self._writer, self._done = writer, writer.done(retry)
+        self._inference, self._lock = judge.Inference(), Lock()
+
+    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> list[Record]:
+        """Run what is missing of `plan`. An interrupt records the cells that it stopped as cancelled."""
+        on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
+        self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
+        dealt = deal(on_cards, cards)
+        if len(dealt) <= 1:
+            self._in_turn(on_cards, cards[0] if cards else None)
+        else:
+            self._side_by_side(dealt)
+        return self.records
+
+    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None) -> None:
+        for cell in cells:
+            if (key := self.run.key(cell)) in self._done:
+                with self._lock:
+                    self._inference.learn(cell, self._done[key])
+                continue
+            with self._lock:
+                self.progress.start(cell)
+            try:
+                record = measure(cell, key, self.run, self._inference, card, stop)
+            except (KeyboardInterrupt, Stopped):
+                stopped = judge.failed("cancelled", "interrupted; the same command continues here")
+                with suppress(RecordingError), self._lock:
+                    self._writer.add(finished(cell, key, self.run, stopped))
+                raise
+            with self._lock:
+                self._writer.add(record)
+                self._inference.learn(cell, record.outcome)
+                self.progress.end(cell, record)
+                self.records.append(record)
+
+    def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
+        """A thread for each card. What stops one, or an interrupt, stops all."""
+        with _stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
+            futures = [threads.submit(self._in_turn, cells, card, stop) for card, cells in dealt.items()]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                if not all(future.done() for future in futures):
+                    os.eventfd_write(stop, 1)
+            errors = [error for future in futures if (error := future.exception()) is not None]
+            for error in sorted(errors, key=lambda one: isinstance(one, Stopped)):
+                raise error
+
+
+def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]:
+    """Cases dealt out to cards in turn, all cells of a case to one; cards that get none are left out."""
+    turns: dict[Case, Card] = {}
+    dealt: dict[Card, list[Cell]] = {}
+    for cell in cells if cards else ():
+        card = turns.setdefault(cell.case, cards[len(turns) % len(cards)])
+        dealt.setdefault(card, []).append(cell)
+    return dealt
+
+
+@contextmanager
+def _stopping() -> Iterator[int]:
+    """A descriptor that can be read once all shall stop."""
+    descriptor = os.eventfd(0)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,142 @@
+"""Merging: the recordings of a run's shards become one, whatever their order and however often.
+
+What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
+counts before one that failed, and of two that failed the later.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from snnbench import record as records
+from snnbench.adapter import label
+from snnbench.record import Record, Recording
+from snnbench.shard import parse
+
+
+class Disagreement(ValueError):
+    """Recordings that are not of one run; the message has a line for each difference."""
+
+
+def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
+    """Write all cells of `recordings` to a recording in `folder`. Raises Disagreement, RecordingError.
+
+    `folder` may hold an earlier merge of some of them, which then takes part.
+    """
+    parts = list(recordings)
+    if any("shard" in part.config and part.folder.resolve() == folder.resolve() for part in parts):
+        raise Disagreement(f"{folder}: is one of the recordings to merge; name another folder")
+    if (folder / records.RECORDS).is_file() and folder.resolve() not in {one.folder.resolve() for one in parts}:
+        parts.append(records.read(folder))
+    if lines := [*_differing(parts), *_contradicting(parts)]:
+        raise Disagreement("\n".join(lines))
+    found = cells(parts)
+    config = _config(parts)
+    machine = dict(parts[0].machine)
+    machine["hosts"] = sorted({host for part in parts for host in _hosts(part.machine)})
+    with records.append(folder, config, machine) as writer:
+        writer.environments(_environments(parts))
+        writer.replace(found, config, machine)
+    return records.read(folder)
+
+
+def cells(parts: Sequence[Recording]) -> list[Record]:
+    """Every cell of all parts once, in the order in which they were started."""
+    best: dict[str, Record] = {}
+    for one in (one for part in parts for one in part.records):
+        best[one.cell] = max(best.get(one.cell, one), one, key=_weight)
+    return sorted(best.values(), key=lambda one: (one.started, one.cell))
+
+
+def missing(config: Mapping[str, Any]) -> list[str]:
+    """The shards that a merged recording still lacks."""
+    there = [parse(str(text)) for text in config.get("shards", [])]
+    count = there[0].count if there else 0
+    return [f"{index}/{count}" for index in range(1, count + 1) if index not in {one.index for one in there}]
+
+
+def _weight(one: Record) -> tuple[bool, bool, str, str]:
+    """What decides between two records of a cell, by their content and not by the order in which they are given."""
+    repeated = one.outcome.get("kind") in records.REPEATED
+    return one.status == "measured", not repeated, one.started, json.dumps(asdict(one), sort_keys=True)
+
+
+def _differing(parts: Sequence[Recording]) -> list[str]:
+    """Facts in which the parts are not of one run."""
+    first, lines = parts[0], []
+    for part in parts[1:]:
+        facts = [
+            ("machine", first.machine.get("model"), part.machine.get("model")),
+            ("snnbench", first.config.get("snnbench"), part.config.get("snnbench")),
+            ("--only", first.config.get("only"), part.config.get("only")),
+            *_flat("config", first.config.get("config"), part.config.get("config")),
+        ]
+        if not any(one != two for _, one, two in facts):
+            facts.append(("run", _whole(first), _whole(part)))
+        lines += [
+            f"{name}: {one!r} in {first.folder}, {two!r} in {part.folder}" for name, one, two in facts if one != two
+        ]
+    return lines + _adapters(parts)
+
+
+def _adapters(parts: Sequence[Recording]) -> list[str]:
+    """Contenders that were not the same file, or not in the same environment, everywhere."""
+    lines: list[str] = []
+    known: dict[tuple[str, str], tuple[str, Path]] = {}
+    for part in parts:
+        for one in part.records:
+            name = label(one.library, one.variant)
+            for what, value in (("adapter", one.adapter), ("environment", one.environment)):
+                seen, where = known.setdefault((name, what), (value, part.folder))
+                if seen != value:
+                    lines.append(f"{what} of {name}: {seen} in {where}, {value} in {part.folder}")
+    return list(dict.fromkeys(lines))
+
+
+def _contradicting(parts: Sequence[Recording]) -> list[str]:
+    """Cells that were measured twice, with different results: neither counts more than the other."""
+    measured: dict[str, tuple[Record, Path]] = {}
+    lines = []
+    for part in parts:
+        for one in part.records:
+            if one.status == "measured":
+                other, where = measured.setdefault(one.cell, (one, part.folder))
+                if other != one:
+                    lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
+    return lines
+
+
+def _config(parts: Sequence[Recording]) -> dict[str, Any]:
+    """The whole run's: finished where all shards are there and finished."""
+    shards: set[str] = set()
+    for part in parts:
+        shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
+    whole = {name: value for name, value in parts[0].config.items() if name not in ("shard", "shards", "whole")}
+    whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
+    finished = all(part.config.get("finished") for part in parts if "shard" in part.config or not missing(part.config))
+    return whole | {"finished": finished and not missing(whole)}
+
+
+def _whole(part: Recording) -> object:
+    return part.config.get("whole") or part.config.get("identity")
+
+
+def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
+    return {key: versions for part in parts for key, versions in part.environments.items()}
+
+
+def _hosts(machine: Mapping[str, Any]) -> list[str]:
+    return list(machine.get("hosts", [])) or [str(machine.get("host"))]
+
+
+def _flat(path: str, one: Any, two: Any) -> list[tuple[str, Any, Any]]:
+    """Where two documents differ, by path."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        keys = dict.fromkeys((*one, *two))
+        return [found for key in keys for found in _flat(f"{path}.{key}", one.get(key), two.get(key))]
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        pairs = enumerate(zip(one, two, strict=True))
+        return [found for number, pair in pairs for found in _flat(f"{path}.{number}", *pair)]
+    return [(path, one, two)] if one != two else []

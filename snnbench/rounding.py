@@ -1,0 +1,70 @@
+"""Rounding: of the reference's operands to a format, and how far it may take a correct answer from the reference."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.reference import Trace
+from snnbench.rule import Rule
+from snnbench.verify import UNIT_ROUNDOFF
+
+Array = NDArray[np.float64]
+CLOSE_ROUNDOFFS = 32
+"""How many roundings of the summed terms may separate a potential from the threshold where a spike differs."""
+
+
+def round_to(array: NDArray[np.float32], number_format: str) -> Array:
+    """`array` rounded to the nearest (ties to even) number with the significand of `number_format`, as float64."""
+    if number_format in ("float32", "float64"):
+        return array.astype(np.float64)
+    if number_format == "float16":
+        return array.astype(np.float16).astype(np.float64)
+    dropped = {"tf32": 13, "bfloat16": 16}[number_format]
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    half = np.uint32((1 << (dropped - 1)) - 1) + ((bits >> np.uint32(dropped)) & np.uint32(1))
+    return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
+
+
+def of_sums(terms: Array, rule: Rule, dtype: str) -> Array:
+    """How far summing `terms` of this total size, in whatever order, may move a current."""
+    unit = UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
+    return CLOSE_ROUNDOFFS * unit * (rule.threshold + terms)
+
+
+def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing: Array) -> Array:
+    """How far rounding may have moved each potential [T, ...]: that of the sums in the current, and of the state.
+
+    One rounding an operation, with r the unit roundoff of `dtype`, and of the sums in the `current` the reach of
+    `summing`: e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound
+    (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough to need
+    no carrying by the membrane; a synapse adds up what its currents were off by.
+
+    In fixed point a state is off by whole units or not at all: a current is where rounding reaches the next multiple,
+    and a decay may turn each unit that came in into one that stays.
+    """
+    if rule.unit:
+        return _in_fixed_point(trace, rule, current, summing)
+    roundoff = UNIT_ROUNDOFF[dtype]
+    margin = np.empty_like(trace.potential)
+    carried = np.zeros(trace.potential.shape[1:])
+    through_synapse = np.zeros_like(carried)
+    for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
+        i = np.abs(u - decayed)
+        through_synapse = rule.synapse * (through_synapse + roundoff * i) + rule.gain * summing[t]
+        state = carried + roundoff * (np.abs(decayed) + i + np.abs(u))
+        margin[t] = state + through_synapse
+        carried = rule.beta * (state + roundoff * np.abs(u)) * rule.kept(trace.spikes[t])
+    return margin
+
+
+def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) -> Array:
+    """Of a rule without a synapse."""
+    unit = rule.unit
+    margin = np.empty_like(trace.potential)
+    state = np.zeros(trace.potential.shape[1:])
+    for t, x in enumerate(rule.gain * current):
+        reach = rule.gain * summing[t]
+        to_next = np.abs(x - np.round(x / unit) * unit)
+        carried = np.where(state > 0, np.floor(rule.beta * state / unit) + 1, 0) * unit
+        margin[t] = carried + np.where(to_next <= reach, np.ceil(reach / unit) * unit, 0)
+        state = margin[t] * rule.kept(trace.spikes[t])
+    return margin

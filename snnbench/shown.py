@@ -1,0 +1,108 @@
+"""One cell in full: what became of it, what was checked, and what was measured, as text."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from snnbench import record as records
+from snnbench.adapter import label
+from snnbench.case import Case
+from snnbench.record import Record, Recording, RecordingError
+from snnbench.standing import title
+from snnbench.statistics import Summary, summarise, trial_median
+
+SHORTEST_NAME = 4
+MIB = 1 << 20
+
+
+class UnknownCell(ValueError):
+    """No cell has this name, or several have; the message says which there are."""
+
+
+def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
+    """The cell whose name begins so, in one of these recordings. Raises UnknownCell."""
+    if len(name) < SHORTEST_NAME:
+        raise UnknownCell(f"{name!r}: give at least {SHORTEST_NAME} characters of a cell's name")
+    recordings = [records.read(folder) for folder in folders]
+    found = [(recording, one) for recording in recordings for one in recording.records if one.cell.startswith(name)]
+    if not found:
+        places = ", ".join(str(folder) for folder in folders) or "no recording"
+        raise UnknownCell(f"no cell {name} in {places}; records.jsonl has the names, and --in says where to look")
+    if len({one.cell for _, one in found}) > 1:
+        several = ", ".join(f"{one.cell} ({label(one.library, one.variant)})" for _, one in found[:5])
+        raise UnknownCell(f"{name}: {len(found)} cells begin so: {several}; give more of the name")
+    return found[-1]
+
+
+def folders(where: Path) -> list[Path]:
+    """The recordings in a folder, or the one that it is. Raises RecordingError where there is none."""
+    found = (
+        [where] if (where / records.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{records.RECORDS}"))
+    )
+    if not found:
+        raise RecordingError(f"{where}: no recording here; --in DIR names one, or a folder of them")
+    return found
+
+
+def lines(recording: Recording, one: Record) -> Iterator[str]:
+    """Everything but raw durations and what the worker printed."""
+    yield f"cell {one.cell} of {recording.folder}"
+    yield f"{label(one.library, one.variant)} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
+    yield title(Case(**one.case))
+    yield f"on {recording.machine.get('model', 'an unknown machine')}, started {one.started}" + (
+        f", the worker lived {one.wall_s:g} s" if one.wall_s is not None else ""
+    )
+    yield f"adapter {one.adapter or 'unknown'}, environment {one.environment or 'unknown'}"
+    if one.flags:
+        yield f"flags: {' '.join(one.flags)}"
+    yield from (f"check {name}: {_check(check)}" for name, check in one.checks.items())
+    yield from (f"{phase}: {_timing(timing)}" for phase, timing in one.phases.items())
+    if one.memory:
+        yield f"memory of {one.memory['phase']}: static {one.memory['static_bytes'] / MIB:.4g} MiB"
+        for place in ("host", "device"):
+            sizes = {name: value for name, value in one.memory.get(place, {}).items() if value is not None}
+            if sizes:
+                told = ", ".join(
+                    f"{name.removesuffix('_bytes')} {value / MIB:.4g} MiB" for name, value in sizes.items()
+                )
+                yield f"  {place}: {told}"
+    if one.settings:
+        yield f"settings: {json.dumps(one.settings)}"
+
+
+def samples(one: Record) -> Iterator[str]:
+    """Every raw duration, in nanoseconds of a repetition."""
+    for phase, timing in one.phases.items():
+        yield f"{phase}: {timing['passes']} passes a repetition, first call {timing['first_call_ns']} ns"
+        yield f"  warm-up: {' '.join(map(str, timing['warmup_ns']))}"
+        yield f"  repetitions: {' '.join(map(str, timing['repetitions_ns']))}"
+        if timing.get("device_ns"):
+            yield f"  by the device's clock: {' '.join(map(str, timing['device_ns']))}"
+    for name, peak in one.peaks.items():
+        yield f"peak {name}: {peak['passes']} passes a repetition: {' '.join(map(str, peak['repetitions_ns']))}"
+
+
+def said(outcome: Mapping[str, Any]) -> str:
+    """An outcome in words."""
+    if outcome["status"] == "measured":
+        return f"measured, {outcome['verdict']}" + (f" ({outcome['deviation']})" if "deviation" in outcome else "")
+    return f"{outcome['status']}: {outcome['kind']}: {outcome['reason']}"
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    errors = ", ".join(f"{name} {error:.2g}" for name, error in check["gradient_errors"].items())
+    rate = f", {check['rate']:.3g} spikes a step" if "rate" in check else ""
+    told = f"{check['differing']} of {check['compared']} spikes differ{rate}"
+    return "; ".join([told + (f", gradients off by {errors}" if errors else ""), *check["complaints"]])
+
+
+def _timing(timing: Mapping[str, Any]) -> str:
+    passes = [ns / timing["passes"] for ns in timing["repetitions_ns"]]
+    found: Summary = summarise(passes)
+    floor = f", {timing['times_floor']:.3g} times the floor" if "times_floor" in timing else ""
+    return (
+        f"{trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms a pass "
+        f"({found.low / 1e6:.4g}-{found.high / 1e6:.4g}){floor}, {found.count} repetitions of {timing['passes']}, "
+        f"first call {timing['first_call_ns'] / 1e6:.4g} ms"
+    )

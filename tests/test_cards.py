@@ -1,0 +1,105 @@
+"""Cards: which may be used, and who else is on one."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from snnbench.cards import Card, UnknownCard, Watch, chosen, visible
+
+UUIDS = ["GPU-aaaa1111", "GPU-bbbb2222", "GPU-bbbb3333"]
+CARDS = [Card(uuid, index) for index, uuid in enumerate(UUIDS)]
+
+
+class Driver:
+    """Three cards; who is on them, and who was, is set by the test."""
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self) -> None:
+        self.there: list[int] = []
+        self.samples: list[tuple[int, int]] = []
+        self.silent = False
+
+    def nvmlDeviceGetCount(self) -> int:
+        return len(UUIDS)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetUUID(self, handle: int) -> bytes:
+        return UUIDS[handle].encode()
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:
+        if self.silent:
+            raise Driver.NVMLError
+        return [SimpleNamespace(pid=pid) for pid in self.there]
+
+    def nvmlDeviceGetProcessUtilization(self, handle: int, since_us: int) -> list[Any]:
+        if self.silent:
+            raise Driver.NVMLError
+        return [SimpleNamespace(pid=pid, timeStamp=at) for pid, at in self.samples if at >= since_us]
+
+
+@pytest.mark.parametrize(
+    ("listed", "numbers"),
+    [
+        (None, [0, 1, 2]),
+        ("2,0", [2, 0]),
+        ("1, 7, 0", [1]),
+        ("", []),
+        ("-1", []),
+        ("GPU-aaaa", [0]),
+        ("GPU-bbbb", []),
+        ("GPU-bbbb3333,0", [2, 0]),
+    ],
+)
+def test_what_is_visible_is_what_every_framework_takes_it_for(listed: str | None, numbers: list[int]) -> None:
+    environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
+    assert visible(environ, Driver()) == [CARDS[number] for number in numbers]
+
+
+def test_a_slice_of_a_card_is_taken_at_its_word() -> None:
+    assert visible({"CUDA_VISIBLE_DEVICES": "MIG-12,MIG-34"}, Driver()) == [Card("MIG-12", None), Card("MIG-34", None)]
+    assert not Watch(Card("MIG-12", None), Driver()).others()
+
+
+def test_cards_are_chosen_by_number_or_uuid() -> None:
+    assert chosen("2,0", CARDS) == [CARDS[2], CARDS[0]]
+    assert chosen("GPU-bbbb2222,0,0", CARDS) == [CARDS[1], CARDS[0]]
+    for wrong in ("3", "GPU-bbbb", "GPU-", "", "cpu"):
+        with pytest.raises(
+            UnknownCard, match=r"--devices: .* is no card of this machine \(there are: 0 \(GPU-aaaa1111\)"
+        ):
+            chosen(wrong, CARDS)
+    with pytest.raises(UnknownCard, match="there are: none"):
+        chosen("0", [])
+
+
+def test_the_name_of_a_card_is_not_its_uuid() -> None:
+    assert len({card.name for card in CARDS}) == 3 and all(len(card.name) == 12 for card in CARDS)
+
+
+def test_whoever_is_there_before_or_after_is_another() -> None:
+    driver = Driver()
+    watch = Watch(CARDS[0], driver)
+    assert not watch.others()
+    driver.there = [99]
+    assert watch.others() and Watch(CARDS[0], driver).others()
+
+
+def test_of_those_that_computed_meanwhile_one_is_ours() -> None:
+    driver = Driver()
+    driver.samples = [(50, 1000), (51, 1001)]
+    watch = Watch(CARDS[0], driver)
+    driver.samples += [(60, 2000), (60, 2001)]
+    assert not watch.others(), "what was before does not count"
+    driver.samples += [(61, 2002)]
+    assert watch.others()
+
+
+def test_a_card_that_does_not_say_is_not_flagged() -> None:
+    driver = Driver()
+    driver.silent = True
+    assert not Watch(CARDS[0], driver).others()

@@ -1,0 +1,170 @@
+"""The checker: recordings that are sound, and each with one thing wrong."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import checking
+from snnbench.cli.exits import Exit
+from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
+from tests.sweep import snnbench
+
+RESULTS = Path(__file__).parent.parent / "results"
+TIMED = "2026-11-21_quick_epyc-2cpu_2"
+OTHER_NEURONS = "2026-11-21_library-defaults_epyc-2cpu_2"
+Document = dict[str, Any]
+
+
+@pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda folder: folder.name)
+def test_what_is_in_results_keeps_the_rules(folder: Path) -> None:
+    assert checking.check(folder) == []
+
+
+def copied(tmp_path: Path, name: str = TIMED) -> Path:
+    return Path(shutil.copytree(RESULTS / name, tmp_path / name))
+
+
+def edited(folder: Path, name: str, change: Callable[[Document], Any]) -> None:
+    path = folder / name
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document))
+
+
+def edited_record(folder: Path, measure: str, change: Callable[[Document], Any]) -> None:
+    """Change the first record that was measured so."""
+    lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    change(next(line for line in lines if line["measure"] == measure))
+    (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+
+def faster(record: Document) -> None:
+    """As if a pass took a hundredth."""
+    train = record["phases"]["train"]
+    train["repetitions_ns"] = [ns // 100 for ns in train["repetitions_ns"]]
+    train["times_floor"] /= 100
+
+
+def shortened(record: Document) -> None:
+    record["phases"]["train"]["repetitions_ns"] = record["phases"]["train"]["repetitions_ns"][:3]
+
+
+WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
+    ("outcome", "no such kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
+    ("outcome", "without a reason", "time", lambda r: r.update(outcome=NEITHER | {"reason": ""}, **NOTHING)),
+    ("outcome", "malformed", "time", lambda r: r.update(started="yesterday")),
+    ("outcome", "its zone", "time", lambda r: r.update(started="2026-11-21T10:00:00")),
+    ("name", "its content has the name", "time", lambda r: r["case"].update(seed=2)),
+    ("name", "its content has the name", "time", lambda r: r.update(trial=9)),
+    ("proof", "exact is the word", "time", lambda r: r["outcome"].update(verdict="equivalent")),
+    ("proof", "no check exam-1", "time", lambda r: r["checks"].pop("exam-1")),
+    ("proof", "no check spot-forward", "time", lambda r: r["checks"].pop("spot-forward")),
+    ("proof", "no check spot-train", "memory", lambda r: r["checks"].pop("spot-train")),
+    ("proof", "compared nothing", "time", lambda r: r["checks"]["spot-train"].update(compared=0)),
+    ("proof", "found a fault: no", "time", lambda r: r["checks"]["exam-1"].update(complaints=["no"])),
+    ("proof", "found a fault", "time", lambda r: r["checks"]["exam-1"].update(unexplained=1)),
+    ("proof", "400 of 76800 spikes differ", "time", lambda r: r["checks"]["spot-train"].update(differing=400)),
+    ("proof", "outside the window", "time", lambda r: r["checks"]["spot-train"].update(rate=0.0)),
+    ("proof", "off by", "time", lambda r: r["checks"]["spot-train"]["gradient_errors"].update(weight=0.1)),
+    ("proof", "no gradient of input", "time", lambda r: r["checks"]["exam-1"]["gradient_errors"].pop("input")),
+    ("proof", "malformed: KeyError", "time", lambda r: r["checks"]["exam-1"].pop("rate")),
+    ("durations", "3 repetitions", "time", shortened),
+    ("durations", "whole nanoseconds", "time", lambda r: r["phases"]["train"]["repetitions_ns"].__setitem__(0, 0)),
+    ("durations", "1 warm-up", "time", lambda r: r["phases"]["train"].update(warmup_ns=[5])),
+    ("durations", "1 compilations", "time", lambda r: r["phases"]["train"].update(compilations=1)),
+    ("durations", "protocol asks for", "time", lambda r: r["phases"].pop("forward")),
+    ("floor", "below the floor", "time", faster),
+    ("floor", "floor_ns is 1,", "time", lambda r: r["phases"]["train"].update(floor_ns=1)),
+    ("floor", "flops is 7,", "time", lambda r: r["phases"]["train"].update(flops=7)),
+    ("floor", "no peak of copy", "time", lambda r: r["peaks"].pop("copy")),
+    ("floor", "peak current is of 5 FLOPs", "time", lambda r: r["peaks"]["current"].update(work=5)),
+    ("memory", "whole bytes", "memory", lambda r: r["memory"]["host"].update(peak_bytes=-1)),
+    ("memory", "static_bytes is 5", "memory", lambda r: r["memory"].update(static_bytes=5)),
+    ("flags", "should be contended", "time", lambda r: r["phases"]["train"]["contention"].update(foreign_cpus=1.0)),
+    ("flags", "should be none", "time", lambda r: r.update(flags=["quiet"])),
+]
+NEITHER: Document = {"status": "skipped", "kind": "unsupported", "reason": "it cannot"}
+NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
+
+
+@pytest.mark.parametrize(("rule", "text", "measure", "change"), WRONG, ids=[f"{w[0]}-{w[1]}" for w in WRONG])
+def test_a_record_with_one_thing_wrong(
+    tmp_path: Path, rule: str, text: str, measure: str, change: Callable[[Document], Any]
+) -> None:
+    folder = copied(tmp_path)
+    edited_record(folder, measure, change)
+    found = checking.check(folder)
+    assert any(one.rule == rule and text in one.text for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("rule", "text", "name", "change"),
+    [
+        ("files", "not finished", CONFIG, lambda c: c.update(finished=False)),
+        ("provenance", "version of snnbench", CONFIG, lambda c: c.pop("snnbench")),
+        ("provenance", "holds no config", CONFIG, lambda c: c.pop("config")),
+        ("provenance", "protocol.trials", CONFIG, lambda c: c["config"]["protocol"].update(trials="two")),
+        ("trials", "no time 2", CONFIG, lambda c: c["config"]["protocol"].update(trials=3)),
+        ("trials", "not in the config", CONFIG, lambda c: c["config"]["sweep"].pop()),
+        ("provenance", "kernel is not known", MACHINE, lambda m: m.pop("kernel")),
+        ("provenance", "record hashes", MACHINE, lambda m: m.update(host="my-laptop")),
+        ("provenance", "AWS_SECRET should not", MACHINE, lambda m: m["environment"].update(AWS_SECRET="x")),
+        ("provenance", "does not know what was installed", ENVIRONMENTS, lambda e: e.clear()),
+        ("provenance", "is not among what was", ENVIRONMENTS, lambda e: [v.update(snntorch="9") for v in e.values()]),
+        ("name", "its content", MACHINE, lambda m: m.update(model="a faster one")),
+    ],
+)
+def test_a_recording_with_one_thing_wrong(
+    tmp_path: Path, rule: str, text: str, name: str, change: Callable[[Document], Any]
+) -> None:
+    folder = copied(tmp_path)
+    edited(folder, name, change)
+    found = checking.check(folder)
+    assert any(one.rule == rule and text in one.text for one in found), found
+
+
+def test_lines_that_are_none_or_twice_there(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    text = (folder / RECORDS).read_text()
+    (folder / RECORDS).write_text(text + text.splitlines()[0] + "\n" + text[:100])
+    assert [one.text for one in checking.check(folder) if one.rule == "files"] == [
+        "1 lines are no records",
+        f"cell {json.loads(text.splitlines()[0])['cell']} is there more than once; the last counts",
+    ]
+
+
+def test_trials_that_took_no_turns(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    lines = (folder / RECORDS).read_text().splitlines(keepends=True)
+    by_work = sorted(lines, key=lambda line: json.dumps([json.loads(line)[k] for k in ("library", "variant", "case")]))
+    (folder / RECORDS).write_text("".join(by_work))
+    assert [one.text for one in checking.check(folder)] == [
+        "the trials of each contender follow one another; they should take turns with those of the others"
+    ]
+
+
+def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
+    folder = copied(tmp_path, OTHER_NEURONS)
+
+    def lie(record: Document) -> None:
+        record["checks"]["exam-1"].update(correct=False, complaints=["another neuron"])
+
+    lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    lie(next(line for line in lines if "own_rule" in line["outcome"]))
+    (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert [one.text for one in checking.check(folder)] == ["exam-1: found a fault: another neuron"]
+
+
+def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    done = snnbench(tmp_path, "check", str(folder))
+    assert (done.returncode, done.stdout) == (0, "") and "39 cells, keeps the rules" in done.stderr
+    edited_record(folder, "time", faster)
+    done = snnbench(tmp_path, "check", str(folder))
+    assert done.returncode == Exit.UNSOUND == 7 and "below the floor" in done.stdout
+    done = snnbench(tmp_path, "check", str(tmp_path))
+    assert done.returncode == Exit.ERROR and done.stderr.count("\n") == 1 and "no recording here" in done.stderr

@@ -1,0 +1,187 @@
+"""Shards of a run, and one recording made of theirs."""
+
+import json
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import checking, merge, record
+from snnbench.config import Work
+from snnbench.merge import Disagreement
+from snnbench.record import CONFIG, RECORDS, Record, read
+from snnbench.shard import Shard, ShardError, parse
+from tests.fakes import CASE, CORRECT, altered, write
+from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
+
+SIZES = "[16, 20, 24, 28]"
+CASES = [CASE.resized(neurons=neurons) for neurons in (16, 20, 24, 28)]
+
+
+def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
+    works = [Work(case, name, "default") for name in "ab" for case in CASES]
+    parts = [Shard(index, 3).of(works) for index in (1, 2, 3)]
+    assert sorted(works.index(work) for part in parts for work in part) == list(range(8))
+    assert [{work.case.neurons for work in part} for part in parts] == [{16, 28}, {20}, {24}]
+    assert all({work.library for work in part} == {"a", "b"} for part in parts)
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", ""])
+def test_what_is_no_shard_is_one_line(text: str) -> None:
+    with pytest.raises(ShardError, match=r"^--shard: .* is no shard such as 2/3"):
+        parse(text)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which two of three shards have run, and the third, and the whole."""
+    folder = tmp_path_factory.mktemp("shards")
+    adapters = [write(folder, CORRECT, "good"), write(folder, altered("raise ValueError('no')"), "bad")]
+    config = write_config(folder, ["good", "bad"], neurons=SIZES)
+    for index in (1, 2, 3):
+        options = run_arguments(config, adapters, "--shard", f"{index}/3", "-o", f"part{index}")
+        assert snnbench(folder, *options).returncode == 5
+    snnbench(folder, *run_arguments(config, adapters, "-o", "whole"))
+    return folder
+
+
+def parts(place: Path) -> list[record.Recording]:
+    return [read(place / f"part{index}") for index in (1, 2, 3)]
+
+
+def work(one: Record) -> tuple[Any, ...]:
+    return one.cell, one.outcome.get("verdict"), one.outcome.get("kind")
+
+
+def test_the_merged_recording_is_that_of_an_unsharded_run(place: Path, tmp_path: Path) -> None:
+    merged = merge.merge(parts(place), tmp_path / "merged")
+    whole = read(place / "whole")
+    assert sorted(map(work, merged.records)) == sorted(map(work, whole.records))
+    same = ("identity", "config", "finished", "baseline", "machine", "only")
+    assert {name: merged.config[name] for name in same} == {name: whole.config[name] for name in same}
+    assert checking.check(tmp_path / "merged") == []
+
+
+def test_the_order_does_not_matter_nor_how_often(place: Path, tmp_path: Path) -> None:
+    texts = set()
+    for number, order in enumerate(permutations(parts(place))):
+        folder = tmp_path / str(number)
+        merge.merge(order, folder)
+        merge.merge([*order, read(folder)], folder)
+        merge.merge(order[:1], folder)
+        texts.add((folder / RECORDS).read_text() + (folder / CONFIG).read_text())
+    assert len(texts) == 1
+
+
+def test_parts_may_come_later(place: Path, tmp_path: Path) -> None:
+    one, two, three = parts(place)
+    merged = merge.merge([one, three], tmp_path / "merged")
+    assert merge.missing(merged.config) == ["2/3"] and not merged.config["finished"]
+    merged = merge.merge([two], tmp_path / "merged")
+    assert merge.missing(merged.config) == [] and merged.config["finished"]
+    assert len(merged.records) == len(read(place / "whole").records)
+
+
+def copied(place: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
+    """The second part with a file of it changed."""
+    folder = tmp_path / "changed"
+    folder.mkdir()
+    for path in (place / "part2").iterdir():
+        text = path.read_text()
+        (folder / path.name).write_text(change(text) if path.name == name else text)
+    return read(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "said"),
+    [
+        (CONFIG, '"repetitions": 3', '"repetitions": 5', "config.protocol.repetitions: 3 in .*part1, 5 in .*changed"),
+        (CONFIG, '"snnbench": "', '"snnbench": "9.', "snnbench: '0.*' in .*part1, '9.*' in .*changed"),
+        ("machine.json", '"model": "', '"model": "X', "machine: '.*' in .*part1, 'X"),
+        (RECORDS, '"adapter": "', '"adapter": "f', "adapter of (good|bad): .* in .*part1, f"),
+        (RECORDS, '"environment": "', '"environment": "f', "environment of (good|bad): .* in .*part1, f"),
+        (CONFIG, '"whole": "', '"whole": "0', "run: '.*' in .*part1, '0"),
+    ],
+)
+def test_what_disagrees_is_named(place: Path, tmp_path: Path, name: str, old: str, new: str, said: str) -> None:
+    other = copied(place, tmp_path, name, lambda text: text.replace(old, new))
+    for order in ([read(place / "part1"), other], [other, read(place / "part1")]):
+        with pytest.raises(Disagreement, match=said if order[1] is other else said.split(":")[0]):
+            merge.merge(order, tmp_path / "merged")
+    assert not (tmp_path / "merged").exists()
+
+
+def test_two_measurements_of_a_cell_contradict_each_other(place: Path, tmp_path: Path) -> None:
+    slower = copied(place, tmp_path, RECORDS, lambda text: text.replace('"started": "2', '"started": "3'))
+    with pytest.raises(Disagreement, match=r"was measured in .*part2 and, otherwise, in .*changed"):
+        merge.merge([read(place / "part2"), slower], tmp_path / "merged")
+
+
+def test_a_part_is_not_merged_into_itself(place: Path) -> None:
+    with pytest.raises(Disagreement, match="name another folder"):
+        merge.merge(parts(place), place / "part1")
+
+
+def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
+    (measured, *_) = [one for one in read(place / "part1").records if one.status == "measured"]
+    lost = {"status": "failed", "kind": "lost", "reason": "no reply"}
+    nothing: dict[str, Any] = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "started": "2999"}
+    failed = replace(measured, outcome=lost, **nothing)
+    cancelled = replace(failed, outcome=lost | {"kind": "cancelled"})
+
+    def whole(*records: Record) -> list[Record]:
+        return merge.cells([record.Recording(Path(), {}, {}, [one], 0) for one in records])
+
+    assert whole(measured, failed) == whole(failed, measured) == [measured]
+    assert whole(cancelled, failed) == whole(failed, cancelled) == [failed]
+
+
+def test_the_command_says_what_is_there_and_what_is_missing(place: Path, tmp_path: Path) -> None:
+    done = snnbench(place, "merge", "part1", "part3", "-o", str(tmp_path / "merged"))
+    assert done.returncode == 0 and "still missing: 2/3" in done.stderr, done.stderr
+    done = snnbench(place, "merge", "part1", "whole", "-o", str(tmp_path / "merged"))
+    assert done.returncode == 8 and "was measured in part1 and, otherwise, in whole" in done.stderr
+    done = snnbench(place, "run", "--config", "tiny.toml", "--shard", "5/4")
+    assert done.returncode == 2 and "is no shard such as 2/3" in done.stderr
+    done = snnbench(place, *run_arguments(place / "tiny.toml", [place / "good.py", place / "bad.py"], "--shard", "5/9"))
+    assert done.returncode == 2 and "fewer cases than shards" in done.stderr
+
+
+FLAKY = f"""
+from pathlib import Path
+
+if not Path(__file__).with_suffix(".well").exists():
+    raise ValueError("unwell")
+{CORRECT}
+"""
+
+
+def test_cells_that_failed_are_retried_where_that_is_asked_for(tmp_path: Path) -> None:
+    adapters = [write(tmp_path, CORRECT, "good"), write(tmp_path, FLAKY, "flaky")]
+    arguments = run_arguments(write_config(tmp_path, ["good", "flaky"], trials=1, memory_trials=0), adapters)
+    assert snnbench(tmp_path, *arguments).returncode == 5
+    (folder,) = recordings(tmp_path)
+    (tmp_path / "flaky.well").touch()
+    done = snnbench(tmp_path, *arguments, "--retry", "timeout,import")
+    assert done.returncode == 0, done.stderr
+    assert recordings(tmp_path) == [folder], "the same recording, though it was finished"
+    assert [line["outcome"]["status"] for line in lines(folder)].count("measured") == 2
+    assert len(lines(folder)) == 3 and checking.check(folder) == []
+    done = snnbench(tmp_path, *arguments, "--retry", "imports")
+    assert done.returncode == 2 and "did you mean 'import'" in done.stderr
+
+
+def test_a_fresh_run_goes_on_from_nothing(tmp_path: Path) -> None:
+    arguments = run_arguments(
+        write_config(tmp_path, ["good"], trials=1, memory_trials=0), [write(tmp_path, CORRECT, "good")]
+    )
+    assert snnbench(tmp_path, *arguments).returncode == 0
+    (folder,) = recordings(tmp_path)
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | {"finished": False}))
+    assert snnbench(tmp_path, *arguments, "--fresh").returncode == 0
+    assert len(recordings(tmp_path)) == 2
+    done = snnbench(tmp_path, *arguments, "--fresh", "-o", str(folder))
+    assert done.returncode == 1 and "name another folder" in done.stderr

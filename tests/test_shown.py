@@ -1,0 +1,114 @@
+"""One cell in full, and the same work measured again."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from snnbench import replay, shown
+from snnbench.record import CONFIG, MACHINE, RECORDS, SCHEMA, Record, RecordingError, read
+from snnbench.replay import Replayed
+from snnbench.shown import UnknownCell
+from snnbench.statistics import Interval
+from tests.fakes import CORRECT, altered
+from tests.recordings import deviating, failed, recording, timed, weighed
+from tests.sweep import recordings, run_arguments, snnbench, write_config
+
+
+def written(folder: Path, *records: Record) -> Path:
+    """A recording on disk."""
+    folder.mkdir(parents=True)
+    (folder / RECORDS).write_text("".join(json.dumps({"schema": SCHEMA, **asdict(one)}) + "\n" for one in records))
+    (folder / CONFIG).write_text("{}")
+    (folder / MACHINE).write_text('{"model": "a laptop"}')
+    return folder
+
+
+def text(one: Record) -> str:
+    return "\n".join(shown.lines(recording(one), one))
+
+
+def test_a_cell_is_found_by_how_its_name_begins(tmp_path: Path) -> None:
+    one, two = timed("norse/box", train=3.0), timed("sinabs", train=4.0)
+    folders = [written(tmp_path / "a", one), written(tmp_path / "b", two)]
+    assert shown.find(two.cell[:6], folders)[1] == two
+    assert shown.folders(tmp_path) == folders and shown.folders(folders[0]) == folders[:1]
+    with pytest.raises(UnknownCell, match="at least 4"):
+        shown.find(two.cell[:3], folders)
+    with pytest.raises(UnknownCell, match=r"no cell zzzz in .*/a, .*/b; "):
+        shown.find("zzzz", folders)
+    with pytest.raises(RecordingError, match="no recording here; --in DIR"):
+        shown.folders(tmp_path / "a" / "none")
+
+
+def test_names_that_begin_alike_are_told(tmp_path: Path) -> None:
+    records = [replace(timed(name, train=3.0), cell=f"abcd{name}") for name in ("one", "two")]
+    with pytest.raises(UnknownCell, match=r"2 cells begin so: abcdone \(one\), abcdtwo \(two\)"):
+        shown.find("abcd", [written(tmp_path / "a", *records)])
+
+
+def test_everything_is_shown() -> None:
+    one = timed("norse/box", train=3.0, floors_ms={"train": 1.5}, flags=["contended"])
+    told = text(one)
+    assert f"cell {one.cell} of results/one" in told
+    assert "norse/box 1.0, time 0: measured, exact" in told and "on a laptop" in told and "flags: contended" in told
+    assert "train: 3 ms a pass (3-8.25), 2 times the floor, 3 repetitions of 2, first call 50 ms" in told
+    assert "memory of train: static 1 MiB" in text(weighed("a", host_mib=6))
+    assert "host: before 100 MiB, peak 6 MiB, retained 2 MiB" in text(weighed("a", host_mib=6))
+    assert "failed: crash: died of SIGSEGV" in text(failed("a", "crash", "died of SIGSEGV"))
+    samples = "\n".join(shown.samples(one))
+    assert "repetitions: 6000000 6000000 27000000" in samples and "2 passes a repetition" in samples
+
+
+def test_a_deviation_and_its_complaints_are_shown() -> None:
+    told = text(deviating("a", train=3.0))
+    assert "measured, deviates (fires a step late)" in told
+    assert "check exam-1: 3 of 100 spikes differ, gradients off by weight 0.02, bias 0.01; " in told
+
+
+def test_intervals_are_compared_by_phase() -> None:
+    def of(*milliseconds: float) -> list[Record]:
+        return [timed("a", trial, train=ms, forward=1.0) for trial, ms in enumerate(milliseconds)]
+
+    same, slower = replay.compared(of(3.0, 3.1, 3.2), of(3.1, 3.2)), replay.compared(of(3.0, 3.1), of(30.0, 31.0))
+    assert [(one.phase, one.overlaps) for one in same] == [("train", True), ("forward", True)]
+    assert [(one.phase, one.overlaps) for one in slower] == [("train", False), ("forward", True)]
+    grown = replay.compared([weighed("a", host_mib=6)], [weighed("a", host_mib=7)])
+    assert {one.metric: one.overlaps for one in grown} == {
+        **{"static": True, "host_before": True, "host_peak": False, "host_retained": True}
+    }
+
+
+def test_a_replay_is_told_in_words() -> None:
+    found = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
+    assert list(replay.told(found)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
+
+
+def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:
+    """A recording of fakes, and their adapter files."""
+    adapters = []
+    for number, source in enumerate(sources):
+        adapters.append(folder / f"fake{number}.py")
+        adapters[-1].write_text(source)
+    config = write_config(folder, [path.stem for path in adapters])
+    snnbench(folder, *run_arguments(config, adapters))
+    (made,) = recordings(folder)
+    return made, adapters
+
+
+def test_a_cell_is_measured_again(tmp_path: Path) -> None:
+    made, (good, bad) = ran(tmp_path, [CORRECT, altered("raise ValueError('broken by design')")])
+    cells = {one.library: one for one in read(made).records if one.measure == "time"}
+    options = ("--adapter", str(good), "--adapter", str(bad), "--env", "current", "--replay", "--trials", "1")
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
+    assert done.returncode == 0, done.stderr
+    assert "train time: " in done.stdout and "not as it was" not in done.stdout
+    good.write_text(CORRECT + "\n# another\n")
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
+    assert f"not as it was: the adapter file: {cells['fake0'].adapter} then, " in done.stdout
+    done = snnbench(tmp_path, "show", cells["fake1"].cell, "--log", *options)
+    assert done.returncode == 5 and done.stdout.count("broken by design") >= 2
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, "--replay")
+    assert done.returncode == 2 and "fake0/default is not here; --adapter FILE adds it" in done.stderr
