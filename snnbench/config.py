@@ -7,6 +7,7 @@ does not give its own. Nothing that chooses a measurement has a default: what a 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -24,6 +25,8 @@ __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work"
 
 Phase = Literal["inference", "forward", "backward", "train"]
 
+MOST_CASES = 1_000_000
+"""More than anyone can run: a slip of the pen in a product of axes, which would only fill the memory."""
 SHOWN_ERRORS = 5
 """More than a user mends at once; the rest is often a consequence."""
 
@@ -176,6 +179,9 @@ def load(path: Path, settings: Sequence[str] = ()) -> Config:
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     """Every cell in the order of the file, once; `adapters` by name. Raises ConfigError for a library not there."""
+    count = sum(prod(len(getattr(sweep, name)) for name in Axes.model_fields) for sweep in config.sweeps)
+    if count > MOST_CASES:
+        raise ConfigError(f"{config._document.file}: its sweeps hold {count:,} cases; at most {MOST_CASES:,}")
     found: dict[Work, None] = {}
     contenders = _contenders(config, adapters)
     for sweep, libraries in zip(config.sweeps, contenders, strict=True):

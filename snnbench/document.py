@@ -3,14 +3,18 @@
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from snnbench.nearest import did_you_mean, unknown
+from snnbench.schema import cleaned
 
 Location = tuple[str | int, ...]
 """The keys and positions that lead to a value: ("sweep", 0, "neurons")."""
 
+MOST_VALUES = 100_000
+"""In YAML a few lines of aliases of aliases stand for more values than there is memory for."""
 SECTIONS = ("protocol", "case", "sweep")
 
 
@@ -56,7 +60,7 @@ def read(path: Path) -> Document:
         raise ConfigError(f"{path}: {error.strerror}") from error
     if path.suffix not in READERS:
         raise ConfigError(f"{path}: unknown suffix {path.suffix!r} (known: {', '.join(READERS)})")
-    tables = READERS[path.suffix](path, text)
+    tables = cleaned(READERS[path.suffix](path, text))
     if tables is None:  # an empty YAML file
         tables = {}
     if not isinstance(tables, dict):
@@ -140,13 +144,32 @@ def _yaml(path: Path, text: str) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(text)
+        tables = yaml.safe_load(text)
+        if _size(tables, {}) > MOST_VALUES:
+            raise ConfigError(f"{path}: holds more than {MOST_VALUES:,} values")
+        return tables
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise ConfigError(f"{path}: {error.problem or error.context}{place}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
+    except (RecursionError, ValueError) as error:  # a hundred brackets deep; a date that is none
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(f"{path}: {error}") from error
+
+
+def _size(value: Any, known: dict[int, float]) -> float:
+    """How many values there are if every alias is written out; infinite where one holds itself."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in known:
+        known[id(value)] = inf
+        known[id(value)] = 1 + sum(
+            _size(item, known) for item in (value.values() if isinstance(value, dict) else value)
+        )
+    return known[id(value)]
 
 
 READERS = {".toml": _toml, ".yaml": _yaml, ".yml": _yaml}

@@ -39,12 +39,11 @@ class Executor:
 
     def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
         self.run, self.progress = run, progress
-        self.records: list[Record] = []
         self._writer, self._done = writer, writer.done(retry)
         mark.clear(writer.folder)
         self._inference, self._lock = judge.Inference(), Lock()
 
-    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> list[Record]:
+    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
         """Run what is missing of `plan`. An interrupt records the cells that it stopped as cancelled."""
         on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
         self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
@@ -53,7 +52,6 @@ class Executor:
             self._in_turn(on_cards, cards[0] if cards else None)
         else:
             self._side_by_side(dealt)
-        return self.records
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None) -> None:
         for cell in cells:
@@ -77,7 +75,6 @@ class Executor:
                 mark.remove(self._writer.folder, key)
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
-                self.records.append(record)
 
     def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
         """A thread for each card. What stops one, or an interrupt, stops all."""

@@ -3,8 +3,10 @@
 import signal
 from collections.abc import Collection
 from contextlib import suppress
+from dataclasses import asdict
 from typing import Any
 
+from snnbench import schema
 from snnbench.cell import Cell
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.process import Ending
@@ -29,6 +31,8 @@ def outcome(ending: Ending, timeout_s: float) -> dict[str, Any]:
         return failed("timeout", f"no reply within {timeout_s:g} s; killed")
     if ending.oom_killed:
         return failed("oom-host", "killed by the kernel, which was out of memory")
+    if ending.reply is not None and (wrong := schema.complaint("reply", asdict(ending.reply))):
+        return failed("lost", f"a reply that is none: {wrong}")
     if ending.reply is not None and _known(ending.reply.outcome):
         return ending.reply.outcome
     if ending.status < 0:

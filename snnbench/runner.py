@@ -142,7 +142,7 @@ def finished(
     card: Card | None = None,
 ) -> Record:
     """The record of a cell that ended so."""
-    reply = (ending.reply if ending else None) or Reply({})
+    reply = (ending.reply if ending and outcome.get("kind") != "lost" else None) or Reply({})
     reply.settings |= {"card": card.name} if card and ending else {}
     measured = outcome["status"] == "measured"
     adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.contender]

@@ -17,9 +17,13 @@ MOST_NS = 10**18
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
 """What moves a cursor, ends a line where none should end, turns the reading direction, or is no character at all."""
 
+FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
+"""What a phase has since schema 2, together or not at all."""
+
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**12)]
 Duration = Annotated[int, Field(ge=0, le=MOST_NS)]
+Elapsed = Annotated[int, Field(ge=1, le=MOST_NS)]
 Bytes = Annotated[int, Field(ge=-(10**18), le=10**18)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -97,7 +101,7 @@ class TimingDocument(TypedDict):
     first_call_ns: Duration
     warmup_ns: list[Duration]
     passes: Size
-    repetitions_ns: Annotated[list[Duration], Field(min_length=1)]
+    repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
     device_ns: NotRequired[list[Duration]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
@@ -113,7 +117,7 @@ class PeakDocument(TypedDict):
     work: Size
     passes: Size
     first_call_ns: Duration
-    repetitions_ns: Annotated[list[Duration], Field(min_length=1)]
+    repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
 
 
 class MemoryDocument(TypedDict):
@@ -123,6 +127,17 @@ class MemoryDocument(TypedDict):
     static_bytes: Bytes
     host: NotRequired[dict[Name, Bytes | None]]
     device: NotRequired[dict[Name, Bytes | None]]
+
+
+class ReplyDocument(TypedDict):
+    """What a worker answers; judge.py says which outcomes there are."""
+
+    outcome: dict[str, Any]
+    checks: dict[Name, CheckDocument]
+    settings: dict[str, Any]
+    phases: dict[PhaseName, TimingDocument]
+    memory: MemoryDocument | dict[None, None]
+    peaks: dict[Name, PeakDocument]
 
 
 class RecordDocument(TypedDict):
@@ -201,6 +216,11 @@ def _complete(document: RecordDocument) -> RecordDocument:
         raise ValueError("what deviates says what differs")
     if (case["reset"], case["detach_reset"]) not in PROFILES.values():
         raise ValueError("no profile has this reset")
+    for phase, timing in document.get("phases", {}).items():
+        if len(FLOOR & timing.keys()) not in (0, len(FLOOR)):
+            raise ValueError(f"{phase} has a part of its floor")
+    if document.get("memory") and "host" not in document["memory"] and "device" not in document["memory"]:
+        raise ValueError("memory of no place")
     for name, check in document.get("checks", {}).items():
         if name.startswith("common-") and not {"rate", "expected_rate", "cosines"} <= check.keys():
             raise ValueError(f"{name} says nothing of the other neuron")
@@ -210,6 +230,7 @@ def _complete(document: RecordDocument) -> RecordDocument:
 @cache
 def _adapter(name: str) -> TypeAdapter[Any]:
     shapes: dict[str, Any] = {
+        "reply": ReplyDocument,
         "record": Annotated[RecordDocument, AfterValidator(_complete)],
         "config": ConfigDocument,
         "machine": MachineDocument,
@@ -219,7 +240,7 @@ def _adapter(name: str) -> TypeAdapter[Any]:
 
 
 def complaint(name: str, document: Any) -> str | None:
-    """What is wrong with a `record`, `config`, `machine` or `environments`, in one line; None if nothing is."""
+    """What is wrong with a reply, record, config, machine or environments, in one line; None if nothing is."""
     try:
         _adapter(name).validate_python(document, strict=True)
     except ValidationError as error:

@@ -1,5 +1,7 @@
 """Submission: one array job of Slurm, through submitit, a task of it for every argument."""
 
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,7 +34,8 @@ def submit(
 
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        executor = submitit.SlurmExecutor(folder.absolute())
+        # -P: nothing is imported from the folder of the command, which may be a stranger's recording.
+        executor = submitit.SlurmExecutor(folder.absolute(), python=f"{shlex.quote(sys.executable)} -P")
         # Nothing that submitit would choose for a user is left to it: a job of 5 minutes, for one.
         executor.update_parameters(
             job_name=name,

@@ -5,7 +5,7 @@ processes measured was not proved to be the work.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 from snnbench.adapter import label
 from snnbench.case import Case
@@ -34,6 +34,17 @@ COLUMNS = [
     "value",
 ]
 """Columns of the table; a row of a cell that was not measured has its status, and no phase, metric or value."""
+
+TYPES = {
+    **{
+        name: get_type_hints(Case)[name].__name__
+        for name in CASE_FIELDS
+        if isinstance(get_type_hints(Case)[name], type)
+    },
+    "trial": "int",
+    "value": "float",
+}
+"""Types of the columns that are not text."""
 
 
 def rows(recordings: Iterable[Recording]) -> list[Row]:
@@ -111,3 +122,17 @@ def to_csv(table: list[Row]) -> str:
     frame = pd.DataFrame(table, columns=COLUMNS)
     csv: str = frame.to_csv(index=False)
     return csv
+
+
+def to_parquet(table: list[Row]) -> bytes:
+    """The rows as a Parquet file, whose columns have the same types whatever the rows are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    schema = pa.schema([(name, types[TYPES.get(name, "str")]) for name in COLUMNS])
+    columns = {name: [row.get(name) for row in table] for name in COLUMNS}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, schema=schema), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -69,8 +69,8 @@ def decode_request(text: str) -> Request:
         for name in ("phases", "cpus"):
             fields[name] = tuple(fields.get(name, ()))
         return Request(**fields)
-    except (TypeError, KeyError, AttributeError, json.JSONDecodeError) as error:
-        raise BadRequest(f"request: {error}") from error
+    except (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError) as error:
+        raise BadRequest(" ".join(f"request: {error}".split())) from error
 
 
 def decode_reply(data: bytes) -> Reply | None:
@@ -78,8 +78,12 @@ def decode_reply(data: bytes) -> Reply | None:
     if not data.endswith(b"\n"):
         return None
     try:
-        fields = json.loads(data)
+        fields = json.loads(data, parse_constant=_no_number)
         del fields["protocol"]
-        return Reply(**fields)
-    except (TypeError, KeyError, ValueError):
+        return Reply(**fields) if all(isinstance(value, dict) for value in fields.values()) else None
+    except (TypeError, KeyError, ValueError, RecursionError):
         return None
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")

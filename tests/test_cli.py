@@ -138,6 +138,42 @@ def test_tidy_csv_has_a_row_for_each_case_contender_trial_phase_and_metric(
     assert all(float(row["value"]) > 0 for row in times)
 
 
+def test_a_page_figures_and_parquet_are_written_where_they_are_asked_for(
+    finished: tuple[Place, Any], recording: Path, tmp_path: Path
+) -> None:
+    place, done = finished
+    page, table, data = tmp_path / "page.html", tmp_path / "table.md", tmp_path / "data.parquet"
+    assert place.ask("report", recording, "--format", "html", "-o", page) == ""
+    assert page.read_text().startswith("<!doctype html>") and recording.name in page.read_text()
+    assert place.ask("report", recording, "--format", "parquet", "-o", data) == ""
+    assert data.read_bytes().startswith(b"PAR1")
+    assert place.ask("report", recording, "-o", table) == "" and table.read_text() == done.stdout
+    assert place.ask("report", recording, "--figures", tmp_path / "figures") == ""
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"time-1.svg", "time-1.pdf", "memory-1.svg", "citation.bib", "CITATION.cff"} <= names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["--format", "parquet"], 2, "parquet is not text; say where to with -o FILE"),
+        (
+            ["--format", "html", "-o", "none/page.html"],
+            1,
+            "none/page.html: cannot be written (No such file or directory)",
+        ),
+        (["--figures", "/dev/null/figures"], 1, "/dev/null/figures: cannot be written (Not a directory)"),
+        (["--format", "pdf"], 2, "Invalid value for '--format'"),
+    ],
+)
+def test_a_report_that_cannot_be_written_says_why(
+    finished: tuple[Place, Any], recording: Path, arguments: list[str], code: int, said: str
+) -> None:
+    done = finished[0]("report", recording, *arguments)
+    assert (done.returncode, done.stdout) == (code, "") and said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recording: Path, tmp_path: Path) -> None:
     document = tmp_path / "README.md"
     document.write_text(f"before\n{marks()[0]}\n{marks()[1]}\nafter\n")

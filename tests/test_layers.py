@@ -35,13 +35,28 @@ cards mark rounding submission throttling tidy
 
 backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
 
-backends.torch_graph cell compare measurement noise report selection shard shown verdicts
+backends.torch_graph cell compare measurement noise selection shard shown verdicts
 
 backends.torch estimate jobs judge merge sheet worker
 
 checking.cell compare_output rank runner
 
 checking executor rank_output replay status
+
+report.citation report.exponent report.numbers report.section report.work
+
+report.charts report.charts.style report.findings report.tables
+
+report
+
+report.charts.dots report.charts.firstcall report.charts.lines report.charts.memory report.charts.noise
+report.charts.pareto report.charts.split
+
+report.charting report.failures report.headline report.matrix report.noise report.provenance report.scaling
+
+report.outline
+
+report.figures report.page
 
 cli.exits cli.options cli.progress
 

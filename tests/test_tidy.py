@@ -2,6 +2,10 @@
 
 import csv
 import io
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
 
 from snnbench import tidy
 from snnbench.record import Recording
@@ -114,6 +118,35 @@ def test_an_incorrect_cell_of_one_recording_is_none_of_another() -> None:
 def test_what_was_only_verified_is_a_row_with_its_verdict() -> None:
     (row,) = written(recording(record("norse", "verify")))
     assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
+
+
+def test_a_parquet_file_has_the_same_rows_with_types_that_do_not_depend_on_them() -> None:
+    table = tidy.rows([recording(timed("norse/box", train=3.0), failed("norse", "crash", "died"))])
+    read = pq.read_table(io.BytesIO(tidy.to_parquet(table)))
+    assert read.column_names == tidy.COLUMNS
+    assert read.to_pylist() == [{name: row.get(name) for name in tidy.COLUMNS} for row in table]
+    assert read.schema == pq.read_schema(io.BytesIO(tidy.to_parquet([])))
+    types = {name: str(read.schema.field(name).type) for name in tidy.COLUMNS}
+    assert {name for name, kind in types.items() if kind == "double"} == {
+        *("beta", "threshold", "slope", "input_rate", "value")
+    }
+    assert {name for name, kind in types.items() if kind == "bool"} == {"detach_reset", "input_gradient"}
+    assert {name for name, kind in types.items() if kind == "int64"} == {
+        *("neurons", "batch", "time_steps", "layers", "threads", "seed", "trial")
+    }
+
+
+def test_every_column_is_documented_once_in_order_with_its_type() -> None:
+    text = (Path(__file__).parent.parent / "METHODOLOGY.md").read_text(encoding="utf-8")
+    section = text.partition("## Tidy data\n")[2].partition("\n## ")[0]
+    documented = {
+        name: kind.strip()
+        for names, kind in re.findall(r"^\| (`[^|]*`) \|([^|]*)\|", section, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert sorted(documented) == sorted(tidy.COLUMNS)
+    kinds = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
+    assert documented == {name: kinds[tidy.TYPES.get(name, "str")] for name in documented}
 
 
 def test_an_empty_table_has_its_columns() -> None:

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from snnbench.record import Record, Recording
+from snnbench.report.numbers import MIB, number
 from snnbench.standing import PHASES, Standing, standings, title
 from snnbench.statistics import Summary
 from snnbench.verify import RATE_WINDOW
 
-MIB = 1 << 20
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -74,25 +74,31 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
         lines.append("| " + " | ".join(cells) + " |")
     lines += [""] if numbered else []
-    lines += _distances([standing for standing in shown if standing.distance])
+    lines += _distances(shown)
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
 
 
-def _distances(found: list[Standing]) -> list[str]:
+def distances(found: Iterable[Standing]) -> list[list[str]]:
     """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
-    if not found:
-        return []
-    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    rows = []
     for standing in found:
-        check = standing.distance or {}
+        if not (check := standing.distance):
+            continue
         cosine = check["cosines"].get("weight")
         silent = check["rate"] < RATE_WINDOW[0]
         own = ("in the exam; too silent here" if silent else "yes") if standing.own_rule else "none declared"
         cells = [standing.contender, own]
         cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
-        cells += [f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+        rows.append([*cells, f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"])
+    return rows
+
+
+def _distances(found: Iterable[Standing]) -> list[str]:
+    rows = distances(found)
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
 
 
 def _ratio(standing: Standing, base: Standing, phase: str) -> str:
@@ -106,16 +112,11 @@ def _times_floor(standing: Standing, phase: str) -> str:
 
 
 def _value(summary: Summary | None, unit: float) -> str:
-    return "-" if summary is None else _number(summary.median / unit)
+    return "-" if summary is None else number(summary.median / unit)
 
 
 def _spread(summary: Summary | None, unit: float) -> str:
     if summary is None:
         return "-"
-    quartiles = f" ({_number(summary.low / unit)}-{_number(summary.high / unit)})" if summary.count > 1 else ""
-    return _number(summary.median / unit) + quartiles
-
-
-def _number(value: float) -> str:
-    """Three digits, as a reader compares them."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    quartiles = f" ({number(summary.low / unit)}-{number(summary.high / unit)})" if summary.count > 1 else ""
+    return number(summary.median / unit) + quartiles

@@ -1,0 +1,89 @@
+"""Times at one size: a row a contender, its interval, and the floor."""
+
+from typing import Any
+
+import altair as alt
+
+from snnbench.case import Case
+from snnbench.report import work
+from snnbench.report.charts import style
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import MS, counted, number, spread
+from snnbench.report.section import Chart, Table
+
+
+def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+    """Times of a phase in one case, the fastest on top; who has none comes last, with the reason."""
+    points = sorted(findings.points(case, phase), key=lambda point: (not point.ranked, point.value))
+    floor_ns = findings.floor_ns(case, phase)
+    timed = {point.contender for point in points}
+    failed = {
+        contender: str(records[0].outcome["kind"])
+        for (other, contender), records in findings.failures.items()
+        if other == case and contender not in timed
+    }
+    rows: list[dict[str, Any]] = [
+        {
+            "library": point.contender,
+            "ms": point.value / MS,
+            "low": None if point.low is None else point.low / MS,
+            "high": None if point.high is None else point.high / MS,
+            "shown": spread(point.value, point.low, point.high, MS),
+            "verdict": point.verdict,
+            "trials": point.trials,
+            "ranked": point.ranked,
+        }
+        for point in points
+    ]
+    title = f"{findings.name(case)}, {work.sizes(case)}"
+    order = [*(point.contender for point in points), *failed]
+    table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
+    table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]
+    table_rows += [["floor", "", number(floor_ns / MS), ""]] if floor_ns else []
+    ranked = [point for point in points if point.ranked]
+    best = f" {ranked[0].contender} is fastest with {number(ranked[0].value / MS)} ms." if ranked else ""
+    deviating = any(not point.ranked for point in points)
+    return Chart(
+        name=name,
+        title=title,
+        words=f"Time of {phase}: {title}. {counted(len(points), 'contender')}, a row each.{best}",
+        specification=style.specification(_draw(rows, order, failed, floor_ns, phase), style.ROW * len(order) + 14),
+        table=Table(["library", "verdict", f"{phase} ms", "trials"], table_rows, texts=2),
+        note="Hollow marks deviate: they are other work, and are not ranked." if deviating else "",
+    )
+
+
+def _draw(
+    rows: list[dict[str, Any]], order: list[str], failed: dict[str, str], floor_ns: float | None, phase: str
+) -> Any:
+    values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]]
+    values += [floor_ns / MS] if floor_ns else []
+    scale = style.logarithmic(values)
+    scale["domain"] = [min(values) / 1.25, max(values) * 1.6]  # the number stands to the right of its mark
+    y = style.rows_axis(order)
+    x = alt.X("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=5))
+    layers: list[Any] = []
+    if floor_ns:
+        layers.append(_floor(floor_ns / MS, scale))
+    if bounded := [row for row in rows if row["low"] is not None]:
+        interval = alt.Chart(style.data(bounded)).mark_rule(strokeWidth=2)
+        layers.append(interval.encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), y))
+    tips = style.tooltip(library="library:N", ms="shown:N", verdict="verdict:N", trials="trials:Q")
+    for filled in (True, False):
+        if some := [row for row in rows if row["ranked"] is filled]:
+            mark = alt.Chart(style.data(some)).mark_point(filled=filled, size=70, opacity=1)
+            layers.append(mark.encode(x, y, tooltip=tips))
+    numbers = [row | {"text": number(row["ms"]), "end": row["high"] or row["ms"]} for row in rows]
+    text = alt.Chart(style.data(numbers)).mark_text(align="left", dx=8)
+    layers.append(text.encode(alt.X("end:Q", scale=scale), y, text="text:N"))
+    if failed:
+        said = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
+        layers.append(alt.Chart(style.data(said)).mark_text(align="left", x=4).encode(y, text="text:N"))
+    return alt.layer(*layers)
+
+
+def _floor(floor_ms: float, scale: alt.Scale) -> Any:
+    there = style.data([{"ms": floor_ms, "text": "floor"}])
+    x = alt.X("ms:Q", scale=scale)
+    line = alt.Chart(there).mark_rule(strokeDash=[1, 3], strokeWidth=2).encode(x)
+    return line + alt.Chart(there).mark_text(align="left", dx=4, y=-6).encode(x, text="text:N")

@@ -1,0 +1,107 @@
+"""The first call, which holds compilation, beside a steady pass, and after how many passes it has paid for itself."""
+
+from dataclasses import dataclass
+from math import ceil
+from typing import Any
+
+import altair as alt
+
+from snnbench.case import Case
+from snnbench.report import work
+from snnbench.report.charts import style
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import MS, number
+from snnbench.report.section import Chart, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What a contender's passes take, in ns: the first, and every other."""
+
+    first_ns: float
+    pass_ns: float
+
+    def total_ns(self, passes: int) -> float:
+        """All of the first so many passes, at least one."""
+        return self.first_ns + (passes - 1) * self.pass_ns
+
+
+def break_even(cost: Cost, base: Cost) -> int | None:
+    """The number of passes from which on `cost` is no more than `base` in total; None if that never comes.
+
+    first + (k - 1) * pass <= base first + (k - 1) * base pass
+    """
+    dearer_ns, saved_ns = cost.first_ns - base.first_ns, base.pass_ns - cost.pass_ns
+    if saved_ns < 0 or (saved_ns == 0 and dearer_ns > 0):
+        return None
+    return 1 if dearer_ns <= 0 else 1 + ceil(dearer_ns / saved_ns)
+
+
+def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
+    """A row a contender, the cheapest first call on top: its first call and its steady pass."""
+    passes = {point.contender: point.value for point in findings.points(case, phase) if point.ranked}
+    firsts = {point.contender: point.value for point in findings.points(case, phase, "first_call")}
+    costs = {one: Cost(firsts[one], passes[one]) for one in sorted(passes, key=lambda one: firsts[one])}
+    order = list(costs)
+    base = findings.baseline if findings.baseline in costs else order[0]
+    rows = [
+        {"library": one, "kind": kind, "ms": value / MS}
+        for one, cost in costs.items()
+        for kind, value in (("first call", cost.first_ns), ("every other pass", cost.pass_ns))
+    ]
+    title = f"{findings.name(case)}, {work.sizes(case)}"
+    table = [
+        [one, number(cost.first_ns / MS), number(cost.pass_ns / MS), _said(one, cost, base, costs[base])]
+        for one, cost in costs.items()
+    ]
+    return Chart(
+        name=name,
+        title=title,
+        words=f"First call and steady pass of {phase}, logarithmic, a row a contender: {title}. "
+        f"{order[0]} has the cheapest first call.",
+        specification=style.specification(_draw(rows, order, phase), style.ROW * len(order)),
+        table=Table(["library", "first call ms", "pass ms", f"ahead of {base}"], table),
+        note=_note(costs, base),
+    )
+
+
+def _note(costs: dict[str, Cost], base: str) -> str:
+    """Break-even of those that have something to make up for."""
+    said = []
+    for one, cost in costs.items():
+        passes = break_even(cost, costs[base])
+        if one != base and passes is not None and passes > 1:
+            said.append(f"{one} after {passes} passes")
+    return f"In total ahead of {base}: {', '.join(said)}." if said else ""
+
+
+def _said(one: str, cost: Cost, base: str, against: Cost) -> str:
+    if one == base:
+        return "-"
+    passes = break_even(cost, against)
+    if passes is None:
+        overtaken = break_even(against, cost)
+        return "never" if overtaken in (None, 1) else f"until pass {overtaken - 1}"
+    return "from the first" if passes == 1 else f"from pass {passes}"
+
+
+def _draw(rows: list[dict[str, Any]], order: list[str], phase: str) -> Any:
+    y = style.rows_axis(order)
+    scale = style.logarithmic([row["ms"] for row in rows])
+    x = alt.X("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=5))
+    kinds = ["first call", "every other pass"]
+    shape = alt.Shape(
+        "kind:N", scale=alt.Scale(domain=kinds, range=["diamond", "circle"]), legend=alt.Legend(title=None)
+    )
+    joined = [
+        {"library": one, **{key: row["ms"] for key, row in zip(("low", "high"), pair, strict=True)}}
+        for one, pair in ((one, [row for row in rows if row["library"] == one]) for one in order)
+    ]
+    rule = (
+        alt.Chart(style.data(joined))
+        .mark_rule(strokeWidth=1.5)
+        .encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), y)
+    )
+    points = alt.Chart(style.data(rows)).mark_point(filled=True, size=80, opacity=1)
+    tips = style.tooltip(library="library:N", what="kind:N", ms="ms:Q")
+    return alt.layer(rule, points.encode(x, y, shape, tooltip=tips))

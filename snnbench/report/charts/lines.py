@@ -1,0 +1,187 @@
+"""Time against a size, both logarithmic: a line a contender, its intervals, the floor, and where there was no time."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from snnbench.case import Case
+from snnbench.report import work
+from snnbench.report.charts import style
+from snnbench.report.findings import Findings, Point
+from snnbench.report.numbers import MS, counted, listed, number, spread
+from snnbench.report.section import Chart, Table
+
+STRIP = 16
+"""px above the scale for each contender that has no time somewhere."""
+NAME = 160
+"""Most px of what is said there; half of a phone's chart."""
+STRIPS = 8
+"""Most of them; the others are listed below the chart."""
+
+
+def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, name: str) -> Chart:
+    """Times of a phase in cases that differ along one axis."""
+    points = [point for case in cases for point in findings.points(case, phase)]
+    names = list(dict.fromkeys(point.contender for point in points))
+    every = _failed(findings, cases, axis, phase)
+    failed = {one: kinds for one, kinds in every.items() if one in names}
+    without = [
+        f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
+    ]
+    title = f"{findings.name(cases[0])}, {work.sizes(cases[0], axis)}".rstrip(", ")
+    chart, height = _draw(findings, cases, axis, phase, points, failed)
+    return Chart(
+        name=name,
+        title=title,
+        words=_words(cases, axis, phase, points, names, title),
+        specification=style.specification(chart, height),
+        table=_table(findings, cases, axis, phase),
+        note=_note(points, list(failed)[STRIPS:], without),
+    )
+
+
+def _draw(
+    findings: Findings,
+    cases: Sequence[Case],
+    axis: str,
+    phase: str,
+    points: Sequence[Point],
+    failed: dict[str, dict[int, str]],
+) -> tuple[Any, int]:
+    """The chart, and how high it is."""
+    strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
+    floors = [(work.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
+    floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]
+    rows = [_row(point, axis) for point in points]
+    values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]] + [row["ms"] for row in floor_rows]
+    sizes = [work.size(case, axis) for case in cases]
+    x = alt.X(
+        "size:Q",
+        scale=style.logarithmic(sizes, 2),
+        axis=alt.Axis(title=work.NAMES[axis], values=sizes, format="d", grid=False, labelOverlap=True),
+    )
+    scale = style.logarithmic(values)
+    scale["range"] = [style.PANEL + strip, strip]
+    y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
+    shown = sorted({point.contender for point in points})
+    color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
+    tips = style.tooltip(library="library:N", size="size:Q", ms="shown:N", verdict="verdict:N", trials="trials:Q")
+    layers: list[Any] = [_floor(floor_rows, x, y)] if floor_rows else []
+    if bounded := [row for row in rows if row["low"] is not None]:
+        interval = alt.Chart(style.data(bounded)).mark_rule(strokeWidth=1.5)
+        layers.append(interval.encode(x, alt.Y("low:Q", scale=scale), alt.Y2("high:Q"), color))
+    layers.append(alt.Chart(style.data(rows)).mark_line(strokeWidth=1.5).encode(x, y, color, dash))
+    for filled in (True, False):
+        if some := [row for row in rows if row["ranked"] is filled]:
+            mark = alt.Chart(style.data(some)).mark_point(filled=filled, size=55, opacity=1)
+            layers.append(mark.encode(x, y, color, shape, tooltip=tips))
+    chart = alt.layer(*layers)
+    if failed:
+        chart = alt.layer(chart, _strip(failed, x, sizes)).resolve_scale(y="independent")
+    return chart, style.PANEL + strip
+
+
+def _row(point: Point, axis: str) -> dict[str, Any]:
+    low, high = (None if bound is None else bound / MS for bound in (point.low, point.high))
+    return {
+        "library": point.contender,
+        "size": work.size(point.case, axis),
+        "ms": point.value / MS,
+        "low": low,
+        "high": high,
+        "shown": spread(point.value, point.low, point.high, MS),
+        "verdict": point.verdict,
+        "trials": point.trials,
+        "ranked": point.ranked,
+    }
+
+
+def _floor(rows: list[dict[str, Any]], x: alt.X, y: alt.Y) -> Any:
+    line = alt.Chart(style.data(rows)).mark_line(strokeDash=[1, 3], strokeWidth=2).encode(x, y)
+    middle = rows[(len(rows) - 1) // 2]  # to the right of it the line rises away from its name
+    label = alt.Chart(style.data([middle])).mark_text(align="left", dx=8, dy=9, text="floor")
+    return line + label.encode(x, y)
+
+
+def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) -> Any:
+    """Above the scale: who has no time at which size, a row each, named where there is most room beside a mark."""
+    marks, labels = [], []
+    for row, (name, kinds) in enumerate(list(failed.items())[:STRIPS]):
+        marks += [{"size": size, "row": row} for size in kinds]
+        place, before = _beside([size in kinds for size in sizes])
+        text = f"{name}: {listed(list(dict.fromkeys(kinds.values())))}"
+        labels.append({"size": sizes[place], "row": row, "text": text, "before": before})
+    rows = min(len(failed), STRIPS)
+    scale = alt.Scale(domain=[0, rows], range=[STRIP / 2, STRIP / 2 + STRIP * rows], nice=False)
+    y = alt.Y("row:Q", scale=scale, axis=None)
+    layers = [alt.Chart(style.data(marks)).mark_text(text="\u2715", fontSize=12).encode(x, y)]
+    for before in (True, False):
+        if some := [label for label in labels if label["before"] is before]:
+            mark = alt.Chart(style.data(some)).mark_text(
+                align="right" if before else "left", dx=-9 if before else 9, limit=NAME
+            )
+            layers.append(mark.encode(x, y, text="text:N"))
+    return alt.layer(*layers)
+
+
+def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
+    """The mark that a row's name goes beside, and whether it goes before it: where fewest marks are in its way."""
+    first = missing.index(True)
+    end = missing.index(False, first) if False in missing[first:] else len(missing)
+    room_after = (missing.index(True, end) if True in missing[end:] else len(missing)) - end
+    return (first, True) if first >= room_after else (end - 1, False)
+
+
+def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
+    """By contender: at which sizes it failed and so has no time, and how."""
+    found: dict[str, dict[int, str]] = {}
+    for case in cases:
+        for standing in findings.standings[case]:
+            records = findings.failures.get((case, standing.contender))
+            if records and (phase, "time") not in standing.summaries:
+                kind = str(records[0].outcome["kind"])
+                found.setdefault(standing.contender, {})[work.size(case, axis)] = kind
+    return dict(sorted(found.items(), key=lambda item: (min(item[1]), item[0])))
+
+
+def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> Table:
+    """A row a contender, a column a size."""
+    found: dict[str, dict[int, str]] = {}
+    for case in cases:
+        for point in findings.points(case, phase):
+            times = found.setdefault(point.contender, {})
+            times[work.size(case, axis)] = spread(point.value, point.low, point.high, MS)
+    for name, kinds in _failed(findings, cases, axis, phase).items():
+        found.setdefault(name, {}).update(kinds)
+    sizes = [work.size(case, axis) for case in cases]
+    rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in found.items()]
+    floors = [findings.floor_ns(case, phase) for case in cases]
+    if any(floors):
+        rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])
+    caption = f"{phase} in ms: median of trial medians, with a 95 % interval where there were several trials"
+    return Table(["library", *(f"{work.SIZES[axis]}={size}" for size in sizes)], rows, caption=caption)
+
+
+def _words(
+    cases: Sequence[Case], axis: str, phase: str, points: Sequence[Point], names: Sequence[str], title: str
+) -> str:
+    sizes = [work.size(case, axis) for case in cases]
+    largest = [point for point in points if point.case == cases[-1] and point.ranked]
+    best = min(largest, key=lambda point: point.value, default=None)
+    about = f"Time of {phase} against {work.NAMES[axis]}, both logarithmic: {title}. "
+    about += f"{counted(len(names), 'line')}, {work.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
+    if best is None:
+        return about
+    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {best.contender} is fastest with {number(best.value / MS)} ms."
+
+
+def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:
+    notes = []
+    if any(not point.ranked for point in points):
+        notes.append("Hollow marks deviate: they are other work, and are not ranked.")
+    if unseen:
+        notes.append(f"Not marked, but without a time at some size: {listed(unseen)}.")
+    if without:
+        notes.append(f"Without a time at any size: {listed(without)}.")
+    return " ".join(notes)

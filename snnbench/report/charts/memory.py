@@ -1,0 +1,83 @@
+"""Memory of one pass: what is there before it, what is retained for the backward pass, and the peak above those."""
+
+from typing import Any
+
+import altair as alt
+
+from snnbench.case import Case
+from snnbench.report import work
+from snnbench.report.charts import style
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import MIB, number
+from snnbench.report.section import Chart, Table
+from snnbench.standing import Standing
+
+PARTS = ("static", "retained", "peak above these")
+OUT_OF_MEMORY = ("oom-device", "oom-host")
+
+
+def phase_of(findings: Findings) -> str:
+    """The phase whose memory was measured; empty where none was."""
+    keys = {key for found in findings.standings.values() for s in found for key in s.summaries}
+    return next((phase for phase, metric in sorted(keys, reverse=True) if metric == "static"), "")
+
+
+def parts(standing: Standing, phase: str, place: str) -> dict[str, float]:
+    """Bytes by part, which add up to all that was in use at the peak; without `retained` where it is not known."""
+    medians = {metric: s.median for (of, metric), s in standing.summaries.items() if of == phase}
+    if "static" not in medians or f"{place}_peak" not in medians:
+        return {}
+    found = {"static": medians["static"]}
+    peak, retained = medians[f"{place}_peak"], medians.get(f"{place}_retained")
+    if retained is not None:
+        found["retained"] = min(retained, peak)
+    return found | {"peak above these": peak - found.get("retained", 0.0)}
+
+
+def bars(findings: Findings, case: Case, name: str) -> Chart:
+    """A stacked bar for each contender, the smallest on top; who ran out of memory comes last."""
+    phase, place = phase_of(findings), findings.place(case)
+    found = {s.contender: parts(s, phase, place) for s in findings.standings[case]}
+    found = {name: held for name, held in sorted(found.items(), key=lambda item: sum(item[1].values())) if held}
+    failed = {
+        contender: str(record.outcome["kind"])
+        for (other, contender), records in findings.failures.items()
+        for record in records
+        if other == case and contender not in found and record.outcome["kind"] in OUT_OF_MEMORY
+    }
+    order = [*found, *failed]
+    rows = [
+        {"library": contender, "part": part, "place": PARTS.index(part), "mib": held / MIB}
+        for contender, parts_ in found.items()
+        for part, held in parts_.items()
+    ]
+    title = f"{findings.name(case)}, {work.sizes(case)}"
+    table_rows = [
+        [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
+        for contender, held in found.items()
+    ]
+    table_rows += [[contender, kind, "-", "-", "-"] for contender, kind in failed.items()]
+    least = next(iter(found), "")
+    lacking = [contender for contender, held in found.items() if "retained" not in held]
+    return Chart(
+        name=name,
+        title=f"{title}: {place} memory of {phase}",
+        words=f"Memory of {phase} on the {place}: {title}. Stacked bars; {least} takes the least.",
+        specification=style.specification(_draw(rows, order, failed), style.ROW * len(order)),
+        table=Table(["library", *(f"{part} MiB" for part in PARTS), "sum MiB"], table_rows),
+        note=f"What is retained is not known of {', '.join(lacking)}." if lacking else "",
+    )
+
+
+def _draw(rows: list[dict[str, Any]], order: list[str], failed: dict[str, str]) -> Any:
+    y = style.rows_axis(order)
+    legend = alt.Legend(title=None)
+    colour = alt.Color("part:O", sort=list(PARTS), scale=alt.Scale(domain=list(PARTS), range="ordinal"), legend=legend)
+    x = alt.X("sum(mib):Q", stack="zero", axis=alt.Axis(title="MiB", tickCount=5, format="~f"))
+    tips = style.tooltip(library="library:N", part="part:N", MiB="mib:Q")
+    bars_ = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8)
+    layers: list[Any] = [bars_.encode(x, y, colour, order=alt.Order("place:Q"), tooltip=tips)]
+    if failed:
+        said = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
+        layers.append(alt.Chart(style.data(said)).mark_text(align="left", x=4).encode(y, text="text:N"))
+    return alt.layer(*layers)

@@ -1,0 +1,69 @@
+"""Time against peak memory: who is on the front, where nobody else is both faster and smaller."""
+
+from typing import Any
+
+import altair as alt
+
+from snnbench.case import Case
+from snnbench.report import work
+from snnbench.report.charts import style
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import MIB, MS, listed, number
+from snnbench.report.section import Chart, Table
+
+Pairs = dict[str, tuple[float, float]]
+"""(time, bytes) by contender."""
+
+
+def front(pairs: Pairs) -> list[str]:
+    """Of the contenders, those than whom no other is at least as good in both and better in one; by time."""
+
+    def beaten(name: str) -> bool:
+        time, held = pairs[name]
+        return any(t <= time and b <= held and (t, b) != (time, held) for t, b in pairs.values())
+
+    return sorted((name for name in pairs if not beaten(name)), key=lambda name: pairs[name])
+
+
+def pairs_of(findings: Findings, case: Case, phase: str, memory_phase: str) -> Pairs:
+    """Of everyone who is ranked and has both; a peak of nothing has no place on a logarithmic axis."""
+    memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{findings.place(case)}_peak")}
+    times = {p.contender: p.value for p in findings.points(case, phase) if p.ranked}
+    return {one: (time, memory[one]) for one, time in times.items() if memory.get(one, 0) > 0}
+
+
+def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name: str) -> Chart:
+    """A mark for each of these pairs, and a line through the front."""
+    place, pairs = findings.place(case), pairs_of(findings, case, phase, memory_phase)
+    best = front(pairs)
+    rows: list[dict[str, Any]] = [
+        {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
+        for one, (time, held) in sorted(pairs.items(), key=lambda item: item[1])
+    ]
+    title = f"{findings.name(case)}, {work.sizes(case)}"
+    return Chart(
+        name=name,
+        title=title,
+        words=f"Time of {phase} against peak {place} memory, both logarithmic: {title}. On the front: {listed(best)}.",
+        specification=style.specification(_draw(findings, rows, phase, place), style.PANEL),
+        table=Table(
+            ["library", "on the front", f"{phase} ms", "peak MiB"],
+            [[row["library"], row["front"], number(row["ms"]), number(row["mib"])] for row in rows],
+            texts=2,
+        ),
+        note=f"On the front, from the fastest to the smallest: {listed(best)}.",
+    )
+
+
+def _draw(findings: Findings, rows: list[dict[str, Any]], phase: str, place: str) -> Any:
+    times, sizes = [row["ms"] for row in rows], [row["mib"] for row in rows]
+    x = alt.X("ms:Q", scale=style.logarithmic(times), axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=5))
+    y_axis = alt.Axis(title=f"peak {place} memory, MiB", format="~g", tickCount=5)
+    y = alt.Y("mib:Q", scale=style.logarithmic(sizes), axis=y_axis)
+    shown = [row["library"] for row in rows]
+    tips = style.tooltip(library="library:N", ms="ms:Q", MiB="mib:Q", on_the_front="front:N")
+    on_front = [row for row in rows if row["front"] == "yes"]
+    line = alt.Chart(style.data(on_front)).mark_line(interpolate="step-after", strokeWidth=1, strokeDash=[4, 3])
+    points = alt.Chart(style.data(rows)).mark_point(filled=True, size=90, opacity=1)
+    color, shape = style.color(findings.contenders, sorted(shown)), style.shape(findings.contenders, sorted(shown))
+    return alt.layer(line.encode(x, y), points.encode(x, y, color, shape, tooltip=tips))

@@ -1,0 +1,146 @@
+"""Findings: what one recording holds, worked out once for all parts of a report."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from snnbench.case import Case
+from snnbench.record import Record, Recording
+from snnbench.report import work
+from snnbench.standing import PHASES, Standing, standings
+from snnbench.statistics import Interval, bootstrap
+from snnbench.tidy import contender
+
+SEED = 0
+"""Of the bootstrap: the same recording gives the same page."""
+Place = tuple[Case, str]
+"""(case, contender)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One number of one contender in one case: the median over trials, in ns or bytes.
+
+    `low` and `high` are a 95 % interval from a two-level bootstrap; None for memory, and where there was one trial,
+    which says nothing of what another would have taken.
+    """
+
+    case: Case
+    contender: str
+    verdict: str
+    value: float
+    trials: int
+    low: float | None = None
+    high: float | None = None
+
+    @property
+    def ranked(self) -> bool:
+        """Whether it is the same work as others: what deviates is not."""
+        return self.verdict != "deviates"
+
+    def overlaps(self, other: "Point") -> bool:
+        """Whether both intervals have a value in common; where one is lacking nothing tells the two apart."""
+        if self.low is None or self.high is None or other.low is None or other.high is None:
+            return True
+        return self.low <= other.high and other.low <= self.high
+
+
+@dataclass
+class Findings:
+    """`standings` are those of tables; `failures` are the records of each case and contender that failed."""
+
+    recording: Recording
+    standings: dict[Case, list[Standing]]
+    failures: dict[Place, list[Record]]
+    intervals: dict[tuple[Case, str, str], Interval] = field(default_factory=dict)
+
+    @property
+    def cases(self) -> list[Case]:
+        """All cases, in the order of a table."""
+        return list(self.standings)
+
+    @cached_property
+    def settings(self) -> dict[Case, list[Case]]:
+        """Cases by setting."""
+        return work.settings(self.standings)
+
+    @cached_property
+    def contenders(self) -> list[str]:
+        """Everyone who was planned, by name: the order in which colours and shapes are given."""
+        return sorted({standing.contender for found in self.standings.values() for standing in found})
+
+    @cached_property
+    def phases(self) -> list[str]:
+        """Those that anyone was timed in, the headline first."""
+        timed = {key for found in self.standings.values() for s in found for key in s.summaries}
+        return [phase for phase in PHASES if (phase, "time") in timed]
+
+    @property
+    def headline(self) -> str:
+        """The phase that contenders are ordered by; empty where nothing was timed."""
+        return self.phases[0] if self.phases else ""
+
+    def place(self, case: Case) -> str:
+        """Whose memory is shown: `device` where anyone's was measured in this setting, else `host`."""
+        found = [s for other in self.settings[work.setting(case)] for s in self.standings[other]]
+        return "device" if any(metric == "device_peak" for s in found for _, metric in s.summaries) else "host"
+
+    @property
+    def baseline(self) -> str:
+        """The contender that others are divided by."""
+        return str(self.recording.config.get("baseline", ""))
+
+    def timed(self, cases: Iterable[Case]) -> list[Case]:
+        """Those of the cases in which anyone has a time of the headline phase."""
+        return [case for case in cases if self.points(case, self.headline)]
+
+    def points(self, case: Case, phase: str, metric: str = "time") -> list[Point]:
+        """A metric of everyone who has it in a case, exact ones by time first."""
+        found = []
+        for standing in self.standings[case]:
+            if summary := standing.summaries.get((phase, metric)):
+                interval = self.intervals.get((case, standing.contender, phase)) if metric == "time" else None
+                bounds = (interval.low, interval.high) if interval else (None, None)
+                known = standing.contender, standing.verdict, summary.median, summary.count
+                found.append(Point(case, *known, *bounds))
+        return found
+
+    def floor_ns(self, case: Case, phase: str) -> float | None:
+        """The lowest that anyone measured."""
+        return next((s.floors_ns.get(phase) for s in self.standings[case]), None)
+
+    def name(self, case: Case) -> str:
+        """The setting of a case, in words that tell it from the others."""
+        return work.setting_name(work.setting(case), self.settings)
+
+    def label(self, case: Case) -> str:
+        """A case in as few words as tell it from the others."""
+        return f"{self.name(case)}, {work.sizes(case)}"
+
+    def fullest(self, cases: Iterable[Case], *metrics: tuple[str, str]) -> Case | None:
+        """Of these cases, that in which most contenders have all the metrics, and the largest of several."""
+        scored = []
+        for case in cases:
+            count = sum(all(metric in s.summaries for metric in metrics) for s in self.standings[case])
+            scored.append((count, case.updates, case))
+        count, _, case = max(scored, key=lambda one: one[:2])
+        return case if count else None
+
+
+def find(recording: Recording) -> Findings:
+    """Everything, with the intervals of all times."""
+    found = standings(recording.records)
+    failures: dict[Place, list[Record]] = {}
+    for record in recording.records:
+        if record.status == "failed":
+            failures.setdefault((Case(**record.case), contender(record)), []).append(record)
+    places = [
+        (case, standing.contender, phase)
+        for case, listed in found.items()
+        for standing in listed
+        for phase, trials in standing.repetitions.items()
+        if len(trials) > 1
+    ]
+    by_place = {(case, s.contender): s for case, listed in found.items() for s in listed}
+    groups = [by_place[case, name].repetitions[phase] for case, name, phase in places]
+    return Findings(recording, found, failures, dict(zip(places, bootstrap(groups, SEED), strict=True)))

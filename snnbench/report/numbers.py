@@ -1,0 +1,35 @@
+"""Numbers as a reader compares them: three digits, and a unit that is said once."""
+
+from collections.abc import Collection
+
+MS = 1e6
+"""Nanoseconds in a millisecond."""
+MIB = 1 << 20
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def spread(value: float, low: float | None, high: float | None, unit: float = 1.0) -> str:
+    """`5.23 (5.1-5.36)`, in units; without an interval the value alone."""
+    interval = "" if low is None or high is None else f" ({number(low / unit)}-{number(high / unit)})"
+    return f"{number(value / unit)}{interval}"
+
+
+def between(values: Collection[float]) -> str:
+    """`1.3`, or `1.3 to 2.1`."""
+    low, high = number(min(values)), number(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 trial`, `2 trials`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(words: Collection[str], joint: str = "and") -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *most, last = words
+    return f"{', '.join(most)} {joint} {last}" if most else last

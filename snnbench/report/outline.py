@@ -1,0 +1,28 @@
+"""The outline of a report: its sections, in the order in which a reader needs them."""
+
+from snnbench.record import Recording
+from snnbench.report import charting, failures, headline, matrix, noise, provenance, scaling
+from snnbench.report.findings import find
+from snnbench.report.section import Section
+
+SECTIONS = (
+    headline.section,
+    matrix.section,
+    charting.times,
+    charting.memories,
+    charting.fronts,
+    charting.splits,
+    charting.first_calls,
+    scaling.section,
+    charting.ratios,
+    failures.section,
+    noise.section,
+    provenance.section,
+)
+"""Who does the same work comes before any time."""
+
+
+def outline(recording: Recording) -> list[Section]:
+    """Every section of one recording; one without data says so."""
+    findings = find(recording)
+    return [section(findings) for section in SECTIONS]

@@ -1,0 +1,160 @@
+"""The page in a browser that has no network: every chart drawn, on a phone and a desk, in light and in dark."""
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.report import page
+from tests.hostile import MARK, hostile
+from tests.sample import sample
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+REQUIRED = "browser" in os.environ.get("SNNBENCH_TEST_REQUIRES", "").replace(",", " ").split()
+WIDTHS = (375, 1280)
+DRAWN_WITHIN_S = 60
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a screen and without a network; what it says and asks for is in its logs."""
+    if not (CHROMIUM and CHROMEDRIVER):
+        missing = "no chromium and chromedriver here (on Debian: apt-get install chromium-driver)"
+        if REQUIRED:
+            pytest.fail(missing)
+        pytest.skip(missing)
+    from selenium import webdriver
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+
+    options = Options()
+    options.binary_location = CHROMIUM
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"):
+        options.add_argument(argument)
+    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Files: a sweep, one size alone, and one whose every name wants to run."""
+    folder = tmp_path_factory.mktemp("pages")
+    made = {
+        "sweep": sample(neurons=(64, 128, 1024, 4096), steps=(25, 50, 100)),
+        "single": sample(neurons=(64,), steps=()),
+        "hostile": hostile(),
+    }
+    for name, recording in made.items():
+        (folder / f"{name}.html").write_text(page.html([recording]), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in made}
+
+
+def show(browser: Any, path: Path, width: int, scheme: str, media: str = "") -> None:
+    """Open a file and wait until its charts are drawn."""
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+    for log in ("browser", "performance"):
+        browser.get_log(log)  # what an earlier page said
+    browser.get(path.as_uri())
+    end = time.monotonic() + DRAWN_WITHIN_S
+    while browser.execute_script("return document.documentElement.dataset.charts") != "drawn":
+        assert time.monotonic() < end, "the charts are not drawn"
+        time.sleep(0.05)
+
+
+def asked(browser: Any) -> list[str]:
+    """Addresses that the page asked for."""
+    messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = (m["params"] for m in messages if m["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"))
+    return [one.get("request", one)["url"] for one in sent]
+
+
+DRAWN = """
+return [...document.querySelectorAll('.chart')].map(place => {
+  const svg = place.querySelector('svg');
+  const marks = svg ? svg.querySelectorAll('.mark-symbol path, .mark-rect path, .mark-line path').length : 0;
+  const right = place.getBoundingClientRect().right;
+  const cut = [...place.querySelectorAll('.role-legend, .role-axis')].filter(
+    part => part.getBoundingClientRect().right > right + 8).length;
+  const box = svg ? svg.getBoundingClientRect() : {width: 0, height: 0};
+  return [place.id, marks, box.width, box.height, place.clientWidth, cut];
+});
+"""
+OVERFLOW = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", ["sweep", "single"])
+def test_every_chart_is_drawn_and_fits(
+    browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
+) -> None:
+    show(browser, pages[name], width, scheme)
+    drawn = browser.execute_script(DRAWN)
+    assert len(drawn) > 12
+    for place, marks, wide, high, room, cut in drawn:
+        assert marks > 1, f"{place} is empty"
+        assert room - 30 < wide <= room + 1, f"{place} is {wide} px wide where there are {room}"
+        assert high > 50
+        assert not cut, f"{place}: a legend or an axis is cut off"
+    needed, there = browser.execute_script(OVERFLOW)
+    assert needed <= there == width, "the page scrolls sideways"
+    assert browser.get_log("browser") == []
+    assert asked(browser) == [pages[name].as_uri()]
+
+
+def test_a_chart_takes_the_colours_of_the_scheme(browser: Any, pages: dict[str, Path]) -> None:
+    colours = {}
+    for scheme in ("light", "dark"):
+        show(browser, pages["sweep"], 1280, scheme)
+        label = "getComputedStyle(document.querySelector('.chart svg text')).fill"
+        ground = "getComputedStyle(document.body).backgroundColor"
+        colours[scheme] = browser.execute_script(f"return [{label}, {ground}]")
+    assert colours == {
+        "light": ["rgb(107, 107, 107)", "rgb(255, 255, 255)"],
+        "dark": ["rgb(163, 163, 163)", "rgb(22, 22, 22)"],
+    }
+
+
+def test_paper_is_white_whatever_the_screen_is(browser: Any, pages: dict[str, Path]) -> None:
+    show(browser, pages["sweep"], 1280, "dark", media="print")
+    assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_name_message_or_fact_runs_or_tears_the_page(browser: Any, pages: dict[str, Path], width: int) -> None:
+    show(browser, pages["hostile"], width, "light")
+    assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
+    drawn = browser.execute_script(DRAWN)
+    assert drawn and all(marks > 1 and not cut for _, marks, *_, cut in drawn)
+    assert browser.execute_script("return document.querySelectorAll('img, iframe').length") == 0
+    needed, there = browser.execute_script(OVERFLOW)
+    assert needed <= there == width
+    assert browser.get_log("browser") == []
+    assert asked(browser) == [pages["hostile"].as_uri()]
+
+
+def test_pointing_at_a_mark_shows_its_numbers_as_text(browser: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.by import By
+
+    show(browser, pages["hostile"], 1280, "light")
+    mark = browser.find_element(By.CSS_SELECTOR, "#r1-time-1 .mark-symbol path")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
+    ActionChains(browser).move_to_element(mark).perform()
+    tip = browser.find_element(By.ID, "vg-tooltip-element")
+    assert "visible" in tip.get_attribute("class") and "ms" in tip.text
+    assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
+    assert not tip.find_elements(By.CSS_SELECTOR, "img, script")

@@ -1,0 +1,240 @@
+"""What charts show, reckoned by hand: break-even, the front, parts of memory, and where labels go."""
+
+import json
+from typing import Any
+
+import altair
+import pytest
+
+from snnbench.report import charting, scaling
+from snnbench.report.charts import style
+from snnbench.report.charts.firstcall import Cost, break_even
+from snnbench.report.charts.lines import _beside
+from snnbench.report.charts.memory import parts
+from snnbench.report.charts.pareto import front
+from snnbench.report.findings import Findings, find
+from snnbench.report.section import Chart, Section
+from tests.fakes import CASE
+from tests.recordings import MIB, deviating, failed, recording, timed, weighed
+from tests.sample import sample
+
+LARGE, LARGEST = CASE.resized(neurons=96), CASE.resized(neurons=192)
+
+
+def found(*records: Any, baseline: str = "") -> Findings:
+    return find(recording(*records, baseline=baseline))
+
+
+def values(chart: Chart) -> list[dict[str, Any]]:
+    """All rows that stand in a specification."""
+    datasets = chart.specification.get("datasets", {}).values()
+    return [row for rows in datasets for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("cost", "base", "passes"),
+    [
+        (Cost(100, 1), Cost(10, 10), 11),  # 100 + 10 * 1 = 110 = 10 + 10 * 10
+        (Cost(101, 1), Cost(10, 10), 12),
+        (Cost(10, 1), Cost(10, 10), 1),
+        (Cost(5, 10), Cost(10, 10), 1),
+        (Cost(20, 10), Cost(10, 10), None),
+        (Cost(5, 11), Cost(10, 10), None),
+        (Cost(10, 10), Cost(10, 10), 1),
+    ],
+)
+def test_break_even_is_the_first_pass_at_which_the_total_is_no_more(cost: Cost, base: Cost, passes: int | None) -> None:
+    assert break_even(cost, base) == passes
+    if passes is not None:
+        assert cost.total_ns(passes) <= base.total_ns(passes)
+        assert passes == 1 or cost.total_ns(passes - 1) > base.total_ns(passes - 1)
+
+
+def test_first_calls_say_who_is_ahead_when() -> None:
+    records = [
+        timed("base", train=10.0, first_call_ms=10),
+        timed("compiled", train=1.0, first_call_ms=100),
+        timed("slow", train=12.0, first_call_ms=20),
+        timed("lazy", train=11.0, first_call_ms=5),
+    ]
+    (chart,) = charting.first_calls(found(*records, baseline="base")).charts
+    assert {row[0]: row[3] for row in chart.table.rows} == {
+        "base": "-",
+        "compiled": "from pass 11",
+        "slow": "never",
+        "lazy": "until pass 5",  # 5 + 11 (k - 1) < 10 + 10 (k - 1) up to k = 5; at 6 both have taken 60
+    }
+    assert chart.note == "In total ahead of base: compiled after 11 passes."
+
+
+def test_the_front_is_whom_nobody_beats_in_both() -> None:
+    pairs = {"fast": (1.0, 9.0), "small": (9.0, 1.0), "middle": (3.0, 3.0), "beaten": (3.0, 4.0), "twin": (3.0, 3.0)}
+    assert front(pairs) == ["fast", "middle", "twin", "small"]
+    assert front({"one": (1.0, 1.0)}) == ["one"]
+    assert front({}) == []
+
+
+def test_parts_of_memory_add_up_to_all_that_was_in_use() -> None:
+    """static 1, and a peak of 6 above it, of which 2 are retained."""
+    standing = found(weighed("a")).standings[CASE][0]
+    assert parts(standing, "train", "host") == {"static": MIB, "retained": 2 * MIB, "peak above these": 4 * MIB}
+    assert parts(standing, "train", "device") == {}
+
+
+def test_who_ran_out_of_memory_is_in_the_memory_chart() -> None:
+    oom = failed("b", "oom-host", "killed", measure="memory")
+    (chart,) = charting.memories(found(weighed("a"), oom)).charts
+    assert [list(row) for row in chart.table.rows] == [["a", "1", "2", "4", "7"], ["b", "oom-host", "-", "-", "-"]]
+    assert {"library": "b", "text": "\u2715 oom-host"} in values(chart)
+
+
+def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
+    (one,) = charting.times(found(timed("a", train=1.0))).charts
+    assert one.table.columns[0] == "library" and [row[0] for row in one.table.rows] == ["a"]
+    (lines,) = charting.times(found(timed("a", train=1.0), timed("a", case=LARGE, train=2.0))).charts
+    assert list(lines.table.columns) == ["library", "N=48", "N=96"]
+    assert [list(row) for row in lines.table.rows] == [["a", "1", "2"]]
+
+
+def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
+    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))
+    titles = [chart.title for chart in charting.times(two).charts]
+    assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
+    assert not scaling.section(two).charts
+    three = found(*(timed("a", case=case, train=1.0) for case in cases))
+    assert not charting.times(three).charts and len(scaling.section(three).charts) == 1
+
+
+def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
+    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    records = [
+        timed("a", case=cases[0], train=1.0),
+        *(failed("a", "oom-host", "full", case=case) for case in cases[1:]),
+    ]
+    (chart,) = scaling.section(found(*records)).charts
+    assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host", "oom-host"]]
+    assert not scaling.section(found(*records)).tables
+    records = [timed("a", train=1.0), failed("a", "oom-host", "full", case=LARGE)]
+    (chart,) = charting.times(found(*records)).charts
+    assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host"]]
+
+
+def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
+    records = [
+        timed("a", train=4.0, floors_ms={"train": 2.0}),
+        timed("a", case=LARGE, train=8.0, floors_ms={"train": 3.0}),
+        timed("b", train=5.0),
+        failed("b", "oom-host", "killed", case=LARGE),
+        *(failed("c", "incorrect", "wrong", case=case) for case in (CASE, LARGE)),
+    ]
+    (chart,) = charting.times(found(*records)).charts
+    assert [list(row) for row in chart.table.rows] == [
+        ["a", "4", "8"],
+        ["b", "5", "oom-host"],
+        ["c", "incorrect", "incorrect"],
+        ["floor", "2", "3"],
+    ]
+    assert {"size": 96, "row": 0, "text": "b: oom-host", "before": True} in values(chart)
+    assert chart.note == "Without a time at any size: c (incorrect)."
+    assert not [row for row in values(chart) if row.get("library") == "c"]
+
+
+def test_what_deviates_is_hollow_and_said_to_be_other_work() -> None:
+    (chart,) = charting.times(found(timed("a", train=1.0), deviating("b", train=2.0))).charts
+    assert [(row["library"], row["ranked"]) for row in values(chart) if "ranked" in row and "text" not in row] == [
+        ("a", True),
+        ("b", False),
+    ]
+    assert "Hollow" in chart.note
+
+
+@pytest.mark.parametrize(
+    ("missing", "place", "before"),
+    [
+        ([0, 0, 0, 1], 3, True),
+        ([1, 0, 0, 0], 0, False),
+        ([0, 1, 1, 0, 0, 0], 2, False),
+        ([0, 0, 1, 0, 1], 2, True),
+        ([1, 1, 0, 1], 1, False),
+    ],
+)
+def test_a_name_goes_where_most_room_is(missing: list[int], place: int, before: bool) -> None:
+    assert _beside([bool(one) for one in missing]) == (place, before)
+
+
+def test_memory_is_the_device_s_in_a_setting_that_has_one_only() -> None:
+    cuda = CASE.resized(device="cuda")
+    charts = charting.memories(found(weighed("a"), weighed("a", cuda, device_mib=16))).charts
+    assert [chart.title.rpartition(": ")[2] for chart in charts] == ["host memory of train", "device memory of train"]
+
+
+def test_a_section_without_data_is_one_sentence() -> None:
+    nothing = found(failed("a", "crash", "died"))
+    makers = (charting.times, charting.memories, charting.fronts, charting.splits, charting.first_calls)
+    for section in [*(make(nothing) for make in makers), charting.ratios(nothing), scaling.section(nothing)]:
+        assert not section.charts and not section.tables
+        assert len(section.sentences) == 1 and section.sentences[0].startswith("Left out: ")
+
+
+def test_ratios_are_to_the_baseline_and_none_is_given_to_what_deviates() -> None:
+    records = [timed("a", train=2.0), timed("b", train=3.0), deviating("c", train=1.0)]
+    records += [timed("a", case=LARGE, train=4.0), timed("b", case=LARGE, train=2.0)]
+    (table,) = charting.ratios(found(*records, baseline="a")).tables
+    assert list(table.columns) == ["library", "N=48", "N=96"]
+    assert [list(row) for row in table.rows] == [["b", "1.50", "0.50"], ["a", "1.00", "1.00"], ["c", "-", "-"]]
+    assert not charting.ratios(found(*records, baseline="c")).tables
+
+
+def test_a_fit_wants_three_sizes_and_a_quadratic_backward_is_named() -> None:
+    cases = [CASE.resized(time_steps=steps) for steps in (10, 20, 40)]
+    records = [timed("a", case=case, train=1.0 * case.time_steps, backward=0.01 * case.time_steps**2) for case in cases]
+    section = scaling.section(found(*records))
+    (table,) = section.tables
+    assert [list(row) for row in table.rows] == [["a", "1.00 (1.00 to 1.00); 1.00", "2.00 (2.00 to 2.00); 2.00"]]
+    assert section.remarks == ["a: backward grows with T to the power 2.00 (subtract on cpu, N=48, B=7)."]
+    assert len(section.charts) == 1
+    assert not scaling.section(found(*records[:2])).tables
+
+
+def every_chart() -> list[Chart]:
+    findings = find(sample(neurons=(64, 128, 256), steps=(25, 50, 100)))
+    makers = (charting.times, charting.memories, charting.fronts, charting.splits, charting.first_calls)
+    sections: list[Section] = [*(make(findings) for make in makers), scaling.section(findings)]
+    return [chart for section in sections for chart in section.charts]
+
+
+def test_every_chart_is_valid_has_words_and_numbers_and_a_name_of_its_own() -> None:
+    charts = every_chart()
+    assert len({chart.name for chart in charts}) == len(charts) > 15
+    for chart in charts:
+        altair.LayerChart.from_dict(chart.specification, validate=True)
+        assert chart.words.endswith(".") and chart.title.split(":")[0] in chart.words
+        assert chart.table.rows and all(len(row) == len(chart.table.columns) for row in chart.table.rows)
+
+
+def test_a_specification_names_no_colour() -> None:
+    """So that page, print and paper can have their own."""
+    text = json.dumps([chart.specification for chart in every_chart()])
+    assert "#" not in text and "rgb" not in text
+
+
+def test_contenders_differ_in_colour_shape_and_dash_together() -> None:
+    looks = {(n % len(style.LIGHT), n % len(style.SHAPES), n % len(style.DASHES)) for n in range(210)}
+    assert len(looks) == 210
+    assert len(style.LIGHT) == len(style.DARK) == len(set(style.LIGHT)) == len(set(style.DARK))
+
+
+def test_a_contender_has_one_colour_in_every_chart() -> None:
+    domains = {
+        tuple(layer["encoding"]["color"]["scale"]["domain"])
+        for chart in every_chart()
+        for layer in _layers(chart.specification)
+        if layer.get("encoding", {}).get("color", {}).get("field") == "library"
+    }
+    assert len(domains) == 1
+
+
+def _layers(view: dict[str, Any]) -> list[dict[str, Any]]:
+    inner = [deep for layer in view.get("layer", []) for deep in _layers(layer)]
+    return inner or [view]

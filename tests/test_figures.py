@@ -1,0 +1,51 @@
+"""Figures for papers: every chart of the page as SVG and PDF, in colours of their own, with lines that cite them."""
+
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from snnbench.report import figures
+from snnbench.report.charts import style
+from snnbench.report.outline import outline
+from tests.recordings import recording, timed, weighed
+
+
+def written(folder: Path, *names: str) -> dict[str, str]:
+    """What is said of each file, of recordings with these names."""
+    records = [timed("a<&", train=1.0, forward=1.0, backward=2.0), timed("b", train=2.0), weighed("a<&"), weighed("b")]
+    made = [recording(*records, name=name) for name in names]
+    return {path.name: said for path, said in figures.write(made, folder)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("figures")
+    written(made, "monday")
+    return made
+
+
+def test_every_chart_of_the_page_is_a_figure(folder: Path) -> None:
+    records = [timed("a<&", train=1.0, forward=1.0, backward=2.0), timed("b", train=2.0), weighed("a<&"), weighed("b")]
+    charts = {chart.name for section in outline(recording(*records)) for chart in section.charts}
+    assert charts == {"time-1", "memory-1", "pareto-1", "split-1", "first-call-1"}
+    assert {path.stem for path in folder.glob("*.svg")} == {path.stem for path in folder.glob("*.pdf")} == charts
+
+
+def test_a_figure_has_colours_names_and_no_variable_of_the_page(folder: Path) -> None:
+    text = (folder / "pareto-1.svg").read_text(encoding="utf-8")
+    words = [element.text for element in ElementTree.fromstring(text).iter() if element.text]
+    assert {"a<&", "b", "train, ms"} <= set(words)
+    assert style.LIGHT[0].lower() in text.lower() and "var(" not in text
+
+
+def test_a_pdf_is_one(folder: Path) -> None:
+    assert all(path.read_bytes().startswith(b"%PDF-") for path in folder.glob("*.pdf"))
+
+
+def test_each_file_is_named_with_what_it_shows_and_how_to_cite_it(tmp_path: Path) -> None:
+    said = written(tmp_path / "new" / "folder", "monday", "tuesday")
+    assert said["r1-time-1.svg"].startswith("(and .pdf) Time of train: subtract on cpu")
+    assert "r2-time-1.svg" in said and {"citation.bib", "CITATION.cff"} <= said.keys()
+    cited = (tmp_path / "new" / "folder" / "citation.bib").read_text(encoding="utf-8")
+    assert cited.count("@misc{") == 2

@@ -1,0 +1,197 @@
+"""10,000 malformed inputs: each ends in what it is worth, or in one clear line; never a traceback, never a hang."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from snnbench import checking, compare, config, merge, record, report, schema, shown, tidy
+from snnbench.comparability import Incomparable
+from snnbench.decision import Thresholds
+from snnbench.judge import outcome
+from snnbench.merge import Disagreement
+from snnbench.process import Ending
+from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, RecordingError
+from snnbench.wire import BadRequest, decode_reply, decode_request
+from tests.fakes import request
+from tests.malformed import dumped, mutated, scribbled
+from tests.sweep import write_config
+
+ROOT = Path(__file__).parent.parent
+SOUND = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2"
+EXAMPLES = 1250
+LONGEST_LINE = 2000
+
+
+def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable[[Any], Any]:
+    """Run a test of `data` on so many of them, the same ones every time."""
+    asked = settings(
+        max_examples=examples,
+        derandomize=True,
+        deadline=5000,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    return lambda test: asked(given(data=strategy)(test))
+
+
+def lines() -> list[Any]:
+    """Records of each kind: a time, a memory, and one of another neuron."""
+    found = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
+    other = ROOT / "results" / "2026-11-21_library-defaults_epyc-2cpu_2" / RECORDS
+    own = next(line for line in other.read_text().splitlines() if "own_rule" in line)
+    kinds = [next(line for line in found if line["measure"] == measure) for measure in ("time", "memory")]
+    return [*kinds, json.loads(own)]
+
+
+LINES = lines()
+BASE = record.read(SOUND)
+DOCUMENTS = {name: json.loads((SOUND / name).read_text()) for name in (CONFIG, MACHINE, ENVIRONMENTS)}
+REPLY = {
+    "protocol": 1,
+    **{name: LINES[0][name] for name in ("outcome", "checks", "settings", "phases", "memory", "peaks")},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A recording that every example writes anew."""
+    return tmp_path_factory.mktemp("recording")
+
+
+def written(folder: Path, line: str | bytes = b"", **documents: str | bytes) -> Path:
+    """A recording of two sound lines and another."""
+    text = "".join(f"{json.dumps(sound)}\n" for sound in LINES[:2]).encode()
+    (folder / RECORDS).write_bytes(text + (line.encode() if isinstance(line, str) else line) + b"\n")
+    for name, document in DOCUMENTS.items():
+        given = documents.get(name.partition(".")[0], json.dumps(document))
+        (folder / name).write_bytes(given.encode() if isinstance(given, str) else given)
+    return folder
+
+
+def use(folder: Path) -> None:
+    """Everything that reads a recording; what it says is printable and, where it is an error, short."""
+    try:
+        found = record.read(folder)
+    except RecordingError as error:
+        assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
+        return
+    said = [report.markdown([found]), tidy.to_csv(tidy.rows([found]))]
+    said += ["\n".join([*shown.lines(found, one), *shown.samples(one)]) for one in found.records]
+    said += [f"{one.where} {one.text}" for one in checking.check(folder)]
+    try:
+        compared = compare.compare(found, BASE, Thresholds(), allowed=("machine", "protocol"))
+        assert all(cell.word for cell in compared.cells)
+    except Incomparable as error:
+        said.append(str(error))
+    try:
+        merge._differing([found, record.read(folder)])
+        merge.cells([found])
+    except Disagreement as error:
+        said.append(str(error))
+    for text in said:
+        assert not schema.UNPRINTABLE.search(text)
+        text.encode()
+
+
+@fuzz(st.sampled_from(LINES).flatmap(mutated).map(dumped))
+def test_records_with_something_in_them(folder: Path, data: str) -> None:
+    use(written(folder, data))
+
+
+@fuzz(st.sampled_from(LINES).map(dumped).flatmap(scribbled))
+def test_records_that_were_scribbled_on(folder: Path, data: bytes) -> None:
+    use(written(folder, data))
+
+
+@fuzz(st.sampled_from(sorted(DOCUMENTS)).flatmap(lambda name: st.tuples(st.just(name), mutated(DOCUMENTS[name]))))
+def test_documents_with_something_in_them(folder: Path, data: tuple[str, Any]) -> None:
+    name, document = data
+    use(written(folder, **{name.partition(".")[0]: dumped(document)}))
+
+
+@fuzz(st.sampled_from(sorted(DOCUMENTS)).flatmap(lambda n: st.tuples(st.just(n), scribbled(json.dumps(DOCUMENTS[n])))))
+def test_documents_that_were_scribbled_on(folder: Path, data: tuple[str, bytes]) -> None:
+    name, text = data
+    use(written(folder, **{name.partition(".")[0]: text}))
+
+
+@fuzz(mutated(REPLY).map(dumped), 2 * EXAMPLES)
+def test_replies_with_something_in_them(data: str) -> None:
+    reply = decode_reply(data.encode() + b"\n")
+    found = outcome(Ending(reply, 0, False, "", 1.0), 10.0)
+    assert found["status"] in ("measured", "skipped", "failed")
+
+
+@fuzz(scribbled(dumped(REPLY)))
+def test_replies_that_were_scribbled_on(data: bytes) -> None:
+    outcome(Ending(decode_reply(data), 1, False, "", 1.0), 10.0)
+
+
+@fuzz(mutated(json.loads(request("time").encode())).map(dumped), EXAMPLES // 2)
+def test_requests_with_something_in_them(data: str) -> None:
+    try:
+        decode_request(data)
+    except BadRequest as error:
+        assert "\n" not in str(error)
+
+
+ASKED = {
+    "name": "tiny",
+    "analysis": "Why.",
+    "baseline": "a",
+    **{key: value for key, value in DOCUMENTS[CONFIG]["config"].items() if key in ("protocol", "sweep")},
+}
+
+
+@fuzz(mutated(ASKED).map(dumped))
+def test_configs_with_something_in_them(folder: Path, data: str) -> None:
+    path = folder / "config.yaml"  # of which JSON is a part
+    path.write_text(data)
+    load(path)
+
+
+@fuzz(scribbled((ROOT / "configs" / "quick.toml").read_text()))
+def test_configs_that_were_scribbled_on(folder: Path, data: bytes) -> None:
+    path = folder / "config.toml"
+    path.write_bytes(data)
+    load(path)
+
+
+def load(path: Path) -> None:
+    try:
+        config.load(path)
+    except config.ConfigError as error:
+        said = str(error).splitlines()
+        assert 0 < len(said) <= 6 and all(len(line) < LONGEST_LINE for line in said)
+        assert not schema.UNPRINTABLE.search(str(error).replace("\n", " "))
+
+
+def test_a_config_of_more_cells_than_anyone_can_run_is_refused(tmp_path: Path) -> None:
+    path = write_config(tmp_path, ["a"])
+    many = str(list(range(1, 2001)))
+    loaded = config.load(path, [f"sweep.neurons={many}", f"sweep.seed={many}", f"sweep.batch={many}"])
+    with pytest.raises(config.ConfigError, match="8,000,000,000 cases; at most 1,000,000"):
+        config.expand(loaded, {})
+
+
+BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))
+
+
+@pytest.mark.parametrize("text", [BOMB, "a: &a [*a]", "[" * 100_000, "a: 2026-99-99"])
+def test_a_config_that_grows_when_it_is_read_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(config.ConfigError):
+        config.load(path)
+
+
+@pytest.mark.parametrize(
+    "line", ["[" * 200_000, '{"schema": ' * 100_000, '{"schema": 3, "cell": ' + "9" * 10_000 + "}"]
+)
+def test_a_line_that_is_too_deep_or_too_long_is_no_record(folder: Path, line: str) -> None:
+    assert record.read(written(folder, line)).torn == 1

@@ -1,0 +1,145 @@
+"""The page as text: one file that asks for nothing, whose every word from a stranger stays a word."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from snnbench.report import page
+from tests.hostile import MARK, SCRIPT, hostile
+from tests.recordings import record, recording, timed
+from tests.sample import sample
+
+LIMIT_BYTES = 3_000_000
+VOID = {"meta", "br", "img", "link", "input", "hr"}
+
+
+class Elements(HTMLParser):
+    """What a browser makes of it: every element with its attributes, and the text of scripts and cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.scripts: list[str] = []
+        self.words: list[str] = []
+        self.stack: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if self.stack and self.stack[-1] == "script":
+            self.scripts[-1] += data
+        elif data.strip():
+            self.words.append(data.strip())
+
+    def named(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.found if name == tag]
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page.html([sample(neurons=(64, 128, 256), steps=(25, 50, 100))])
+
+
+@pytest.fixture(scope="module")
+def hostile_text() -> str:
+    return page.html([hostile()])
+
+
+def test_it_is_small_and_names_nothing_outside_itself(text: str) -> None:
+    assert len(text.encode()) < LIMIT_BYTES
+    elements = Elements(text)
+    assert not elements.stack
+    for tag, attributes in elements.found:
+        assert tag not in ("link", "iframe", "img", "object", "embed", "base", "form")
+        assert "src" not in attributes
+        assert all(value.startswith("#") for name, value in attributes.items() if name == "href" and value)
+
+
+def test_its_policy_lets_only_its_own_scripts_run_and_fetches_nothing(text: str) -> None:
+    elements = Elements(text)
+    (policy,) = [m["content"] or "" for m in elements.named("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    assert policy.startswith("default-src 'none'; ") and "unsafe-eval" not in policy
+    data, *scripts = elements.scripts
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    assert re.findall(r"'sha256-([^']+)'", policy) == hashes and len(hashes) == 2
+    assert json.loads(data).keys() == {"configuration", "specifications"}
+
+
+def test_every_chart_has_a_place_words_and_numbers(text: str) -> None:
+    elements = Elements(text)
+    places = {a["id"]: a for a in elements.named("div") if a.get("class") == "chart"}
+    assert places.keys() == json.loads(elements.scripts[0])["specifications"].keys()
+    assert all(place["role"] == "img" and place["aria-label"] for place in places.values())
+    assert len(elements.named("figure")) == len(places) > 15
+    assert len(elements.named("details")) > len(places)
+
+
+def test_the_contents_lead_to_every_section_and_no_anchor_is_there_twice(text: str) -> None:
+    elements = Elements(text)
+    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = [(a["href"] or "").removeprefix("#") for a in elements.named("a")]
+    assert targets == [a["id"] for a in elements.named("section")] and len(targets) == 12
+
+
+def test_headings_go_down_one_step_at_a_time() -> None:
+    for recordings in ([sample(neurons=(64,), steps=())], [recording(name="a"), recording(name="b")]):
+        levels = [int(tag[1]) for tag, _ in Elements(page.html(recordings)).found if re.fullmatch(r"h\d", tag)]
+        assert levels[0] == 1 and levels.count(1) == 1
+        assert all(after - before <= 1 for before, after in pairwise(levels))
+
+
+def test_several_recordings_have_anchors_of_their_own() -> None:
+    elements = Elements(page.html([recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]))
+    assert {"r1-top", "r2-top", "r1-time", "r2-time", "r1-time-1", "r2-time-1"} <= {
+        attributes.get("id") for _, attributes in elements.found
+    }
+
+
+@pytest.mark.parametrize("records", [[], [record("a", "verify")]])
+def test_without_a_chart_there_is_no_script_and_every_section_says_why(records: list[Any]) -> None:
+    text = page.html([recording(*records)])
+    assert not Elements(text).scripts and len(text) < 50_000
+    assert "script-src 'none'" in text.replace("&#39;", "'")
+    assert text.count("Left out: ") >= 7
+
+
+def test_nothing_that_a_stranger_wrote_becomes_an_element_or_ends_a_script(hostile_text: str) -> None:
+    elements = Elements(hostile_text)
+    assert not elements.stack and len(elements.scripts) == 3
+    assert not elements.named("img")
+    assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
+    assert "<" not in elements.scripts[0], "the data could end its element"
+    assert MARK not in "".join(elements.scripts[1:])
+    assert MARK not in hostile_text.partition("</style>")[0].partition("<style>")[2]
+    assert "49" not in [word for word in elements.words if "7*7" in word]
+
+
+def test_what_a_stranger_wrote_is_shown_as_it_is(hostile_text: str) -> None:
+    elements = Elements(hostile_text)
+    assert sum(SCRIPT in word for word in elements.words) > 20
+    names = {row["library"] for row in _rows(json.loads(elements.scripts[0])) if "library" in row}
+    assert any(name.startswith(SCRIPT) for name in names), "JSON gives the name back whole"
+
+
+def _rows(value: Any) -> list[dict[str, Any]]:
+    if isinstance(value, dict):
+        own = [row for rows in value.get("datasets", {}).values() for row in rows]
+        return own + [row for inner in value.values() for row in _rows(inner)]
+    return []

@@ -1,0 +1,116 @@
+"""The sections that are tables: who does the same work, what failed, how steady it was, and where it comes from."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from snnbench.report import citation, failures, matrix, noise, provenance
+from snnbench.report.findings import Findings, find
+from snnbench.report.outline import outline
+from tests.fakes import CASE
+from tests.recordings import deviating, failed, recording, skipped, timed
+from tests.sample import sample
+
+ZERO = CASE.resized(reset="zero", detach_reset=True)
+
+
+def found(*records: Any, **about: Any) -> Findings:
+    return find(recording(*records, **about))
+
+
+def test_who_does_the_same_work_comes_before_any_number() -> None:
+    names = [section.name for section in outline(sample(neurons=(64, 128), steps=()))]
+    assert names == [
+        *("answer", "matrix", "time", "memory", "pareto", "split", "first-call", "scaling", "ratio", "failures"),
+        *("noise", "provenance"),
+    ]
+
+
+def test_the_matrix_has_a_sign_and_a_word_for_every_contender_and_setting() -> None:
+    records = [timed("a", train=1.0), timed("a", case=ZERO, train=1.0), deviating("b", train=1.0)]
+    records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset", case=ZERO)]
+    records += [timed("e", train=1.0), failed("e", "oom-host", "full", trial=1)]
+    table, *_ = matrix.section(found(*records)).tables
+    assert list(table.columns) == ["library", "subtract on cpu", "zero on cpu"]
+    assert [[cell.replace("\u00a0", " ") for cell in row] for row in table.rows] == [
+        ["a", "\u2713 exact", "\u2713 exact"],
+        ["b", "\u2260 deviates", "not asked"],
+        ["c", "\u2717 incorrect", "not asked"],
+        ["d", "not asked", "\u2013 unsupported"],
+        ["e", "\u2713 1 exact, ! 1 failed (oom-host)", "not asked"],
+    ]
+
+
+def test_every_sign_has_a_meaning_beside_the_matrix() -> None:
+    ((_, meanings),) = matrix.section(found(timed("a", train=1.0))).folded
+    assert all(f"{word}: " in meanings for word in matrix.SIGNS if word != "failed")
+
+
+def test_a_failure_has_its_reason_its_last_words_and_the_command_that_runs_it_again() -> None:
+    broken = failed("a", "crash", "died of SIGSEGV", log="loading\nTraceback:\n  boom\n\n")
+    (table,) = failures.section(found(broken, name="monday")).tables
+    (row,) = table.rows
+    assert list(row) == [
+        *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
+        f"snnbench show {broken.cell} --in results/monday --replay",
+    ]
+
+
+def test_the_same_failure_is_a_row_once_with_its_count() -> None:
+    records = [failed("a", "crash", "died", trial=trial) for trial in range(3)] + [failed("a", "timeout", "late")]
+    (table,) = failures.section(found(*records)).tables
+    assert [(row[1], row[2]) for row in table.rows] == [
+        ("crash", "subtract on cpu, N=48, B=7, T=20, and 2 cells more"),
+        ("timeout", "subtract on cpu, N=48, B=7, T=20"),
+    ]
+
+
+def test_a_command_quotes_what_a_shell_would_take_apart() -> None:
+    (table,) = failures.section(found(failed("a", "crash", "died"), name="two words; rm")).tables
+    assert "'results/two words; rm'" in table.rows[0][5]
+
+
+def test_noise_lists_the_noisiest_first_with_its_flags() -> None:
+    records = [timed("a", trial, train=ms) for trial, ms in enumerate((10.0, 11.0, 10.0))]
+    records += [timed("b", trial, train=ms, flags=["contended"]) for trial, ms in enumerate((10.0, 15.0))]
+    records += [timed("c", train=1.0)]
+    section = noise.section(found(*records))
+    (table,) = section.tables
+    where = "subtract on cpu, N=48, B=7, T=20"
+    assert [list(row) for row in table.rows] == [
+        ["b", where, "contended 2", "40.0%", "40.0%"],  # (15 - 10) / 12.5
+        ["a", where, "-", "10.0%", "10.0%"],
+        ["c", "one trial only", "-", "-", "-"],
+    ]
+    assert [chart.title.split(":")[0] for chart in section.charts] == ["b", "a"]
+
+
+def test_provenance_names_machine_versions_and_config(tmp_path: Path) -> None:
+    made = recording(timed("a", train=1.0, version="2.1", adapter="cafe", settings={"torch": "2.13"}), model="a laptop")
+    made = replace(
+        made, folder=tmp_path, machine={"model": "a laptop", "cpu": {"cores": 4}, "gpus": [{"name": "H200"}]}
+    )
+    made = replace(made, environments={"beef": {"torch": "2.13.0"}})
+    section = provenance.section(find(made))
+    about, machine, versions = section.tables
+    assert ["recording", tmp_path.name] in [list(row) for row in about.rows]
+    assert [list(row) for row in machine.rows] == [["model", "a laptop"], ["cpu cores", "4"], ["gpus 0 name", "H200"]]
+    assert [list(row) for row in versions.rows] == [["a", "2.1", "torch 2.13", "cafe", "-"]]
+    folded = dict(section.folded)
+    assert '"trials": 3' in folded["The resolved config"]
+    assert "2.13.0" in folded["Everything installed, by environment"]
+    assert folded["How to cite it"].startswith("@misc{")
+
+
+def test_a_citation_survives_what_tex_and_yaml_take_for_commands() -> None:
+    import yaml
+
+    made = recording(timed("a", train=1.0, started="2026-11-21T10:00:00+00:00"), name="a_b}", model='50% & "more"\nx')
+    assert citation.bibtex([made]) == (
+        "@misc{a_b-,\n  author = {{The snnbench authors}},\n  title = {{snnbench} recording a\\_b\\}},\n"
+        '  note = {snnbench of an unknown version, 50\\% \\& "more" x},\n  year = {2026}\n}\n'
+    )
+    read = yaml.safe_load(citation.cff([made]))
+    assert read["date-released"] == "2026-11-21"
+    assert read["abstract"] == 'a_b}: 50% & "more"\nx'
+    assert {"cff-version", "message", "title", "authors", "type"} <= read.keys()
