@@ -11,6 +11,7 @@ The folder is named by what was asked: whoever asks the same again finds it, unt
 
 import fcntl
 import json
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from snnbench.slurm import State
 
 ROOT = Path("runs")
 LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2
+NUMBER = re.compile(r"\d+(_\d+)?")
 JOBS, LOCK, SUBMITTED = "jobs.json", "lock", "jobs"
 
 
@@ -65,11 +67,14 @@ def read(folder: Path) -> Jobs:
     if not is_run(folder):
         raise RecordingError(f"{folder}: no run here (no {CONFIG} and {JOBS})")
     config = record.config_of(folder)
+    shards = tuple(parse(text) for text in config.get("shards", []))
     try:
-        ids = {parse(shard): str(job) for shard, job in json.loads((folder / JOBS).read_text()).items()}
+        ids = {parse(shard): job for shard, job in json.loads((folder / JOBS).read_text()).items()}
     except (ValueError, AttributeError) as error:
         raise RecordingError(f"{folder / JOBS}: {error}") from error
-    return Jobs(folder, config, tuple(parse(text) for text in config.get("shards", [])), ids)
+    if not (set(ids) <= set(shards) and all(isinstance(job, str) and NUMBER.fullmatch(job) for job in ids.values())):
+        raise RecordingError(f"{folder / JOBS}: expected the number of a job, such as 12_3, for shards of the run")
+    return Jobs(folder, config, shards, ids)
 
 
 def is_run(folder: Path) -> bool:

@@ -45,6 +45,10 @@ class SlurmError(RuntimeError):
     """Slurm cannot do what was asked, or has not; the message says what to do."""
 
 
+class UnknownOption(ValueError):
+    """No option for a job; the message says what one looks like."""
+
+
 @dataclass(frozen=True, slots=True)
 class State:
     """A job's state in Slurm's word, and why it waits, if it does."""
@@ -111,15 +115,15 @@ def last_said(log: Path) -> str:
 
 
 def options(texts: Sequence[str]) -> dict[str, str | bool]:
-    """`time=60` or `exclusive`, as for sbatch: value by option, with underscores. Raises SlurmError."""
+    """`time=60` or `exclusive`, as for sbatch: value by option, with underscores. Raises UnknownOption."""
     found: dict[str, str | bool] = {}
     for text in texts:
         name, given, value = text.partition("=")
         key = name.strip().lstrip("-").replace("-", "_")
         if not re.fullmatch(r"[a-z][a-z0-9_]*", key) or "\n" in value or (given and not value.strip()):
-            raise SlurmError(f"--slurm: {text!r} is no option of sbatch such as partition=gpu, time=60 or exclusive")
+            raise UnknownOption(f"--slurm: {text!r} is no option of sbatch such as partition=gpu, time=60 or exclusive")
         if key in OURS:
-            raise SlurmError(f"--slurm: {key} is set by snnbench itself; leave it out")
+            raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
         found[key] = value.strip() if given else True
     return found
 

@@ -14,7 +14,7 @@ from snnbench.jobs import Jobs
 from snnbench.outcome import FAILURES
 from snnbench.record import Record, RecordingError, read
 from snnbench.shard import Shard
-from snnbench.slurm import SlurmError, State
+from snnbench.slurm import SlurmError, State, UnknownOption
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config
@@ -155,12 +155,12 @@ def test_options_are_those_of_sbatch() -> None:
 
 @pytest.mark.parametrize("text", ["=1", "time=", "Time limit=1", "a\nb=1", "time=1\n#SBATCH --uid=0", ""])
 def test_what_is_no_option_is_one_line(text: str) -> None:
-    with pytest.raises(SlurmError, match=r"^--slurm: .* is no option of sbatch such as"):
+    with pytest.raises(UnknownOption, match=r"^--slurm: .* is no option of sbatch such as"):
         slurm.options([text])
 
 
 def test_what_snnbench_sets_itself_is_refused() -> None:
-    with pytest.raises(SlurmError, match=r"^--slurm: array is set by snnbench itself"):
+    with pytest.raises(UnknownOption, match=r"^--slurm: array is set by snnbench itself"):
         slurm.options(["array=0-9"])
 
 
@@ -183,7 +183,11 @@ def test_without_submitit_or_slurm_the_line_says_what_to_get(monkeypatch: pytest
 def test_a_run_is_read_as_it_was_written(run: Jobs) -> None:
     assert jobs.read(run.folder) == run
     assert jobs.is_run(run.folder) and not jobs.is_run(begun(run))
-    (run.folder / "jobs.json").write_text("[]")
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"1/2": 12}', '{"1/2": "../12"}', '{"a": "12"}', '{"3/4": "12"}'])
+def test_what_is_no_list_of_jobs_is_refused(run: Jobs, text: str) -> None:
+    (run.folder / "jobs.json").write_text(text)
     with pytest.raises(RecordingError, match=r"jobs\.json: "):
         jobs.read(run.folder)
 
