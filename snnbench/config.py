@@ -9,9 +9,18 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StrictBool
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StrictBool,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench.adapter import Adapter
@@ -25,7 +34,7 @@ __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work"
 
 Phase = Literal["inference", "forward", "backward", "train"]
 
-MOST_CASES = 1_000_000
+MOST_CASES = 100_000
 """More than anyone can run: a slip of the pen in a product of axes, which would only fill the memory."""
 SHOWN_ERRORS = 5
 """More than a user mends at once; the rest is often a consequence."""
@@ -57,9 +66,12 @@ def _profile(name: str) -> str:
 T = TypeVar("T")
 Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
 # Strict, because "16", 16.5 and true are slips of the pen here and not numbers of neurons.
-Count = Annotated[int, Field(ge=1, strict=True)]
-CountOrNone = Annotated[int, Field(ge=0, strict=True)]
-Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
+# And bounded, far above what can be run, because recordings hold the configs of strangers.
+Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
+CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+Trials = Annotated[int, Field(ge=1, le=1000, strict=True)]
+TrialsOrNone = Annotated[int, Field(ge=0, le=1000, strict=True)]
+Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
 Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -70,8 +82,8 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     """How a case is measured. Without phases it is only verified; without memory trials its memory is not measured."""
 
     phases: Annotated[tuple[Phase, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
-    trials: Count
-    memory_trials: CountOrNone
+    trials: Trials
+    memory_trials: TrialsOrNone
     warmup_passes: Count  # the first holds compilation, so there is always one
     repetitions: Count
     min_repetition_ms: Positive
@@ -121,6 +133,13 @@ class Sweep(Axes, frozen=True, extra="forbid"):
     name: Name
     analysis: str = ""
     libraries: Axis[str]
+
+    @model_validator(mode="after")
+    def _can_be_run(self) -> Self:
+        count = prod(len(getattr(self, name)) for name in Axes.model_fields)
+        if count > MOST_CASES:
+            raise PydanticCustomError("too_many", f"holds {count:,} cases; at most {MOST_CASES:,}")
+        return self
 
 
 class Config(BaseModel):
@@ -179,9 +198,6 @@ def load(path: Path, settings: Sequence[str] = ()) -> Config:
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     """Every cell in the order of the file, once; `adapters` by name. Raises ConfigError for a library not there."""
-    count = sum(prod(len(getattr(sweep, name)) for name in Axes.model_fields) for sweep in config.sweeps)
-    if count > MOST_CASES:
-        raise ConfigError(f"{config._document.file}: its sweeps hold {count:,} cases; at most {MOST_CASES:,}")
     found: dict[Work, None] = {}
     contenders = _contenders(config, adapters)
     for sweep, libraries in zip(config.sweeps, contenders, strict=True):

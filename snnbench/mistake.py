@@ -61,6 +61,8 @@ def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
             return f"{document.where(*place[:-1])}: the key {key} should be a string"
         case "empty" if place == ("sweep",):
             return f"{document.where()}: no [[sweep]]"
+        case "too_many":
+            return f"{document.where(*place)}: {mistake.message}"
         case "literal_error":
             expected = f"is not one of {', '.join(mistake.choices)}{did_you_mean(str(mistake.value), mistake.choices)}"
         case _:

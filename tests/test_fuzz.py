@@ -1,7 +1,9 @@
 """10,000 malformed inputs: each ends in what it is worth, or in one clear line; never a traceback, never a hang."""
 
+import functools
 import json
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +29,41 @@ EXAMPLES = 1250
 LONGEST_LINE = 2000
 
 
+LONGEST_CPU_S = 10
+
+
+def _hangs(number: int, frame: Any) -> None:
+    raise AssertionError(f"not done after {LONGEST_CPU_S} s of computing")
+
+
+@pytest.fixture(autouse=True)
+def alarm() -> Iterator[None]:
+    """Ends an example that computes for ever."""
+    before = signal.signal(signal.SIGVTALRM, _hangs)
+    yield
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    signal.signal(signal.SIGVTALRM, before)
+
+
 def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable[[Any], Any]:
     """Run a test of `data` on so many of them, the same ones every time."""
     asked = settings(
         max_examples=examples,
         derandomize=True,
-        deadline=5000,
+        deadline=None,  # of CPU time, below: a busy machine is no hang
         database=None,
         suppress_health_check=list(HealthCheck),
     )
-    return lambda test: asked(given(data=strategy)(test))
+
+    def decorated(test: Any) -> Any:
+        @functools.wraps(test)
+        def timed(*arguments: Any, **named: Any) -> None:
+            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_CPU_S)
+            test(*arguments, **named)
+
+        return asked(given(data=strategy)(timed))
+
+    return decorated
 
 
 def lines() -> list[Any]:
@@ -174,9 +201,10 @@ def load(path: Path) -> None:
 def test_a_config_of_more_cells_than_anyone_can_run_is_refused(tmp_path: Path) -> None:
     path = write_config(tmp_path, ["a"])
     many = str(list(range(1, 2001)))
-    loaded = config.load(path, [f"sweep.neurons={many}", f"sweep.seed={many}", f"sweep.batch={many}"])
-    with pytest.raises(config.ConfigError, match="8,000,000,000 cases; at most 1,000,000"):
-        config.expand(loaded, {})
+    with pytest.raises(config.ConfigError, match="sweep 'all': holds 8,000,000,000 cases; at most 100,000"):
+        config.load(path, [f"sweep.neurons={many}", f"sweep.seed={many}", f"sweep.batch={many}"])
+    with pytest.raises(config.ConfigError, match="trials: 1000000000 should be less than or equal to 1000"):
+        config.load(path, ["protocol.trials=1000000000"])
 
 
 BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60))

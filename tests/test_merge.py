@@ -28,7 +28,7 @@ def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
     assert all({work.library for work in part} == {"a", "b"} for part in parts)
 
 
-@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", ""])
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", "1/99999", ""])
 def test_what_is_no_shard_is_one_line(text: str) -> None:
     with pytest.raises(ShardError, match=r"^--shard: .* is no shard such as 2/3"):
         parse(text)
