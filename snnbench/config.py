@@ -59,6 +59,8 @@ Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
 # Strict, because "16", 16.5 and true are slips of the pen here and not numbers of neurons.
 Count = Annotated[int, Field(ge=1, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, strict=True)]
+MOST_TRIALS = 10_000
+"""Each is a process: more is a slip of the pen, or a stranger's recording that would fill the memory of who reads it."""
 Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
 Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
@@ -70,8 +72,8 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     """How a case is measured. Without phases it is only verified; without memory trials its memory is not measured."""
 
     phases: Annotated[tuple[Phase, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
-    trials: Count
-    memory_trials: CountOrNone
+    trials: Annotated[Count, Field(le=MOST_TRIALS)]
+    memory_trials: Annotated[CountOrNone, Field(le=MOST_TRIALS)]
     warmup_passes: Count  # the first holds compilation, so there is always one
     repetitions: Count
     min_repetition_ms: Positive
