@@ -60,7 +60,7 @@ Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
 Count = Annotated[int, Field(ge=1, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, strict=True)]
 MOST_TRIALS = 10_000
-"""Each is a process: more is a slip of the pen, or a stranger's recording that would fill the memory of who reads it."""
+"""Each is a process: more is a slip of the pen, or a stranger's recording that would fill the memory of its reader."""
 Positive = Annotated[float, Field(gt=0, strict=True, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
 Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
