@@ -265,6 +265,7 @@ WRONG_FILES: list[tuple[str, str, str]] = [
     ("batch = 16", 'batch = 16\nreset = "zero"', "case: unknown key 'reset' (did you mean 'profile'?)"),
     ("batch = 16", 'batch = 16\nlibraries = "*"', "case: unknown key 'libraries' (known: profile, neurons, "),
     ("trials = 3", "trials = 0", "protocol.trials: 0 should be greater than or equal to 1"),
+    ("trials = 3", "trials = 10001", "protocol.trials: 10001 should be less than or equal to 10000"),
     ("trials = 3", "trails = 3", "protocol: unknown key 'trails' (did you mean 'trials'?)"),
     ("\ntrials = 3", "", "core.toml: protocol: missing key 'trials'"),
     ('"train"', '"training"', "protocol.phases: 'training' is not one of inference, forward, backward, train "
