@@ -23,9 +23,10 @@ from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.config import Protocol
 from snnbench.executor import Executor
-from snnbench.record import Record, append
+from snnbench.record import Record
 from snnbench.runner import Interpreter, Run
 from snnbench.wire import Reply
+from snnbench.writer import append
 
 CELLS, PLANNED = 1000, 100_000
 MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0

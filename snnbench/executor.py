@@ -17,8 +17,9 @@ from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.process import Stopped
-from snnbench.record import Record, RecordingError, Writer
+from snnbench.record import Record, RecordingError
 from snnbench.runner import Run, finished, measure
+from snnbench.writer import Writer
 
 GONE = judge.failed("lost", "whoever ran it was gone before it had a record")
 """What is marked as the outcome of a cell that runs."""

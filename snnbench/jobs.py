@@ -23,6 +23,7 @@ from snnbench import mark, record, slurm, submission
 from snnbench.record import CONFIG, RECORDS, Record, Recording, RecordingError
 from snnbench.shard import Shard, parse
 from snnbench.slurm import State
+from snnbench.writer import append, write_document, writing
 
 ROOT = Path("runs")
 LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2
@@ -54,7 +55,7 @@ class Jobs:
 
     def finished(self, shard: Shard) -> bool:
         """Whether the shard's runner has come to the end of its plan."""
-        return bool(record.config_of(self.recording(shard)).get("finished"))
+        return bool(record.document(self.recording(shard) / CONFIG).get("finished"))
 
     def states(self) -> dict[Shard, State]:
         """State of each shard's job; of one that Slurm has forgotten, what it left behind. Raises SlurmError."""
@@ -66,7 +67,7 @@ def read(folder: Path) -> Jobs:
     """The run in `folder`. Raises RecordingError."""
     if not is_run(folder):
         raise RecordingError(f"{folder}: no run here (no {CONFIG} and {JOBS})")
-    config = record.config_of(folder)
+    config = record.document(folder / CONFIG)
     shards = tuple(parse(text) for text in config.get("shards", []))
     try:
         ids = {parse(shard): job for shard, job in json.loads((folder / JOBS).read_text()).items()}
@@ -85,31 +86,31 @@ def is_run(folder: Path) -> bool:
 def create(folder: Path, config: Mapping[str, Any]) -> Jobs:
     """The run in `folder`, made if it is not there."""
     if not is_run(folder):
-        with record.writing(folder):
+        with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
-        record.write_document(folder / JOBS, {})
-        record.write_document(folder / CONFIG, config)
+        write_document(folder / JOBS, {})
+        write_document(folder / CONFIG, config)
     return read(folder)
 
 
 def submitted(jobs: Jobs, ids: Mapping[Shard, str]) -> Jobs:
     """Remember that these shards have new jobs."""
     known = {**jobs.ids, **ids}
-    record.write_document(jobs.folder / JOBS, {str(shard): known[shard] for shard in jobs.shards if shard in known})
+    write_document(jobs.folder / JOBS, {str(shard): known[shard] for shard in jobs.shards if shard in known})
     return replace(jobs, ids=known)
 
 
 def told(jobs: Jobs, **facts: Any) -> Jobs:
     """Remember facts in the run's config."""
     config = {**jobs.config, **facts}
-    record.write_document(jobs.folder / CONFIG, config)
+    write_document(jobs.folder / CONFIG, config)
     return replace(jobs, config=config)
 
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """One snnbench at a time submits and collects jobs of a run; another waits here."""
-    with record.writing(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / LOCK).open("w")
     with stream:
@@ -126,7 +127,7 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
     reason = f"job {jobs.ids[shard]} ended while this ran: {state.name}"
     known = record.read(folder)
     found = []
-    with record.append(folder, known.config, known.machine) as writer:
+    with append(folder, known.config, known.machine) as writer:
         for one in mark.read(folder):
             if one.cell not in {other.cell for other in known.records if other.started >= one.started}:
                 outcome = {"status": "failed", "kind": slurm.KINDS[state.name], "reason": reason}
@@ -155,5 +156,5 @@ def reopen(jobs: Jobs, shard: Shard) -> None:
     """A shard's recording, if there is one, is to be continued: it is not finished any more."""
     folder = jobs.recording(shard)
     if (folder / RECORDS).is_file():
-        with record.append(folder, record.config_of(folder), {}) as writer:
+        with append(folder, record.document(folder / CONFIG), {}) as writer:
             writer.finish(False)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from snnbench import record as records
 from snnbench.record import Record
+from snnbench.writer import writing
 
 SUFFIX = ".running"
 
@@ -20,13 +21,13 @@ SUFFIX = ".running"
 def put(folder: Path, one: Record) -> None:
     """From now on this cell is running."""
     text = json.dumps({"schema": records.SCHEMA, **asdict(one)}, allow_nan=False)
-    with records.writing(folder):
+    with writing(folder):
         _path(folder, one.cell).write_text(text, encoding="utf-8")
 
 
 def remove(folder: Path, cell: str) -> None:
     """The cell has its record."""
-    with records.writing(folder):
+    with writing(folder):
         _path(folder, cell).unlink(missing_ok=True)
 
 

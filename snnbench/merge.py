@@ -14,6 +14,7 @@ from snnbench import record as records
 from snnbench.adapter import label
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
+from snnbench.writer import append
 
 OF_A_SHARD = ("shard", "shards", "whole", "planned", "whole_planned")
 """What the configs of shards say of a shard, or of which shards there are."""
@@ -39,7 +40,7 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
     config = _config(parts)
     machine = dict(parts[0].machine)
     machine["hosts"] = sorted({host for part in parts for host in _hosts(part.machine)})
-    with records.append(folder, config, machine) as writer:
+    with append(folder, config, machine) as writer:
         writer.environments(_environments(parts))
         writer.replace(found, config, machine)
     return records.read(folder)

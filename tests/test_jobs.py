@@ -15,6 +15,7 @@ from snnbench.outcome import FAILURES
 from snnbench.record import Record, RecordingError, read
 from snnbench.shard import Shard
 from snnbench.slurm import SlurmError, State, UnknownOption
+from snnbench.writer import append
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config
@@ -46,7 +47,7 @@ def run(tmp_path: Path) -> Jobs:
 def begun(run: Jobs, *records: Record, finished: bool = False) -> Path:
     """The first shard's recording, with these records."""
     folder = run.recording(ONE)
-    with record.append(folder, {"identity": "y", "planned": 2}, {"model": "server"}) as writer:
+    with append(folder, {"identity": "y", "planned": 2}, {"model": "server"}) as writer:
         for one in records:
             writer.add(one)
         writer.finish(finished)

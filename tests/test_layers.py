@@ -20,6 +20,7 @@ rule decision schema
 adapter contention document inputs layout machine record reference roofline slurm splicing timing verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
 
+writer
 kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
 
 kernels.pipeline

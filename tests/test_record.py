@@ -21,11 +21,9 @@ from snnbench.record import (
     SCHEMA,
     Record,
     RecordingError,
-    Writer,
-    append,
-    choose,
     read,
 )
+from snnbench.writer import Writer, append, choose
 from tests.recordings import failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}

@@ -16,8 +16,9 @@ from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
 from snnbench.executor import Executor
 from snnbench.process import ALLOCATOR
-from snnbench.record import RECORDS, Record, Writer, append, read
+from snnbench.record import RECORDS, Record, read
 from snnbench.runner import Interpreter, Run
+from snnbench.writer import Writer, append
 from tests.fakes import CASE, CORRECT, altered, quantities, write
 
 SMALL = CASE.resized(neurons=16, batch=5, time_steps=12)

@@ -10,6 +10,7 @@ from snnbench import jobs, mark, record, status
 from snnbench.cli.state import lines
 from snnbench.record import RecordingError
 from snnbench.shard import Shard
+from snnbench.writer import append
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made
@@ -22,7 +23,7 @@ RUNNING = made("b", trial=1, outcome={"status": "failed", "kind": "lost", "reaso
 
 
 def write(folder: Path, *cells: record.Record, **about: object) -> Path:
-    with record.append(folder, {"identity": "x", **about}, {"model": "server"}) as writer:
+    with append(folder, {"identity": "x", **about}, {"model": "server"}) as writer:
         for one in cells:
             writer.add(one)
     return folder
@@ -82,7 +83,7 @@ def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", made("a"))
     mark.put(folder, RUNNING)
     assert mark.read(folder) == [RUNNING]
-    with record.append(folder, {"identity": "x"}, {}):
+    with append(folder, {"identity": "x"}, {}):
         assert mark.runs(folder)
         assert status.parts(folder)[0].running == [RUNNING]
     assert not mark.runs(folder) and status.parts(folder)[0].running == []

@@ -19,6 +19,7 @@ from snnbench.config import Config, Work
 from snnbench.executor import Executor
 from snnbench.record import Recording
 from snnbench.shard import Shard, ShardError
+from snnbench.writer import append, choose
 
 
 def selected(loaded: Config, adapters: dict[str, Adapter], only: Sequence[str]) -> list[Work]:
@@ -78,7 +79,7 @@ def record_sweep(
     identity = digest([whole, str(shard)]) if shard else whole
     name = f"{loaded.name}-{shard.index}of{shard.count}" if shard else loaded.name
     fresh, retry = continuation.fresh, continuation.retry
-    folder = output or record.choose(Path("results"), name, identity, slug, date.today(), fresh, bool(retry))
+    folder = output or choose(Path("results"), name, identity, slug, date.today(), fresh, bool(retry))
     if fresh:
         require_room(output)
     about = {
@@ -90,7 +91,7 @@ def record_sweep(
         "machine": slug,
         **({"shard": str(shard), "whole": whole} if shard else {}),
     }
-    with record.append(folder, about, {**facts, "model": model}) as writer:
+    with append(folder, about, {**facts, "model": model}) as writer:
         writer.plan(planned)
         writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
         done = writer.done(retry)

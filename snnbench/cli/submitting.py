@@ -22,6 +22,7 @@ from snnbench.record import Recording
 from snnbench.runner import Interpreter, Run
 from snnbench.shard import Shard, ShardError
 from snnbench.slurm import SlurmError, State
+from snnbench.writer import choose
 
 MOST_SHARDS = 16
 """So many parts a run has at the most, unless its user says otherwise."""
@@ -106,7 +107,7 @@ def opened(asked: Asked, works: Sequence[Work]) -> Jobs:
     if fresh:
         require_room(asked.output)
     identity = digest(["slurm", loaded.resolved(), list(asked.only) or None, asked.env.value])
-    folder = record.choose(jobs.ROOT, loaded.name, identity, "slurm", date.today(), fresh, bool(retry))
+    folder = choose(jobs.ROOT, loaded.name, identity, "slurm", date.today(), fresh, bool(retry))
     cases = len(dict.fromkeys(work.case for work in works))
     count = min(cases, MOST_SHARDS) if asked.shards is None else asked.shards
     if count > cases:
@@ -199,9 +200,7 @@ def merged(found: Jobs, asked: Asked, complaints: Sequence[str]) -> Recording:
         folder = Path(found.config["merged"])
     else:
         first = parts[0].config
-        folder = record.choose(
-            Path("results"), asked.config.name, first["whole"], first["machine"], date.today(), fresh=True
-        )
+        folder = choose(Path("results"), asked.config.name, first["whole"], first["machine"], date.today(), fresh=True)
     found = jobs.told(found, merged=str(folder))
     whole = merge.merge(parts, folder)
     jobs.told(found, finished=bool(whole.config["finished"]))
