@@ -63,6 +63,8 @@ def install(
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set."""
     found = {**environ, "NO_COLOR": "1"}
+    if not environ.get("UV_TORCH_BACKEND"):  # an image cannot unset it, and uv does not take it empty
+        found.pop("UV_TORCH_BACKEND", None)
     for setting, *names in (
         ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
         ("PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"),
