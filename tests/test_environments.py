@@ -195,6 +195,11 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
             "that comes as a wheel in adapters/small.py",
         ),
         (
+            ["error: No solution found", "  cause: Because x was not found in the cache and you require x==1, no"],
+            "small: No solution found: Because x was not found in the cache and you require x==1, no; "
+            "unset UV_OFFLINE where there is a network, or build the image with small in LIBRARIES",
+        ),
+        (
             ["error: No space left on device (os error 28)"],
             "small: No space left on device (os error 28); free some disk space, or set SNNBENCH_HOME to a folder on "
             "a larger disk",
