@@ -170,6 +170,7 @@ def image(engine: Engine) -> Engine:
 
 
 def owned(folder: Path, user: int) -> Path:
+    """A new folder that belongs to this user and to the group of the same number."""
     folder.mkdir(parents=True)
     os.chown(folder, user, user)
     return folder
@@ -185,6 +186,7 @@ SMALL = [
     *("--config", "quick", "--set", 'sweep.libraries=["fused/cpu", "torch-loop"]', "--only", "profile=zero"),
     *("--set", "protocol.trials=1", "--set", "protocol.memory_trials=1", "--set", 'protocol.phases=["train"]'),
     *("--set", "protocol.repetitions=3", "--set", "protocol.max_phase_seconds=0.5", "--set", "case.neurons=64"),
+    *("--set", "case.time_steps=25"),
 ]
 
 
@@ -220,11 +222,11 @@ def test_a_recording_belongs_to_the_owner_of_the_folder_and_names_the_image(imag
 @pytest.mark.docker
 def test_any_user_id_runs_what_compiles_at_run_time(image: Engine, tmp_path: Path) -> None:
     results = owned(tmp_path / "results", STRANGER)
-    libraries = 'sweep.libraries=["fused/cpu", "torch-loop", "torch-loop/compile"]'
-    image.run("snnbench", "run", *SMALL, "--set", libraries, "-o", "/results/mine", results=results, user=STRANGER)
+    few = ("--set", 'sweep.libraries=["fused/cpu", "torch-loop/compile"]', "--set", "protocol.memory_trials=0")
+    image.run("snnbench", "run", *SMALL, *few, "-o", "/results/mine", results=results, user=STRANGER)
     assert owners(results) == {(STRANGER, STRANGER)}
     found = {(f"{one.library}/{one.variant}", one.status) for one in record.read(results / "mine").records}
-    assert found == {(name, "measured") for name in ("fused/cpu", "torch-loop/unbind", "torch-loop/compile")}
+    assert found == {(name, "measured") for name in ("fused/cpu", "torch-loop/compile")}
 
 
 @pytest.mark.docker
