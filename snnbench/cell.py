@@ -8,6 +8,7 @@ from snnbench.adapter import Adapter, label
 from snnbench.case import Case, digest
 from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
+from snnbench.record import Record
 from snnbench.wire import Measure, Request
 
 GIB = 1 << 30
@@ -56,6 +57,11 @@ class Cell:
             memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
             cpus=tuple(cpus),
         )
+
+
+def recorded(one: Record) -> Cell:
+    """The cell that a record is of."""
+    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure)  # type: ignore[arg-type]
 
 
 def cells(works: Sequence[Work], protocol: Protocol) -> list[Cell]:

@@ -154,6 +154,8 @@ def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | N
             told = told or word == "failed"
         elif len(deviating) == 1:
             word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
+        elif old and new and old.deviation != new.deviation:
+            word, reason = "incomparable", f"deviates otherwise: {old.deviation} in base, {new.deviation} in new"
         else:
             reason = "; ".join(f"{flags} in {where}" for where, flags in flagged.items())
         yield Cell(case, name, phase, metric, base, other, word, reason)

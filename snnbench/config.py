@@ -190,6 +190,12 @@ def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     return list(found)
 
 
+def leaves_threads_out(config: Config) -> bool:
+    """Whether some sweep says nothing of threads, so that it has as many as there are CPUs where it was loaded."""
+    tables = config._document.tables
+    return "threads" not in tables["case"] and any("threads" not in sweep for sweep in tables["sweep"])
+
+
 def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Contender]]:
     where, errors = config._document.where, []
     contenders: list[list[Contender]] = []

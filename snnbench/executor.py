@@ -8,16 +8,20 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
-from snnbench import judge
+from snnbench import judge, mark
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.process import Stopped
 from snnbench.record import Record, RecordingError, Writer
 from snnbench.runner import Run, finished, measure
+
+GONE = judge.failed("lost", "whoever ran it was gone before it had a record")
+"""What is marked as the outcome of a cell that runs."""
 
 
 class Progress(Interface):
@@ -35,11 +39,11 @@ class Executor:
 
     def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
         self.run, self.progress = run, progress
-        self.records: list[Record] = []
         self._writer, self._done = writer, writer.done(retry)
+        mark.clear(writer.folder)
         self._inference, self._lock = judge.Inference(), Lock()
 
-    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> list[Record]:
+    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
         """Run what is missing of `plan`. An interrupt records the cells that it stopped as cancelled."""
         on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
         self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
@@ -48,7 +52,6 @@ class Executor:
             self._in_turn(on_cards, cards[0] if cards else None)
         else:
             self._side_by_side(dealt)
-        return self.records
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None) -> None:
         for cell in cells:
@@ -59,17 +62,19 @@ class Executor:
             with self._lock:
                 self.progress.start(cell)
             try:
-                record = measure(cell, key, self.run, self._inference, card, stop)
+                begun = partial(mark.put, self._writer.folder, finished(cell, key, self.run, GONE))
+                record = measure(cell, key, self.run, self._inference, card, stop, begun)
             except (KeyboardInterrupt, Stopped):
                 stopped = judge.failed("cancelled", "interrupted; the same command continues here")
                 with suppress(RecordingError), self._lock:
                     self._writer.add(finished(cell, key, self.run, stopped))
+                    mark.remove(self._writer.folder, key)
                 raise
             with self._lock:
                 self._writer.add(record)
+                mark.remove(self._writer.folder, key)
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
-                self.records.append(record)
 
     def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
         """A thread for each card. What stops one, or an interrupt, stops all."""

@@ -15,6 +15,9 @@ from snnbench.adapter import label
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
 
+OF_A_SHARD = ("shard", "shards", "whole", "planned", "whole_planned")
+"""What the configs of shards say of a shard, or of which shards there are."""
+
 
 class Disagreement(ValueError):
     """Recordings that are not of one run; the message has a line for each difference."""
@@ -59,8 +62,8 @@ def missing(config: Mapping[str, Any]) -> list[str]:
 
 def _weight(one: Record) -> tuple[bool, bool, str, str]:
     """What decides between two records of a cell, by their content and not by the order in which they are given."""
-    repeated = one.outcome.get("kind") in records.REPEATED
-    return one.status == "measured", not repeated, one.started, json.dumps(asdict(one), sort_keys=True)
+    conclusive = not records.repeated(one.outcome)
+    return one.status == "measured", conclusive, one.started, json.dumps(asdict(one), sort_keys=True)
 
 
 def _differing(parts: Sequence[Recording]) -> list[str]:
@@ -113,10 +116,18 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     shards: set[str] = set()
     for part in parts:
         shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
-    whole = {name: value for name, value in parts[0].config.items() if name not in ("shard", "shards", "whole")}
+    whole = {name: value for name, value in parts[0].config.items() if name not in OF_A_SHARD}
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
-    finished = all(part.config.get("finished") for part in parts if "shard" in part.config or not missing(part.config))
+    planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
+    whole |= {"planned": max(planned)} if any(planned) else {}
+    themselves = {part.config["shard"] for part in parts if "shard" in part.config}
+    finished = all(part.config.get("finished") for part in parts if _counts(part.config, themselves))
     return whole | {"finished": finished and not missing(whole)}
+
+
+def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
+    """Whether it matters if a part is finished: of an earlier merge not, where it lacks shards or all are here anew."""
+    return "shard" in config or not (missing(config) or themselves >= set(config.get("shards", [])))
 
 
 def _whole(part: Recording) -> object:

@@ -28,8 +28,8 @@ FAILURES: dict[str, str] = {
     "oom-host": "the host's memory, or the limit set for a worker, ran out",
     "timeout": "the worker did not finish in time and was killed",
     "crash": "the worker raised an exception, or died of a signal or with an exit status",
-    "lost": "the worker ended as if all were well, without a whole reply",
-    "cancelled": "the user interrupted; the same command runs it again",
+    "lost": "the worker ended as if all were well, without a whole reply, or its node was lost (then it is run again)",
+    "cancelled": "the user or a scheduler stopped it; the same command runs it again",
     "below-floor": "the time is less than this machine can need for the work",
 }
 SKIPS: dict[str, str] = {

@@ -14,7 +14,8 @@ import fcntl
 import gc
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import date
@@ -33,8 +34,8 @@ checks.
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
-REPEATED = ("cancelled",)
-"""Kinds of failure that say nothing of the cell: the next run does it again."""
+LOCK_AGAIN_S = 0.05
+"""How soon a lock is tried once more: whoever only asks who writes holds it for less."""
 
 
 class RecordingError(ValueError):
@@ -121,6 +122,11 @@ def read(folder: Path) -> Recording:
     return Recording(folder, config, machine, counting, torn, environments)
 
 
+def config_of(folder: Path) -> dict[str, Any]:
+    """What config.json in `folder` says; nothing where there is none. Raises RecordingError."""
+    return _json(folder / CONFIG)
+
+
 def choose(
     root: Path, name: str, identity: str, machine: str, today: date, fresh: bool = False, reopen: bool = False
 ) -> Path:
@@ -146,15 +152,13 @@ def choose(
 @contextmanager
 def append(folder: Path, config: dict[str, Any], machine: dict[str, Any]) -> Iterator["Writer"]:
     """Open a recording for appending, made if it is not there. Raises RecordingError."""
-    with _writing(folder):
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         # Unbuffered: what a full disk refused must not be tried again when the stream is closed.
         stream = (folder / RECORDS).open("ab+", buffering=0)
     with stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise RecordingError(f"{folder}: another run is writing here") from error
+        if not (_locked(stream) or _locked(stream, LOCK_AGAIN_S)):
+            raise RecordingError(f"{folder}: another run is writing here")
         yield Writer(folder, stream, config, machine)
 
 
@@ -173,9 +177,9 @@ class Writer:
             self._write(b"\n")  # a torn line ends here and stays what it is: no record
 
     def done(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-        """Outcomes of the cells that need not be run again: all but the cancelled, and those of a kind to `retry`."""
-        again = {*REPEATED, *retry}
-        return {one.cell: one.outcome for one in read(self.folder).records if one.outcome.get("kind") not in again}
+        """Outcomes of the cells that need not be run again."""
+        found = ((one.cell, one.outcome) for one in read(self.folder).records)
+        return {cell: outcome for cell, outcome in found if not repeated(outcome, retry)}
 
     def add(self, record: Record) -> None:
         """Append one record, on the disk when this returns."""
@@ -184,9 +188,15 @@ class Writer:
     def replace(self, records: Iterable[Record], config: dict[str, Any], machine: dict[str, Any]) -> None:
         """Everything at once, in place of what is there, which the records must include: a merge."""
         lines = [json.dumps({"schema": SCHEMA, **asdict(one)}, allow_nan=False) + "\n" for one in records]
-        self._replace_text(RECORDS, "".join(lines))
+        _replace_text(self.folder / RECORDS, "".join(lines))
         self._replace(MACHINE, machine)
         self._replace(CONFIG, config)
+
+    def plan(self, cells: dict[str, int]) -> None:
+        """How many cells there are to be: `planned` here, and `whole_planned` in the run that this is a shard of."""
+        known = _json(self.folder / CONFIG)
+        if known | cells != known:
+            self._replace(CONFIG, known | cells)
 
     def environments(self, versions: dict[str, dict[str, str]]) -> None:
         """Remember what is installed where."""
@@ -198,22 +208,37 @@ class Writer:
             self._replace(CONFIG, _json(self.folder / CONFIG) | {"finished": finished})
 
     def _write(self, data: bytes) -> None:
-        with _writing(self.folder):
+        with writing(self.folder):
             while data:
                 data = data[self._stream.write(data) :]
             os.fsync(self._stream.fileno())
 
     def _replace(self, name: str, value: dict[str, Any]) -> None:
-        self._replace_text(name, json.dumps(value, indent=2, sort_keys=True) + "\n")
+        write_document(self.folder / name, value)
 
-    def _replace_text(self, name: str, text: str) -> None:
-        fresh = (self.folder / name).with_suffix(".new")
-        with _writing(self.folder):
-            with fresh.open("w", encoding="utf-8") as stream:
-                stream.write(text)
-                stream.flush()
-                os.fsync(stream.fileno())
-            fresh.replace(self.folder / name)
+
+def write_document(path: Path, document: Mapping[str, Any]) -> None:
+    """Write a document of a recording, whole or not at all. Raises RecordingError."""
+    _replace_text(path, json.dumps(document, indent=2, sort_keys=True) + "\n")
+
+
+def _replace_text(path: Path, text: str) -> None:
+    fresh = path.with_suffix(".new")
+    with writing(path.parent):
+        with fresh.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        fresh.replace(path)
+
+
+def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:
+    """Whether the next run does the cell again, because how it ended says nothing of it, or is a kind to `retry`.
+
+    A cell is no more to blame for the loss of its node, of which a scheduler told, than for an interrupt.
+    """
+    kind = outcome.get("kind")
+    return kind == "cancelled" or (kind == "lost" and "scheduler" in outcome) or kind in retry
 
 
 @contextmanager
@@ -229,7 +254,8 @@ def _uncollected() -> Iterator[None]:
 
 
 @contextmanager
-def _writing(folder: Path) -> Iterator[None]:
+def writing(folder: Path) -> Iterator[None]:
+    """What the file system refuses while something is written there, as a RecordingError."""
     try:
         yield
     except OSError as error:
@@ -263,6 +289,16 @@ def _loaded(text: str) -> Any:
 
 def _no_number(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
+
+
+def _locked(stream: FileIO, after_s: float = 0.0) -> bool:
+    """Whether the lock of a recording could be had."""
+    time.sleep(after_s)
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _ends_line(stream: FileIO) -> bool:

@@ -85,9 +85,18 @@ def interpreters(
 
 
 def measure(
-    cell: Cell, key: str, run: Run, inference: judge.Inference, card: Card | None = None, stop: int | None = None
+    cell: Cell,
+    key: str,
+    run: Run,
+    inference: judge.Inference,
+    card: Card | None = None,
+    stop: int | None = None,
+    begun: Callable[[], None] = lambda: None,
 ) -> Record:
-    """Run one cell's worker, on a card if one is given, unless its outcome is known before. Raises process.Stopped."""
+    """Run one cell's worker, on a card if one is given, unless its outcome is known before. Raises process.Stopped.
+
+    `begun` is called once the cell has its slot, before anything of it runs.
+    """
     interpreter = run.interpreters[cell.contender]
     if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return finished(cell, key, run, judge.skipped("unsupported", refusal))
@@ -105,6 +114,7 @@ def measure(
     if card is not None:
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
     with slots.held(card.name if card else None, run.say, stop) if cell.measure != "verify" else nullcontext():
+        begun()
         before, watch = throttling.counters(), Watch(card) if card else None
         try:
             ending = process.run(

@@ -69,6 +69,7 @@ class OutcomeDocument(TypedDict):
     inference_only: NotRequired[str]
     inferred_from: NotRequired[str]
     own_rule: NotRequired[dict[str, Any]]
+    scheduler: NotRequired[Name]
 
 
 class CheckDocument(TypedDict):
@@ -177,6 +178,8 @@ class ConfigDocument(TypedDict):
     shard: NotRequired[Annotated[str, Field(pattern=r"^[0-9]{1,6}/[0-9]{1,6}$")]]
     shards: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,6}/[0-9]{1,6}$")]]]
     finished: NotRequired[bool]
+    planned: NotRequired[Count]
+    whole_planned: NotRequired[Count]
     only: NotRequired[list[str] | None]
     config: NotRequired["AskedDocument"]
 

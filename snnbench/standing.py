@@ -24,7 +24,7 @@ class Standing:
     `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
     for what one framework's product was seen to take the machine can do, whoever else is slower at it.
     `distance` is what a check of one that deviates found between its answer and the case's own neuron;
-    `own_rule` says that it was held to a rule that it declares.
+    `own_rule` says that it was held to a rule that it declares, `deviation` what it says that differs.
     """
 
     contender: str
@@ -35,6 +35,7 @@ class Standing:
     reasons: list[str] = field(default_factory=list)
     distance: dict[str, Any] | None = None
     own_rule: bool = False
+    deviation: str = ""
     flags: set[str] = field(default_factory=set)
     floors_ns: dict[str, float] = field(default_factory=dict)
 
@@ -104,6 +105,7 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
         standing.repetitions = repetitions
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
+        standing.deviation = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
         standing.own_rule = any("own_rule" in record.outcome for record in records)
         standing.distance = next((check for record in records for check in common(record)), None)
     if reason := next((r.outcome["inference_only"] for r in records if "inference_only" in r.outcome), ""):

@@ -1,6 +1,7 @@
 """Comparison of recordings made by hand: a word for every cell, and the ratio where the work is the same."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,3 +264,12 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
     assert cell.word == "slower", "nothing is known of this phase"
     (cell,) = compare(old, new, Thresholds(detectable=0.05), detectable=least).cells
     assert cell.word == "slower", "what the user says counts"
+
+
+def test_two_different_deviations_are_two_different_works() -> None:
+    other = {"status": "measured", "verdict": "deviates", "deviation": "fires two steps late"}
+    base = [deviating("a", trial=n, train=ms) for n, ms in enumerate(BASE)]
+    assert only(base, base).word == "same"
+    cell = only(base, [replace(one, outcome=other) for one in base])
+    assert cell.word == "incomparable"
+    assert cell.reason == "deviates otherwise: fires a step late in base, fires two steps late in new"

@@ -42,6 +42,19 @@ def test_core_covers_both_standard_profiles_on_both_devices(adapters: dict[str, 
     assert not {work for work in works if work.variant == "compile"}, "500 steps unrolled"
 
 
+def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(CONFIGS / "scaling.toml"), adapters)
+    cases = {work.case for work in works}
+    middle = next(
+        case for case in cases if (case.neurons, case.batch, case.time_steps, case.layers) == (256, 16, 100, 1)
+    )
+    swept = {name: {getattr(case, name) for case in cases} for name in ("neurons", "batch", "time_steps", "layers")}
+    assert all(len(values) >= 3 for values in swept.values()), "an exponent wants three"
+    others = [sum(getattr(case, name) != getattr(middle, name) for name in swept) for case in cases]
+    assert sorted(others) == [0] + [1] * (sum(map(len, swept.values())) - 4)
+    assert len(works) == len(cases) * len({(work.library, work.variant) for work in works})
+
+
 def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict[str, Adapter]) -> None:
     protocol = config.load(CONFIGS / "exam.toml").protocol
     assert (protocol.phases, protocol.trials, protocol.memory_trials) == ((), 1, 0)

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import machine, runner, slots
+from snnbench import machine, slots
 from snnbench.cards import Card
 from snnbench.cell import Cell
 from snnbench.executor import Executor, deal
+from snnbench.record import Record, read
 from snnbench.runner import Run
 from tests.fakes import CORRECT
-from tests.test_runner import PROTOCOL, SMALL, Bench, bench
+from tests.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
 
 __all__ = ["bench"]
 
@@ -45,10 +46,12 @@ def cells(name: str = "a") -> list[Cell]:
     return [Cell(case, name, "default", trial, "time") for trial in range(2) for case in CASES]
 
 
-def execute(bench: Bench, plan: list[Cell]) -> list[runner.Record]:
+def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
     setup = Run(bench.adapters, bench.interpreters, PROTOCOL, "a server", 1 << 40)
+    bench.watcher = Watcher()
     with bench.writer() as writer:
-        return Executor(setup, writer, bench.watcher).execute(plan, CARDS)
+        Executor(setup, writer, bench.watcher).execute(plan, CARDS)
+    return [record for _, record in bench.watcher.ended]
 
 
 @pytest.fixture
@@ -94,10 +97,4 @@ def test_an_interrupt_stops_the_workers_on_all_cards(with_cards: Bench) -> None:
     watcher.join()
     pids = [int(path.name.split(".")[1]) for path in with_cards.folder.glob("*.pid")]
     assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    assert [record.outcome["kind"] for record in runner_records(with_cards)] == ["cancelled"] * 2
-
-
-def runner_records(bench: Bench) -> list[runner.Record]:
-    from snnbench.record import read
-
-    return read(bench.recording).records
+    assert [record.outcome["kind"] for record in read(with_cards.recording).records] == ["cancelled"] * 2

@@ -3,18 +3,27 @@
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import psutil
 import pytest
 
+from snnbench import checking
+from snnbench.record import RECORDS, parse, read
 from tests.fakes import CORRECT, write
 from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
 
 TRIALS = 3
+NOTING = """
+with (Path(__file__).parent / "pids").open("a") as file:
+    file.write(f"{os.getpid()}\\n")
+"""
 WAITING = f"""
 import os, time
 from pathlib import Path
@@ -183,3 +192,38 @@ def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tm
     again = snnbench(tmp_path, *arguments)
     assert again.returncode == 0, again.stderr
     assert "2 of 2 cells measured" in again.stdout
+
+
+def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None:
+    """kill -9 of the harness in a sweep of 30 cells; after the last rerun every cell is there, once."""
+    random = Random(0)
+    noting = f"import os\nfrom pathlib import Path\n{NOTING}{CORRECT}"
+    config = write_config(tmp_path, ["fast"], trials=3, memory_trials=0, neurons=list(range(16, 26)))
+    arguments = run_arguments(config, [write(tmp_path, noting, "fast")], "-o", "recording")
+    held: list[int] = []
+    for _ in range(20):
+        process = subprocess.Popen(
+            command(*arguments),
+            cwd=tmp_path,
+            env=surroundings(tmp_path),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(random.uniform(0.1, 1.8))
+        process.kill()
+        process.wait()
+        held.append(len(read(tmp_path / "recording").records) if (tmp_path / "recording" / RECORDS).exists() else 0)
+    assert held == sorted(held), "nothing that was there is lost"
+    assert any(before < after < 30 for before, after in pairwise(held)), "the kills came in the middle of it"
+    done = snnbench(tmp_path, *arguments)
+    assert done.returncode == 0, done.stderr
+    found = read(tmp_path / "recording")
+    assert Counter((one.case["neurons"], one.trial) for one in found.records) == Counter(
+        (neurons, trial) for neurons in range(16, 26) for trial in range(3)
+    )
+    lines = (tmp_path / "recording" / RECORDS).read_text().splitlines()
+    whole = [one.cell for line in lines if (one := parse(line, tmp_path))]
+    assert len(whole) == len(set(whole)) == 30 and len(lines) - 30 == found.torn, "what was torn is no record"
+    assert {one.status for one in found.records} == {"measured"}
+    assert [one for one in checking.check(tmp_path / "recording") if "lines are no records" not in one.text] == []
+    assert within(5, lambda: not [pid for pid in noted(tmp_path / "pids") if alive(pid)])

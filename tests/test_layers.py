@@ -17,7 +17,7 @@ snnbench case container difference installer nearest outcome pins statistics sur
 
 rule decision schema
 
-adapter contention document inputs layout machine record reference roofline splicing timing verify wire
+adapter contention document inputs layout machine record reference roofline slurm splicing timing verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
 
 kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
@@ -31,17 +31,17 @@ kernels.layer
 kernels
 
 backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
-cards rounding throttling tidy
+cards mark rounding submission throttling tidy
 
 backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
 
 backends.torch_graph cell compare measurement noise selection shard shown verdicts
 
-backends.torch estimate judge merge sheet worker
+backends.torch estimate jobs judge merge sheet worker
 
 checking.cell compare_output rank runner
 
-checking executor rank_output replay
+checking executor rank_output replay status
 
 report.citation report.exponent report.numbers report.section report.work
 
@@ -60,10 +60,14 @@ report.figures report.page
 
 cli.exits cli.options cli.progress
 
-cli.recording
+cli.recording cli.waiting
+
+cli.task
+
+cli.submitting
 
 cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking cli.reporting
-cli.request cli.running cli.showing cli.verification
+cli.request cli.running cli.showing cli.state cli.verification
 
 cli
 

@@ -84,6 +84,16 @@ def test_parts_may_come_later(place: Path, tmp_path: Path) -> None:
     assert len(merged.records) == len(read(place / "whole").records)
 
 
+def test_a_shard_that_was_not_finished_may_be_later(place: Path, tmp_path: Path) -> None:
+    early = copied(place, tmp_path, CONFIG, lambda text: text.replace('"finished": true', '"finished": false'))
+    one, two, three = parts(place)
+    merged = merge.merge([one, early, three], tmp_path / "merged")
+    assert merge.missing(merged.config) == [] and not merged.config["finished"]
+    merged = merge.merge([one, two, three], tmp_path / "merged")
+    assert merged.config["finished"] and len(merged.records) == len(read(place / "whole").records)
+    assert merged.config["planned"] == read(place / "whole").config["planned"] == len(merged.records)
+
+
 def copied(place: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
     """The second part with a file of it changed."""
     folder = tmp_path / "changed"

@@ -87,7 +87,8 @@ class Bench:
         self.watcher = Watcher()
         setup = Run(self.adapters, self.interpreters, self.protocol, "a laptop", 1 << 40)
         with self.writer() as writer:
-            return Executor(setup, writer, self.watcher).execute(plan)
+            Executor(setup, writer, self.watcher).execute(plan)
+        return [record for _, record in self.watcher.ended]
 
     def one(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
         """The record of one cell."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench import judge, roofline
 from snnbench.case import Case
-from snnbench.cell import Cell
+from snnbench.cell import recorded
 from snnbench.config import Protocol
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.record import Record
@@ -45,8 +45,7 @@ def outcome(record: Record) -> Complaints:
 
 def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
     """The cell's name is the digest of its content: a case, trial or protocol that was edited has another."""
-    cell = Cell(Case(**record.case), record.library, record.variant, record.trial, record.measure)  # type: ignore[arg-type]
-    expected = cell.named(record.adapter, record.environment, machine, protocol)
+    expected = recorded(record).named(record.adapter, record.environment, machine, protocol)
     if record.cell != expected:
         yield f"its content has the name {expected}"
 

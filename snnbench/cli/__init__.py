@@ -23,6 +23,7 @@ from snnbench.cli import (
     request,
     running,
     showing,
+    state,
     verification,
 )
 from snnbench.cli.exits import Exit, exit_for
@@ -42,6 +43,7 @@ app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
 app.command(name="merge")(merging.merge)
 app.command(name="compare")(comparison.compare)
+app.command(name="status")(state.status)
 app.command(name="show")(showing.show)
 app.command(name="doctor")(examination.doctor)
 app.command(name="check")(checking.check)

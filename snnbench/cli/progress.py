@@ -94,13 +94,15 @@ class Bar:
 def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
     """Progress over these cells, and how long they took."""
     started = time.monotonic()
+    progress: Bar | Lines
     if sys.stderr.isatty():
-        bar = Bar(cells)
-        with bar.display:
-            yield bar
+        progress = Bar(cells)
+        with progress.display:
+            yield progress
     else:
-        yield Lines(cells)
-    say(f"{len(cells)} cells in {spoken(time.monotonic() - started)}")
+        progress = Lines(cells)
+        yield progress
+    say(f"{progress.pace.count} cells in {spoken(time.monotonic() - started)}")
 
 
 def describe(cell: Cell) -> str:

@@ -30,6 +30,12 @@ def selected(loaded: Config, adapters: dict[str, Adapter], only: Sequence[str]) 
     return works
 
 
+def require_room(output: Path | None) -> None:
+    """Refuse the folder of a recording that a fresh one would be added to."""
+    if output and (output / record.RECORDS).exists():
+        raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
+
+
 @dataclass(frozen=True, slots=True)
 class Continuation:
     """How a run goes on from an earlier one: kinds of outcome to try again, or nothing of it at all."""
@@ -47,17 +53,25 @@ def record_sweep(
     shard: Shard | None = None,
     continuation: Continuation = Continuation(),
     devices: str | None = None,
+    cuda: bool | None = None,
 ) -> Recording:
-    """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it."""
+    """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it.
+
+    With `cuda` environments have what CUDA needs, and without not; None goes by this machine.
+    """
     works = selected(loaded, adapters, only)
+    planned = {"planned": len(cells(works, loaded.protocol))}
     if shard and not (works := shard.of(works)):
         raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
     plan = cells(works, loaded.protocol)
+    planned = {"planned": len(plan), "whole_planned": planned["planned"]} if shard else planned
     cards = visible()
     cards = chosen(devices, cards) if devices else cards
     facts = machine.facts()
     model = machine.model(facts)
-    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
+    interpreters = runner.interpreters(
+        works, adapters, env is Env.managed, machine.has_cuda() if cuda is None else cuda, say
+    )
     setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts), say)
     slug = machine.slug(facts)
     whole = digest([loaded.resolved(), list(only) or None, env.value, model])
@@ -65,8 +79,8 @@ def record_sweep(
     name = f"{loaded.name}-{shard.index}of{shard.count}" if shard else loaded.name
     fresh, retry = continuation.fresh, continuation.retry
     folder = output or record.choose(Path("results"), name, identity, slug, date.today(), fresh, bool(retry))
-    if output and fresh and (output / record.RECORDS).exists():
-        raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
+    if fresh:
+        require_room(output)
     about = {
         "snnbench": __version__,
         "config": loaded.resolved(),
@@ -77,6 +91,7 @@ def record_sweep(
         **({"shard": str(shard), "whole": whole} if shard else {}),
     }
     with record.append(folder, about, {**facts, "model": model}) as writer:
+        writer.plan(planned)
         writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
         done = writer.done(retry)
         left = [cell for cell in plan if setup.key(cell) not in done]

@@ -1,0 +1,179 @@
+"""What the harness itself costs: 1,000 cells whose workers do nothing, and the plan of 100,000.
+
+    python benchmarks/cells.py
+
+The workers of the sweep are a shell that answers at once with a reply made before. The cost of a cell is the time from
+one record to the next, less that of starting the same shell by hand, which takes turns with it. Memory is that of this
+process, which is the parent of all workers. The plan is `snnbench run --dry-run`, a process of its own. Exits with 1 if
+a cell costs more than 30 ms at the median, the parent grows by more than 16 MiB, or the plan takes more than 5 s.
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from statistics import median, quantiles
+
+import psutil
+
+from snnbench import declaration
+from snnbench.case import Case
+from snnbench.cell import Cell
+from snnbench.config import Protocol
+from snnbench.executor import Executor
+from snnbench.record import Record, append
+from snnbench.runner import Interpreter, Run
+from snnbench.wire import Reply
+
+CELLS, PLANNED = 1000, 100_000
+MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0
+PROTOCOL = Protocol(
+    phases=("train",),
+    trials=1,
+    memory_trials=0,
+    warmup_passes=1,
+    repetitions=20,
+    min_repetition_ms=1.0,
+    max_phase_seconds=1.0,
+    timeout_seconds=20.0,
+    memory_limit_gib=1.0,
+    seed=0,
+)
+ADAPTER = '"""Does nothing."""\nBACKEND = "numpy"\n\n\ndef build(case, weights, variant):\n    pass\n'
+SHELL = '#!/bin/sh\neval "cat {reply} >&$6"\n'
+"""The sixth argument of a worker's command line is the descriptor of its reply."""
+CASE = Case(
+    neurons=1,
+    batch=1,
+    time_steps=1,
+    layers=1,
+    device="cpu",
+    dtype="float32",
+    precision="ieee",
+    threads=1,
+    beta=0.9,
+    threshold=1.0,
+    reset="subtract",
+    detach_reset=False,
+    surrogate="fast_sigmoid",
+    slope=1.0,
+    input_rate=0.1,
+    input_gradient=True,
+    seed=1,
+)
+PLAN = """
+name = "plan"
+analysis = "Many cells."
+baseline = "torch-loop"
+[protocol]
+phases = ["train"]
+trials = 5
+memory_trials = 0
+warmup_passes = 1
+repetitions = 3
+min_repetition_ms = 1.0
+max_phase_seconds = 1.0
+timeout_seconds = 10.0
+seed = 0
+[case]
+profile = "subtract"
+batch = 16
+time_steps = 100
+layers = 1
+device = "cpu"
+dtype = "float32"
+precision = "ieee"
+threads = 1
+beta = 0.9
+threshold = 1.0
+surrogate = "fast_sigmoid"
+slope = 1.0
+input_kind = "spikes"
+input_rate = 0.1
+input_gradient = true
+[[sweep]]
+name = "all"
+libraries = ["torch-loop/unbind", "torch-loop/index"]
+neurons = {neurons}
+seed = {seeds}
+"""
+
+
+class Clock:
+    """Notes how long each cell took from its start to its record."""
+
+    def __init__(self) -> None:
+        self.durations_ms: list[float] = []
+        self._started = 0.0
+
+    def start(self, cell: Cell) -> None:
+        """A cell starts."""
+        self._started = time.perf_counter()
+
+    def end(self, cell: Cell, record: Record) -> None:
+        """It is recorded."""
+        assert record.status == "measured", record.outcome
+        self.durations_ms.append(1e3 * (time.perf_counter() - self._started))
+
+
+def sweep(folder: Path) -> tuple[list[float], list[float], int]:
+    """(ms of each cell, ms of each shell started by hand, bytes that this process grew by)."""
+    timing = {"first_call_ns": 10**6, "warmup_ns": [10**6], "passes": 1, "repetitions_ns": [10**6] * 20}
+    reply = Reply({"status": "measured", "verdict": "exact"}, phases={"train": timing})
+    (folder / "reply").write_bytes(reply.encode())
+    shell, adapter = folder / "shell", folder / "fake.py"
+    shell.write_text(SHELL.format(reply=folder / "reply"))
+    shell.chmod(0o755)
+    adapter.write_text(ADAPTER)
+    interpreters = {("fake", "default"): Interpreter(shell, "none", {})}
+    run = Run({"fake": declaration.read(adapter)}, interpreters, PROTOCOL, "here", 1 << 40)
+    clock, by_hand, process = Clock(), [], psutil.Process()
+    before = 0
+    with append(folder / "recording", {"identity": "cells"}, {}) as writer:
+        executor = Executor(run, writer, clock)
+        for number in range(CELLS):
+            executor.execute([Cell(CASE.resized(neurons=number + 1), "fake", "default", 0, "time")])
+            started = time.perf_counter()
+            subprocess.run(
+                [shell, "-P", "-m", "worker", "adapter", "--reply-fd", "1"], stdout=subprocess.DEVNULL, check=True
+            )
+            by_hand.append(1e3 * (time.perf_counter() - started))
+            if number == CELLS // 10:
+                before = process.memory_info().rss
+    return clock.durations_ms, by_hand, process.memory_info().rss - before
+
+
+def plan(folder: Path) -> float:
+    """Seconds that the plan of many cells takes, and its printing."""
+    config = folder / "plan.toml"
+    config.write_text(PLAN.format(neurons=list(range(1, 101)), seeds=list(range(PLANNED // 1000))))
+    started = time.perf_counter()
+    command = [sys.executable, "-m", "snnbench", "run", "--config", str(config), "--dry-run"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.count("\n") == PLANNED, done.stderr
+    return time.perf_counter() - started
+
+
+def main() -> int:
+    """Measure, print, and say whether it is little enough."""
+    with tempfile.TemporaryDirectory() as name:
+        cells_ms, by_hand_ms, growth_bytes = sweep(Path(name))
+        plan_s = plan(Path(name))
+    cost_ms = median(cells_ms) - median(by_hand_ms)
+    result = {
+        "cells": len(cells_ms),
+        "cost of a cell, ms": round(cost_ms, 2),
+        "a cell, ms (quartiles)": [round(value, 2) for value in quantiles(cells_ms, n=4)],
+        "its worker by hand, ms": round(median(by_hand_ms), 2),
+        "last hundred over first hundred": round(median(cells_ms[-100:]) / median(cells_ms[:100]), 2),
+        "growth of the parent, MiB": round(growth_bytes / (1 << 20), 2),
+        f"plan and dry run of {PLANNED} cells, s": round(plan_s, 2),
+    }
+    print(json.dumps(result, indent=2))
+    return int(cost_ms > MOST_MS or growth_bytes > MOST_GROWTH_BYTES or plan_s > LONGEST_PLAN_S)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

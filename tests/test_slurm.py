@@ -1,0 +1,272 @@
+"""Runs as jobs of a real Slurm, which is this machine's alone: killed, lost, requeued, left and taken up again."""
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import checking
+from snnbench.record import Record, read
+from tests.fakes import CORRECT, write
+from tests.processes import noted, within
+from tests.slurm import Slurm, running
+from tests.sweep import command, run_arguments, snnbench, surroundings, write_config
+
+pytestmark = pytest.mark.slurm
+
+SIZES = "[16, 20, 24]"
+CELLS = 12
+SLOW_S = 240.0
+WAITING = f"""
+import os, time
+from pathlib import Path
+
+folder = Path(__file__).parent
+with (folder / "pids").open("a") as file:
+    file.write(f"{{os.getpid()}}\\n")
+until = time.monotonic() + 60
+while len((folder / "pids").read_text().split()) == 3 and time.monotonic() < until and not (folder / "go").exists():
+    time.sleep(0.01)
+{CORRECT}
+"""
+"""A fake whose workers note their pids, and whose third one waits for a file before it does anything."""
+
+
+@pytest.fixture(scope="module")
+def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
+    """A Slurm on which nothing runs yet."""
+    with running(tmp_path_factory.mktemp("slurm")) as started:
+        yield started
+
+
+class Run:
+    """A run of `snnbench run --executor slurm` in `folder`; the jobs are named by what squeue calls them."""
+
+    def __init__(self, folder: Path, slurm: Slurm, arguments: list[str | Path]) -> None:
+        self.folder, self.slurm, self.arguments = folder, slurm, arguments
+        self.process: subprocess.Popen[str] | None = None
+        # Slots are a machine's: in a folder of its own for temporary files this run shares them with nobody.
+        (folder / "tmp").mkdir()
+        self.environment = surroundings(folder) | slurm.environment | {"TMPDIR": str(folder / "tmp")}
+        self.known = set(slurm.states())
+
+    def start(self, *more: str) -> "subprocess.Popen[str]":
+        """The command, under way."""
+        options = {"cwd": self.folder, "env": self.environment, "text": True}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(command(*self.arguments, "--executor", "slurm", *more), **options, **pipes)  # type: ignore[call-overload]
+        return self.process
+
+    def end(self) -> tuple[int, str]:
+        """The end of the command: its exit status, and what it said."""
+        assert self.process is not None
+        _, said = self.process.communicate(timeout=SLOW_S)
+        return self.process.returncode, said
+
+    def whole(self, *more: str) -> tuple[int, str]:
+        """The command from its start to its end."""
+        self.start(*more)
+        return self.end()
+
+    def say(self, *arguments: str | Path) -> str:
+        """What another command prints."""
+        done = subprocess.run(
+            command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=SLOW_S
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    @property
+    def jobs(self) -> dict[str, str]:
+        """State by job, of those of this run."""
+        return {job: state for job, state in self.slurm.states().items() if job not in self.known}
+
+    def waits(self) -> bool:
+        """Whether the third worker has started, which waits."""
+        return within(SLOW_S, lambda: len(noted(self.folder / "pids")) == 3)
+
+    def go(self) -> None:
+        """Let it go on, and all others."""
+        (self.folder / "go").touch()
+
+    def at(self) -> tuple[str, str]:
+        """The job and the shard that run the cell which waits."""
+        (mark,) = (self.folder / "runs").glob("*/*/*.running")
+        shard = mark.parent.name.replace("of", "/")
+        return self.ids[shard], shard
+
+    @property
+    def ids(self) -> dict[str, str]:
+        """Job by shard, of those that were submitted last."""
+        found: dict[str, str] = {}
+        for jobs in (self.folder / "runs").glob("*/jobs.json"):
+            found |= json.loads(jobs.read_text())
+        return found
+
+    def running(self) -> set[str]:
+        """The jobs that are at a cell."""
+        marked = {mark.parent.name.replace("of", "/") for mark in (self.folder / "runs").glob("*/*/*.running")}
+        return {self.ids[shard] for shard in marked} & {job for job, state in self.jobs.items() if state == "RUNNING"}
+
+    @property
+    def records(self) -> list[Record]:
+        """Those of the merged recording."""
+        (found,) = (self.folder / "results").glob("*")
+        return read(found).records
+
+
+def arguments(folder: Path) -> list[str | Path]:
+    """`run` of 2 fakes, 3 cases and 2 trials."""
+    adapters = [write(folder, WAITING, "slow"), write(folder, CORRECT, "quick")]
+    config = write_config(folder, ["slow", "quick"], neurons=SIZES, trials=2, memory_trials=0)
+    return run_arguments(config, adapters)
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a run without Slurm records."""
+    folder = tmp_path_factory.mktemp("local")
+    (folder / "go").touch()
+    assert snnbench(folder, *arguments(folder), "-o", "recording").returncode == 0
+    return folder / "recording"
+
+
+@pytest.fixture
+def run(slurm: Slurm, tmp_path: Path) -> Iterator[Run]:
+    """A run of them with a shard for each case, of which some cell waits."""
+    started = Run(tmp_path, slurm, arguments(tmp_path))
+    yield started
+    if started.process is not None and started.process.poll() is None:
+        started.process.kill()
+        started.process.wait()
+    if active := [job for job, state in started.jobs.items() if state in ("PENDING", "RUNNING", "COMPLETING")]:
+        slurm.say("scancel", *active)
+        assert within(SLOW_S, lambda: not {"RUNNING", "COMPLETING"} & set(slurm.states().values()))
+    assert within(SLOW_S, slurm.ready)
+
+
+def cells(records: list[Record]) -> list[tuple[Any, ...]]:
+    """Which there are and how they ended."""
+    return sorted(
+        (one.cell, one.status, one.outcome.get("verdict", ""), one.outcome.get("kind", "")) for one in records
+    )
+
+
+def assert_as_local(run: Run, local: Path) -> None:
+    """The merged recording has the cells and verdicts of a run without Slurm, and is sound."""
+    assert cells(run.records) == cells(read(local).records) and len(run.records) == CELLS
+    (merged,) = (run.folder / "results").glob("*")
+    assert checking.check(merged) == []
+
+
+def test_shards_become_jobs_and_one_recording(run: Run, local: Path) -> None:
+    run.go()
+    status, said = run.whole("--slurm", "time=5")
+    assert status == 0, said
+    assert sorted(run.jobs.values()) == ["COMPLETED"] * 3, "an array job with a task for each case"
+    assert f"[{CELLS}/{CELLS}]" in said and "submitted 3 of 3 shards" in said
+    assert_as_local(run, local)
+    (folder,) = (run.folder / "runs").glob("*")
+    assert run.say("status", folder).splitlines()[0].endswith(f": {CELLS} of {CELLS} cells, finished; {CELLS} measured")
+    assert not list(folder.glob("*/*.running"))
+
+
+def test_an_interrupt_leaves_the_jobs_and_the_same_command_attaches_to_them(run: Run, local: Path) -> None:
+    started = run.start("--shards", "2")
+    assert run.waits()
+    (folder,) = (run.folder / "runs").glob("*")
+    found = run.say("status", folder)
+    job, shard = run.at()
+    assert f"shard {shard}: " in found and f"job {job} RUNNING" in found and "  runs since " in found
+    started.send_signal(signal.SIGINT)
+    status, said = run.end()
+    assert status == 130
+    assert f"snnbench status {folder.relative_to(run.folder)}" in said and f"scancel {job.split('_')[0]}" in said
+    assert set(run.jobs.values()) <= {"RUNNING", "COMPLETED"} and "RUNNING" in run.jobs.values()
+    run.start()
+    run.go()
+    status, said = run.end()
+    assert status == 0, said
+    assert "wait or run already" in said and "submitted" not in said
+    assert len(run.jobs) == 2
+    assert_as_local(run, local)
+
+
+def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run, local: Path) -> None:
+    run.start()
+    assert run.waits()
+    job, shard = run.at()
+    run.slurm.say("scancel", job)
+    status, said = run.end()
+    assert (status, "not finished; the same command runs what is missing" in said) == (1, True), said
+    assert f"shard {shard}: job {job} CANCELLED" in said
+    (cancelled,) = [one for one in run.records if one.status == "failed"]
+    assert (cancelled.outcome["kind"], cancelled.outcome["scheduler"]) == ("cancelled", "CANCELLED")
+    before = len(run.jobs)
+    status, said = run.whole()
+    assert status == 0, said
+    assert len(run.jobs) == before + 1 and "submitted 1 of 3 shards" in said
+    assert_as_local(run, local)
+
+
+def test_a_lost_node_is_no_result_of_the_cell(run: Run, local: Path) -> None:
+    run.start("--slurm", "no-requeue")
+    assert run.waits()
+    job, _ = run.at()
+    run.slurm.lose(run.slurm.node_of(job))
+    status, said = run.end()
+    assert status == 1 and f"job {job} NODE_FAIL" in said, said
+    lost = [one for one in run.records if one.outcome.get("scheduler") == "NODE_FAIL"]
+    assert {one.outcome["kind"] for one in lost} == {"lost"} and lost
+    assert run.whole()[0] == 0
+    assert_as_local(run, local)
+
+
+def test_a_requeued_job_goes_on_with_its_shard(run: Run, local: Path) -> None:
+    run.start()
+    assert run.waits()
+    job, _ = run.at()
+    run.slurm.say("scontrol", "requeue", job)
+    assert within(SLOW_S, lambda: run.jobs[job] == "PENDING")
+    run.go()
+    status, said = run.end()
+    assert status == 0, said
+    assert len(run.jobs) == 3, "nothing was submitted again"
+    (log,) = (run.folder / "runs").glob(f"*/jobs/{job}_0_log.err")
+    assert "DUE TO JOB REQUEUE" in log.read_text()
+    assert_as_local(run, local)
+
+
+def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
+    status, said = run.whole("--slurm", "partition=none")
+    assert status == 1
+    assert said.splitlines()[-1].startswith("snnbench: sbatch: "), said
+    assert "invalid partition" in said.splitlines()[-1]
+    assert run.jobs == {}
+
+
+@pytest.mark.libraries
+def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tmp_path: Path) -> None:
+    """12 cells over 3 shards; the same command does what was lost, and the whole is what one machine records."""
+    libraries = ["torch-loop/unbind", "sinabs"]
+    config = write_config(tmp_path, libraries, neurons=SIZES, trials=2, memory_trials=0, timeout_seconds=60.0)
+    run = Run(tmp_path, slurm, ["run", "--config", config, "--set", 'protocol.phases=["train"]'])
+    for name in ("SNNBENCH_HOME", "UV_OFFLINE"):
+        del run.environment[name]
+    run.start("--slurm", "no-requeue", "--slurm", "cpus_per_task=4")
+    assert within(SLOW_S, lambda: bool(run.running()))
+    (cancelled,) = list(run.running())[:1]
+    slurm.say("scancel", cancelled)
+    assert within(SLOW_S, lambda: bool(run.running() - {cancelled}))
+    (lost,) = list(run.running() - {cancelled})[:1]
+    slurm.lose(slurm.node_of(lost))
+    status, said = run.end()
+    assert status == 1 and f"job {cancelled} CANCELLED" in said and f"job {lost} NODE_FAIL" in said, said
+    status, said = run.whole()
+    assert status == 0, said
+    run.say(*run.arguments, "-o", "local")
+    assert_as_local(run, tmp_path / "local")
