@@ -11,6 +11,7 @@ import uv
 NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
     ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
     ("No interpreter found|inspect Python", "install a Python {requires_python}"),
+    ("found in the cache", "unset UV_OFFLINE where there is a network, or build the image with {name} in LIBRARIES"),
     ("network was disabled|ailed to fetch|error sending", "check the network, then `snnbench env sync {name}`"),
     ("Failed to build", "install what building it needs, or pin a version that comes as a wheel in {source}"),
     ("", "check the pins in {source}, then run `snnbench env sync {name}`"),
@@ -63,6 +64,8 @@ def install(
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set."""
     found = {**environ, "NO_COLOR": "1"}
+    if not environ.get("UV_TORCH_BACKEND"):  # an image cannot unset it, and uv does not take it empty
+        found.pop("UV_TORCH_BACKEND", None)
     for setting, *names in (
         ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
         ("PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"),

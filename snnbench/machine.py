@@ -14,8 +14,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from snnbench import container
+
 ROOT = Path("/")
-SCHEMA = 1  # of machine.json; 1: the first
+SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
 CPUS = "sys/devices/system/cpu"
 SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets
     *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "MALLOC_*", "GLIBC_TUNABLES", "LD_PRELOAD"),
@@ -41,7 +43,8 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "transparent_hugepages": _text(root / "sys/kernel/mm/transparent_hugepage/enabled"),
         "virtualisation": _virtualisation(root),
-        "container": _container(root, os.environ),
+        "container": container.engine(root, os.environ),
+        "image": container.image(root, os.environ),
         "load": load(),
         "environment": settings(os.environ),
     }
@@ -213,16 +216,6 @@ def _virtualisation(root: Path) -> str | None:
     """What the machine is inside of, as far as it can tell; on bare metal a vendor is only that of the mainboard."""
     flag = _find(r"flags\s*:.*\b(hypervisor)\b", root / "proc/cpuinfo")
     return _text(root / "sys/hypervisor/type") or (flag and _text(root / "sys/class/dmi/id/sys_vendor")) or flag
-
-
-def _container(root: Path, environ: Mapping[str, str]) -> str | None:
-    signs = {
-        "kubernetes": "KUBERNETES_SERVICE_HOST" in environ,
-        "apptainer": "APPTAINER_CONTAINER" in environ or "SINGULARITY_CONTAINER" in environ,
-        "docker": (root / ".dockerenv").exists(),
-        "podman": (root / "run/.containerenv").exists(),
-    }
-    return next((name for name, sign in signs.items() if sign), None)
 
 
 def _allowed(allowed: Collection[int] | None) -> Collection[int]:

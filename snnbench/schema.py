@@ -202,6 +202,8 @@ class MachineDocument(TypedDict):
     cpu: NotRequired[dict[str, Any]]
     memory: NotRequired[dict[str, Any]]
     gpus: NotRequired[list[dict[str, Any]]]
+    container: NotRequired[str | None]
+    image: NotRequired[dict[Name, str] | None]
     environment: NotRequired[dict[str, str]]
 
 

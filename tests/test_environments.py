@@ -16,6 +16,7 @@ import uv
 
 from snnbench import environments, installer
 from snnbench.adapter import Adapter
+from snnbench.cli.environment import Device, sync
 from snnbench.declaration import read
 from snnbench.environments import Environment
 from snnbench.installer import EnvironmentFailed
@@ -194,6 +195,11 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
             "that comes as a wheel in adapters/small.py",
         ),
         (
+            ["error: No solution found", "  cause: Because x was not found in the cache and you require x==1, no"],
+            "small: No solution found: Because x was not found in the cache and you require x==1, no; "
+            "unset UV_OFFLINE where there is a network, or build the image with small in LIBRARIES",
+        ),
+        (
             ["error: No space left on device (os error 28)"],
             "small: No space left on device (os error 28); free some disk space, or set SNNBENCH_HOME to a folder on "
             "a larger disk",
@@ -310,7 +316,35 @@ def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
     assert "UV_FIND_LINKS" not in installer.settings({})
 
 
+def test_uv_does_not_hear_of_an_empty_backend_of_torch() -> None:
+    """An image cannot unset a variable, and uv stops at an empty one."""
+    assert installer.settings({"UV_TORCH_BACKEND": ""}) == {"NO_COLOR": "1"}
+    assert installer.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", "NO_COLOR": "1"}
+
+
 def test_marker_is_plain_json(home: Path) -> None:
     made = environments.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())
     assert marker.keys() == {"adapters", "versions", "created", *environments.ASKED}
+
+
+def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_here(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    header = (
+        "# /// script\n# requires-python = '>=3.11'\n# dependencies = ['packaging==24.2']\n# [tool.snnbench]\n"
+        "# cuda = ['six==1.16.0']\n# ///\nBACKEND = 'numpy'\ndef build(case, weights, variant): ...\n"
+    )
+    files = [tmp_path / "both.py", tmp_path / "cards.py"]
+    for path, devices in zip(files, ("", "DEVICES = ('cuda',)\n"), strict=True):
+        path.write_text(header + devices)
+
+    def made(device: Device) -> dict[str, str]:
+        sync(["both", "cards"], files, device=device)
+        return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
+
+    plain, cuda = made(Device.cpu), made(Device.cuda)
+    assert plain["cards"] == "not made: it is for CUDA devices"
+    assert cuda["both"] == cuda["cards"] != plain["both"]
+    has_six = [bool(list(Path(folder).glob("lib/*/site-packages/six.py"))) for folder in (plain["both"], cuda["both"])]
+    assert has_six == [False, True]

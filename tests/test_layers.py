@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case difference installer nearest outcome pins statistics surrogate ways
+snnbench case container difference installer nearest outcome pins statistics surrogate ways
 
 rule decision schema
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from snnbench import machine
+from snnbench import container, machine
+from snnbench.schema import complaint
 
 Tree = Callable[[dict[str, str]], Path]
 
@@ -117,6 +118,18 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
     assert found["memory"] == {"total_bytes": 16384000 * 1024, "limit_bytes": 8589934592}
     assert (found["os"], found["virtualisation"]) == ("Ours 12", "QEMU")
     assert found["container"] in ("docker", "kubernetes", "apptainer")
+
+
+def test_image_that_it_runs_in_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(container.DIGEST, raising=False)
+    assert machine.facts(tree({"proc/cpuinfo": ""}))["image"] is None
+    root = tree({container.IMAGE: '{"revision": "0123abc", "device": "cpu"}\n'})
+    assert machine.facts(root)["image"] == {"revision": "0123abc", "device": "cpu"}
+    monkeypatch.setenv(container.DIGEST, "sha256:12")
+    found = machine.facts(root)
+    assert found["image"] == {"revision": "0123abc", "device": "cpu", "digest": "sha256:12"}
+    assert container.DIGEST not in found["environment"]
+    assert complaint("machine", found) is None
 
 
 def test_model_says_what_makes_machines_comparable() -> None:

@@ -1,5 +1,6 @@
 """`snnbench env`: the environments that adapters run in."""
 
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -7,6 +8,14 @@ import typer
 from snnbench.cli.options import AdapterOption
 
 app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
+
+
+class Device(StrEnum):
+    """What a machine has."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
 
 LibrariesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="Names of libraries; all if left out.")
@@ -21,6 +30,12 @@ def sync(
         bool,
         typer.Option("--dry-run", help="Find the versions that pins come to, those for CUDA, too; install nothing."),
     ] = False,
+    device: Annotated[
+        Device | None,
+        typer.Option(
+            "--device", help="As for a machine with such devices, to build an image; as for this if left out."
+        ),
+    ] = None,
 ) -> None:
     """Make the environments that are missing. Needs the network; runs afterwards do not."""
     from snnbench import environments, machine
@@ -28,7 +43,8 @@ def sync(
     from snnbench.contender import find
     from snnbench.library import discover
 
-    adapters, cuda = discover(adapter or []), machine.has_cuda() or dry_run
+    adapters = discover(adapter or [])
+    cuda = device is Device.cuda if device else machine.has_cuda() or dry_run
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or ["*"]]
     wanted = dict.fromkeys(found for pattern in patterns for found in find(pattern, adapters))
     planned = {contender: environments.plan(adapters[contender[0]], contender[1], cuda) for contender in wanted}
@@ -39,7 +55,9 @@ def sync(
         elif environment in of_use:
             typer.echo(f"{environment.adapter}: {environments.sync(environment, say).folder}")
         else:
-            typer.echo(f"{environment.adapter}: not made: it is for CUDA devices, and there is none here")
+            typer.echo(
+                f"{environment.adapter}: not made: it is for CUDA devices{'' if device else ', and there is none here'}"
+            )
 
 
 @app.command(name="list")

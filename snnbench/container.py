@@ -1,0 +1,31 @@
+"""The container that this runs in: the engine that started it, and what its image says of itself."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+IMAGE = "etc/snnbench-image.json"
+"""Written by docker/Dockerfile: version, revision, created, base, device and libraries, as in the image's labels."""
+DIGEST = "SNNBENCH_IMAGE_DIGEST"
+"""The environment variable for what an image cannot know of itself."""
+
+
+def engine(root: Path, environ: Mapping[str, str]) -> str | None:
+    """`docker`, `podman`, `apptainer` or `kubernetes`, as far as there are signs of it."""
+    signs = {
+        "kubernetes": "KUBERNETES_SERVICE_HOST" in environ,
+        "apptainer": "APPTAINER_CONTAINER" in environ or "SINGULARITY_CONTAINER" in environ,
+        "docker": (root / ".dockerenv").exists(),
+        "podman": (root / "run/.containerenv").exists(),
+    }
+    return next((name for name, sign in signs.items() if sign), None)
+
+
+def image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
+    """What the image of snnbench that this runs in says of itself, and its digest where the user names it."""
+    try:
+        said = json.loads((root / IMAGE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    digest = environ.get(DIGEST)
+    return {name: str(value) for name, value in said.items()} | ({"digest": digest} if digest else {})
