@@ -12,6 +12,7 @@ import pytest
 
 from snnbench.report import page
 from tests.hostile import MARK, hostile
+from tests.processes import within
 from tests.sample import sample
 
 pytestmark = pytest.mark.browser
@@ -153,8 +154,13 @@ def test_pointing_at_a_mark_shows_its_numbers_as_text(browser: Any, pages: dict[
     show(browser, pages["hostile"], 1280, "light")
     mark = browser.find_element(By.CSS_SELECTOR, "#r1-time-1 .mark-symbol path")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
-    ActionChains(browser).move_to_element(mark).perform()
+
+    def told() -> bool:
+        ActionChains(browser).move_by_offset(1, 0).move_to_element(mark).perform()
+        tips = browser.find_elements(By.ID, "vg-tooltip-element")
+        return bool(tips) and "visible" in tips[0].get_attribute("class") and "ms" in tips[0].text
+
+    assert within(20, told)
     tip = browser.find_element(By.ID, "vg-tooltip-element")
-    assert "visible" in tip.get_attribute("class") and "ms" in tip.text
     assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
     assert not tip.find_elements(By.CSS_SELECTOR, "img, script")
