@@ -18,10 +18,11 @@ class UnknownCard(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as CUDA_VISIBLE_DEVICES may name it, and its number among those that the driver shows, if it has one."""
+    """A card as CUDA_VISIBLE_DEVICES may name it; its number among those that the driver shows, and what it is."""
 
     uuid: str
     index: int | None
+    model: str = ""
 
     @property
     def name(self) -> str:
@@ -30,19 +31,25 @@ class Card:
 
 
 def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[Card]:
-    """The cards that may be used, in the order of CUDA_VISIBLE_DEVICES, which stops at the first that is none."""
+    """The cards that may be used, in the order of CUDA_VISIBLE_DEVICES, which stops at the first that is none.
+
+    Raises UnknownCard where numbers could mean one card or another: CUDA counts unlike cards by speed.
+    """
     nvml = nvml or nvidia_driver()
     if nvml is None:
         return []
-    uuids = [
-        _text(nvml.nvmlDeviceGetUUID(nvml.nvmlDeviceGetHandleByIndex(n))) for n in range(nvml.nvmlDeviceGetCount())
-    ]
+    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
+    names = ((nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle)) for handle in handles)
+    there = [Card(_text(uuid), index, _text(model)) for index, (uuid, model) in enumerate(names)]
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
-        return [Card(uuid, index) for index, uuid in enumerate(uuids)]
+        return there
+    numbered = any(part.strip().isdecimal() for part in listed.split(","))
+    if numbered and len({card.model for card in there}) > 1 and environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
+        raise UnknownCard("CUDA_VISIBLE_DEVICES: numbers of unlike cards; give UUIDs, or CUDA_DEVICE_ORDER=PCI_BUS_ID")
     found: list[Card] = []
     for name in (part.strip() for part in listed.split(",")):
-        card = _card(name, uuids)
+        card = _card(name, there)
         if card is None:
             break
         found.append(card)
@@ -95,14 +102,21 @@ class Watch:
         return []
 
 
-def _card(name: str, uuids: Sequence[str]) -> Card | None:
+def require_alike(cards: Sequence[Card]) -> None:
+    """Cases are dealt out to cards, and a curve of two kinds of card is none. Raises UnknownCard."""
+    if len({card.model for card in cards}) > 1:
+        listed = ", ".join(f"{number} ({card.model})" for number, card in enumerate(cards))
+        raise UnknownCard(f"the cards are not alike, so --devices has to choose some that are: {listed}")
+
+
+def _card(name: str, there: Sequence[Card]) -> Card | None:
     """The card with this number or this beginning of a UUID; slices of cards are taken at their word."""
     if name.isdecimal():
-        return Card(uuids[int(name)], int(name)) if int(name) < len(uuids) else None
+        return there[int(name)] if int(name) < len(there) else None
     if name.startswith("MIG"):
-        return Card(name, None)
-    fitting = [index for index, uuid in enumerate(uuids) if name and uuid.startswith(name)]
-    return Card(uuids[fitting[0]], fitting[0]) if len(fitting) == 1 else None
+        return Card(name, None, "MIG")
+    fitting = [card for card in there if name and card.uuid.startswith(name)]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _text(name: str | bytes) -> str:

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +11,7 @@ PROC_STAT = Path("/proc/stat")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds since boot: busy on the whole machine, stolen by the hypervisor, and used by this process."""
+    """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process."""
 
     wall_s: float
     busy_s: float
@@ -18,12 +19,15 @@ class Usage:
     own_s: float
 
 
-def usage(stat: Path = PROC_STAT) -> Usage:
-    """A snapshot. The first line of /proc/stat: user nice system idle iowait irq softirq steal guest guest_nice."""
-    fields = [int(field) for field in stat.read_text().split("\n", 1)[0].split()[1:9]]
+def usage(stat: Path = PROC_STAT, cpus: Collection[int] = ()) -> Usage:
+    """A snapshot, of these CPUs or of all. Lines of /proc/stat: user nice system idle iowait irq softirq steal ..."""
     ticks = os.sysconf("SC_CLK_TCK")
-    user, nice, system, _, _, irq, softirq, steal = fields
-    busy = user + nice + system + irq + softirq
+    names = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
+    lines = [line.split() for line in stat.read_text().splitlines()]
+    busy = steal = 0
+    for user, nice, system, _, _, irq, softirq, stolen in (map(int, f[1:9]) for f in lines if f and f[0] in names):
+        busy += user + nice + system + irq + softirq
+        steal += stolen
     return Usage(time.monotonic(), busy / ticks, steal / ticks, time.process_time())
 
 

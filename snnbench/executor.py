@@ -8,11 +8,12 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
-from snnbench import judge, mark
+from snnbench import judge, machine, mark
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
@@ -43,18 +44,27 @@ class Executor:
         self._writer, self._done = writer, writer.done(retry)
         mark.clear(writer.folder)
         self._inference, self._lock = judge.Inference(), Lock()
+        self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
         """Run what is missing of `plan`. An interrupt records the cells that it stopped as cancelled."""
         on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
         self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
-        dealt = deal(on_cards, cards)
+        dealt = deal(on_cards, self._with_cpus(on_cards, cards))
         if len(dealt) <= 1:
             self._in_turn(on_cards, cards[0] if cards else None)
         else:
             self._side_by_side(dealt)
 
-    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None) -> None:
+    def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
+        """As many cards as can have CPUs of their own: what runs beside a cell must not slow its host side down."""
+        widest = max((cell.case.threads for cell in cells), default=1)
+        most = max(1, machine.usable_cpus() // widest)
+        if most < len(cards):
+            self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
+        return cards[:most]
+
+    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, place: int = 0) -> None:
         for cell in cells:
             if (key := self.run.key(cell)) in self._done:
                 with self._lock:
@@ -63,26 +73,36 @@ class Executor:
             with self._lock:
                 self.progress.start(cell)
             try:
-                begun = partial(mark.put, self._writer.folder, finished(cell, key, self.run, GONE))
-                record = measure(cell, key, self.run, self._inference, card, stop, begun)
+                gone = replace(finished(cell, key, self.run, GONE), settings={"cells_before": self._ended})
+                begun = partial(mark.put, self._writer.folder, gone)
+                record = measure(cell, key, self.run, self._inference, card, stop, begun, place)
             except (KeyboardInterrupt, Stopped):
+                if self._silent:
+                    raise  # the mark stays, for whoever knows what ended all this
                 stopped = judge.failed("cancelled", "interrupted; the same command continues here")
                 with suppress(RecordingError), self._lock:
                     self._writer.add(finished(cell, key, self.run, stopped))
                     mark.remove(self._writer.folder, key)
                 raise
             with self._lock:
-                self._writer.add(record)
-                mark.remove(self._writer.folder, key)
+                try:
+                    self._writer.add(record)
+                finally:  # a full disk is not the cell's fault
+                    mark.remove(self._writer.folder, key)
+                self._ended += 1
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
 
     def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
         """A thread for each card. What stops one, or an interrupt, stops all."""
         with _stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
-            futures = [threads.submit(self._in_turn, cells, card, stop) for card, cells in dealt.items()]
+            works = enumerate(dealt.items())
+            futures = [threads.submit(self._in_turn, cells, card, stop, place) for place, (card, cells) in works]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
+            except SystemExit:
+                self._silent = True
+                raise
             finally:
                 if not all(future.done() for future in futures):
                     os.eventfd_write(stop, 1)

@@ -130,8 +130,9 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
     with append(folder, known.config, known.machine) as writer:
         for one in mark.read(folder):
             if one.cell not in {other.cell for other in known.records if other.started >= one.started}:
-                outcome = {"status": "failed", "kind": slurm.KINDS[state.name], "reason": reason}
-                found.append(replace(one, outcome=outcome | {"scheduler": state.name}))
+                kind = slurm.kind(state, one.settings.get("cells_before", 0) == 0)
+                outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
+                found.append(replace(one, outcome=outcome, settings={}))
                 writer.add(found[-1])
             mark.remove(folder, one.cell)
     return found

@@ -80,12 +80,13 @@ def usable_cpus(root: Path = ROOT, allowed: Collection[int] | None = None) -> in
     return count if quota is None else min(count, max(1, int(quota)))
 
 
-def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None) -> list[int]:
+def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, place: int = 0) -> list[int]:
     """The CPUs to pin a worker of `count` threads to: one of every core before a second of any, large cores before
-    small ones, one package before the next. Raises ValueError."""
+    small ones, one package before the next. Another `place` beside it has others. Raises ValueError."""
     usable = usable_cpus(root, allowed)
-    if not 1 <= count <= usable:
-        raise ValueError(f"threads = {count}: expected 1 to {usable}, the CPUs that this process can use")
+    if not 1 <= count * (place + 1) <= usable:
+        beside = f" beside {place} others as wide" if place else ""
+        raise ValueError(f"threads = {count}{beside}: expected 1 to {usable}, the CPUs that this process can use")
     ranked = []
     taken: dict[str, int] = {}
     for cpu in sorted(_allowed(allowed)):
@@ -94,7 +95,7 @@ def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None) 
         taken[core] = taken.get(core, 0) + 1
         capacity = _integer(folder / "cpu_capacity") or 0
         ranked.append((taken[core], -capacity, _integer(folder / "topology/physical_package_id") or 0, cpu))
-    return [cpu for *_, cpu in sorted(ranked)[:count]]
+    return [cpu for *_, cpu in sorted(ranked)[count * place : count * (place + 1)]]
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:

@@ -226,9 +226,11 @@ class Measurement:
             request.warmup_passes, request.repetitions, request.min_repetition_ns, request.max_phase_ns
         )
         session.load(0, 0)
-        before = contention.usage()
+        # Beside a cell on a card others may run on other cards, with CPUs of their own.
+        cpus = request.cpus if request.case.device.startswith("cuda") else ()
+        before = contention.usage(cpus=cpus)
         measured, outputs = timing.measure(phase, budget, lambda: session.load(CHECKED, CHECKED))
-        others = contention.between(before, contention.usage())
+        others = contention.between(before, contention.usage(cpus=cpus))
         return asdict(measured) | {"contention": others}, piece.read(outputs)
 
     def _check(self, which: int) -> SpotCheck:

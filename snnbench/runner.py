@@ -92,10 +92,12 @@ def measure(
     card: Card | None = None,
     stop: int | None = None,
     begun: Callable[[], None] = lambda: None,
+    place: int = 0,
 ) -> Record:
     """Run one cell's worker, on a card if one is given, unless its outcome is known before. Raises process.Stopped.
 
-    `begun` is called once the cell has its slot, before anything of it runs.
+    `begun` is called once the cell has its slot, before anything of it runs. Cells that run side by side have another
+    `place` each, and so other CPUs.
     """
     interpreter = run.interpreters[cell.contender]
     if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
@@ -107,7 +109,7 @@ def measure(
     if predicted := inference.predict(cell):
         return finished(cell, key, run, predicted)
     try:
-        cpus = machine.cpus(cell.case.threads)
+        cpus = machine.cpus(cell.case.threads, place=place)
     except ValueError as error:
         return finished(cell, key, run, judge.skipped("unavailable", str(error)))
     extra = process.ALLOCATOR if cell.measure == "memory" else {}

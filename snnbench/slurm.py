@@ -30,6 +30,8 @@ KINDS: dict[str, FailureKind] = {
     "COMPLETED": "crash",
 }
 """The states in which a job has ended, and what its cell failed of if it still ran. UNKNOWN is ours: nobody knows."""
+OF_THE_JOB = ("timeout", "crash")
+"""What a job ends of for all that its cells took together: of a worker's own time and death the runner knows."""
 SAID = {
     "DUE TO TIME LIMIT": "TIMEOUT",
     "DUE TO NODE FAILURE": "NODE_FAIL",
@@ -70,6 +72,12 @@ class State:
         """As it is told."""
         waits = self.active and self.reason not in ("", "None")
         return f"{self.name} ({self.reason})" if waits else self.name
+
+
+def kind(state: State, first: bool) -> FailureKind:
+    """What the cell failed of that ran when its job ended so. Of what ends jobs only the job's first cell is guilty."""
+    found = KINDS[state.name]
+    return found if first or found not in OF_THE_JOB else "cancelled"
 
 
 def states(jobs: Collection[str]) -> dict[str, State]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from snnbench.cards import Card, UnknownCard, Watch, chosen, visible
+from snnbench.cards import Card, UnknownCard, Watch, chosen, require_alike, visible
 
 UUIDS = ["GPU-aaaa1111", "GPU-bbbb2222", "GPU-bbbb3333"]
-CARDS = [Card(uuid, index) for index, uuid in enumerate(UUIDS)]
+CARDS = [Card(uuid, index, "H200") for index, uuid in enumerate(UUIDS)]
 
 
 class Driver:
@@ -21,6 +21,10 @@ class Driver:
         self.there: list[int] = []
         self.samples: list[tuple[int, int]] = []
         self.silent = False
+        self.models = ["H200"] * 3
+
+    def nvmlDeviceGetName(self, handle: int) -> str:
+        return self.models[handle]
 
     def nvmlDeviceGetCount(self) -> int:
         return len(UUIDS)
@@ -61,7 +65,10 @@ def test_what_is_visible_is_what_every_framework_takes_it_for(listed: str | None
 
 
 def test_a_slice_of_a_card_is_taken_at_its_word() -> None:
-    assert visible({"CUDA_VISIBLE_DEVICES": "MIG-12,MIG-34"}, Driver()) == [Card("MIG-12", None), Card("MIG-34", None)]
+    assert visible({"CUDA_VISIBLE_DEVICES": "MIG-12,MIG-34"}, Driver()) == [
+        Card("MIG-12", None, "MIG"),
+        Card("MIG-34", None, "MIG"),
+    ]
     assert not Watch(Card("MIG-12", None), Driver()).others()
 
 
@@ -103,3 +110,17 @@ def test_a_card_that_does_not_say_is_not_flagged() -> None:
     driver = Driver()
     driver.silent = True
     assert not Watch(CARDS[0], driver).others()
+
+
+def test_unlike_cards_are_not_mixed_and_numbers_of_them_say_nothing() -> None:
+    driver = Driver()
+    driver.models = ["H200", "RTX 4090", "H200"]
+    cards = visible({}, driver)
+    with pytest.raises(UnknownCard, match=r"--devices has to choose some that are: 0 \(H200\), 1 \(RTX 4090\)"):
+        require_alike(cards)
+    require_alike(chosen("0,2", cards))
+    require_alike([])
+    with pytest.raises(UnknownCard, match="numbers of unlike cards; give UUIDs"):
+        visible({"CUDA_VISIBLE_DEVICES": "0"}, driver)
+    assert visible({"CUDA_VISIBLE_DEVICES": "0", "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}, driver) == [cards[0]]
+    assert visible({"CUDA_VISIBLE_DEVICES": "GPU-aaaa"}, driver) == [cards[0]]

@@ -58,7 +58,8 @@ def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
 def with_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     """As if the fake's CUDA cells could run: the NumPy backend does not ask where it is."""
     monkeypatch.setattr(machine, "has_cuda", lambda: True)
-    monkeypatch.setattr(slots.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr(machine, "usable_cpus", lambda *given: 2)
+    monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
     return bench
 
 

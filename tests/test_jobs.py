@@ -219,3 +219,20 @@ def test_options_that_say_nothing_where_the_run_goes_are_refused(tmp_path: Path,
 
 def test_json_of_a_run_is_a_document_of_its_own(run: Jobs) -> None:
     assert json.loads((run.folder / "jobs.json").read_text()) == {"1/2": "12_0", "2/2": "12_1"}
+
+
+@pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "FAILED", "COMPLETED"])
+def test_only_the_first_cell_of_a_job_is_guilty_of_its_end(state: str) -> None:
+    """The sum of all cells ran out of a job's time, or the harness died: that says nothing of the one that ran then."""
+    assert slurm.kind(State(state), first=True) == slurm.KINDS[state] != "cancelled"
+    assert slurm.kind(State(state), first=False) == "cancelled"
+    assert slurm.kind(State("OUT_OF_MEMORY"), first=False) == "oom-host"
+    assert slurm.kind(State("NODE_FAIL"), first=False) == "lost"
+
+
+def test_a_cell_that_ran_after_others_is_run_again(run: Jobs) -> None:
+    folder = begun(run)
+    mark.put(folder, made("a", outcome=LOST, settings={"cells_before": 3}))
+    (found,) = jobs.collect(run, ONE, State("TIMEOUT"))
+    assert found.outcome["kind"] == "cancelled" and found.settings == {}
+    assert record.repeated(found.outcome)

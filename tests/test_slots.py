@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,21 +18,20 @@ CONTEXT = multiprocessing.get_context("spawn")
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots.tempfile, "gettempdir", lambda: str(tmp_path))
+    monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
 
 
-def hold(folder: str, card: str | None, held: Any, go: Any) -> None:
-    slots.tempfile.tempdir = folder
+def hold(card: str | None, held: Any, go: Any) -> None:
     with slots.held(card, print):
         held.set()
         go.wait(20)
 
 
 @contextmanager
-def another(folder: Path, card: str | None) -> Iterator[Any]:
+def another(card: str | None) -> Iterator[Any]:
     """Another process holds a slot until the event is set."""
     held, go = CONTEXT.Event(), CONTEXT.Event()
-    process = CONTEXT.Process(target=hold, args=(str(folder), card, held, go))
+    process = CONTEXT.Process(target=hold, args=(card, held, go))
     process.start()
     try:
         assert held.wait(20)
@@ -59,17 +59,17 @@ def wait_for(card: str | None) -> str:
     ("theirs", "mine", "free"),
     [(None, None, False), (None, "a", False), ("a", None, False), ("a", "a", False), ("a", "b", True)],
 )
-def test_who_may_measure_beside_whom(tmp_path: Path, theirs: str | None, mine: str | None, free: bool) -> None:
-    with another(tmp_path, theirs):
+def test_who_may_measure_beside_whom(theirs: str | None, mine: str | None, free: bool) -> None:
+    with another(theirs):
         said = wait_for(mine)
         assert (said == "") is free
-        assert free or said.startswith(f"waiting for the {'card' if mine and theirs else 'CPUs'}, on which process ")
+        assert free or said.startswith(f"waiting for the {'card' if mine and theirs else 'CPUs'}, on which another run")
     assert wait_for(mine) == "", "free again"
 
 
-def test_whoever_waits_goes_on_when_it_is_free(tmp_path: Path) -> None:
+def test_whoever_waits_goes_on_when_it_is_free() -> None:
     said: list[str] = []
-    with another(tmp_path, None) as go:
+    with another(None) as go:
 
         def waiting(text: str) -> None:
             said.append(text)
@@ -79,9 +79,9 @@ def test_whoever_waits_goes_on_when_it_is_free(tmp_path: Path) -> None:
             assert len(said) == 1
 
 
-def test_a_slot_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
+def test_a_slot_is_free_when_its_holder_is_killed() -> None:
     held, go = CONTEXT.Event(), CONTEXT.Event()
-    process = CONTEXT.Process(target=hold, args=(str(tmp_path), None, held, go))
+    process = CONTEXT.Process(target=hold, args=(None, held, go))
     process.start()
     assert held.wait(20)
     process.kill()
@@ -90,8 +90,32 @@ def test_a_slot_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
 
 
 def test_a_link_in_the_place_of_a_slot_is_not_followed(tmp_path: Path) -> None:
-    (tmp_path / slots.FOLDER).mkdir()
-    (tmp_path / slots.FOLDER / "cpu").symlink_to(tmp_path / "precious")
-    with pytest.raises(OSError), slots.held(None, print):
+    (tmp_path / "slots").mkdir()
+    (tmp_path / "slots" / "cpu").symlink_to(tmp_path / "precious")
+    with pytest.raises(slots.SlotError, match=r"cannot be locked .*SNNBENCH_SLOTS"), slots.held(None, print):
         pass
     assert not (tmp_path / "precious").exists()
+
+
+def cells_of(card: str | None, count: int, order: Any, started: Any) -> None:
+    for _ in range(count):
+        with slots.held(card, lambda text: None):
+            started.set()
+            order.put(card)
+            time.sleep(0.02)
+
+
+@pytest.mark.parametrize("others", [["a", "b"], [None]])
+def test_cells_take_turns_and_none_is_kept_out(others: list[str | None]) -> None:
+    """One that wants the CPUs is served while others, with cell after cell, never leave them alone."""
+    order, started = CONTEXT.Queue(), CONTEXT.Event()
+    busy = [CONTEXT.Process(target=cells_of, args=(card, 200, order, started)) for card in others]
+    for process in busy:
+        process.start()
+    assert started.wait(20)
+    for _ in range(3):
+        with slots.held(None, lambda text: None):
+            assert any(process.is_alive() for process in busy), "it was kept out until the others had ended"
+    for process in busy:
+        process.kill()
+        process.join()

@@ -22,22 +22,25 @@ class Pace:
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.total, self.count = len(cells), 0
         self._estimate = Estimate(cells)
-        self._started = time.monotonic()
+        self._started: dict[Cell, float] = {}
+        self._beside = 1
 
-    def start(self) -> None:
-        """A cell starts."""
-        self._started = time.monotonic()
+    def start(self, cell: Cell) -> None:
+        """A cell starts, others on other cards perhaps still running."""
+        self._started[cell] = time.monotonic()
+        self._beside = len(self._started)
 
     def end(self, cell: Cell) -> None:
         """It has ended."""
         self.count += 1
-        self._estimate.learn(cell, time.monotonic() - self._started)
+        self._estimate.learn(cell, time.monotonic() - self._started.pop(cell))
 
     @property
     def left(self) -> str:
         """In words; nothing as long as nothing is known, and after the last."""
         seconds = self._estimate.seconds_left()
-        return f"about {spoken(seconds)} left" if seconds is not None and self.count < self.total else ""
+        known = seconds is not None and self.count < self.total
+        return f"about {spoken((seconds or 0) / self._beside)} left" if known else ""
 
 
 class Lines:
@@ -48,7 +51,7 @@ class Lines:
 
     def start(self, cell: Cell) -> None:
         """Nothing to say yet."""
-        self.pace.start()
+        self.pace.start(cell)
 
     def end(self, cell: Cell, record: Record) -> None:
         """Say how it ended."""
@@ -80,7 +83,7 @@ class Bar:
     def start(self, cell: Cell) -> None:
         """Show it."""
         self.display.update(self.task, description=describe(cell), left=self.pace.left, refresh=True)
-        self.pace.start()
+        self.pace.start(cell)
 
     def end(self, cell: Cell, record: Record) -> None:
         """Advance."""

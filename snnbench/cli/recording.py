@@ -10,7 +10,7 @@ import typer
 from snnbench import __version__, contender, machine, record, runner, selection
 from snnbench import config as configs
 from snnbench.adapter import Adapter, label
-from snnbench.cards import chosen, visible
+from snnbench.cards import Card, chosen, require_alike, visible
 from snnbench.case import digest
 from snnbench.cell import cells
 from snnbench.cli.options import Env
@@ -45,6 +45,15 @@ class Continuation:
     fresh: bool = False
 
 
+def _cards(works: Sequence[Work], devices: str | None) -> list[Card]:
+    """The cards for these works, all of a kind. Raises UnknownCard."""
+    if not any(work.case.device.startswith("cuda") for work in works) and devices is None:
+        return []
+    cards = chosen(devices, visible()) if devices else visible()
+    require_alike(cards)
+    return cards
+
+
 def record_sweep(
     loaded: Config,
     adapters: dict[str, Adapter],
@@ -66,8 +75,7 @@ def record_sweep(
         raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
     plan = cells(works, loaded.protocol)
     planned = {"planned": len(plan), "whole_planned": planned["planned"]} if shard else planned
-    cards = visible()
-    cards = chosen(devices, cards) if devices else cards
+    cards = _cards(works, devices)
     facts = machine.facts()
     model = machine.model(facts)
     interpreters = runner.interpreters(
