@@ -173,7 +173,8 @@ def _words(
     about += f"{counted(len(names), 'line')}, {work.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
     if best is None:
         return about
-    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {best.contender} is fastest with {number(best.value / MS)} ms."
+    lowest = f"{best.contender} has the lowest median, {number(best.value / MS)} ms"  # the headline says who leads
+    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {lowest}."
 
 
 def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:
