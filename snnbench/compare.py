@@ -20,8 +20,8 @@ METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 COUNTED = ("device_peak",)
 """An allocator's count of bytes: the same program gives the same."""
 SIDES = ("base", "new")
-Detectable = Callable[[str, int], float | None]
-"""(phase, trials a side) -> the least relative change that can be seen, or None where that is not known."""
+ByChance = Callable[[str, str, int], float | None]
+"""(device, phase, trials a side) -> what times differ by with nothing changed, a share; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +82,25 @@ def compare(
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
     explained: bool = False,
-    detectable: Detectable | None = None,
+    by_chance: ByChance | None = None,
 ) -> Comparison:
     """Every cell of either recording, of these phases or of all. Raises Incomparable.
 
-    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing. `detectable`
-    says what change of a phase so many trials a side can show, where the thresholds name none.
+    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing. `by_chance`
+    says what times differ by on this machine, where the thresholds do not.
     """
     cases, facts = matched(base, new, allowed)
     cells = [cell for cell in _cells(base, new, cases) if not phases or cell.phase in ("", *phases)]
     if not cells:
         what = f"of {' or '.join(phases)} " if phases else ""
         raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
-    cells = judged(cells, thresholds, detectable)
+    cells = judged(cells, thresholds, by_chance)
     if explained:
         cells = _with_intervals(cells)
     return Comparison(base.name, new.name, thresholds, facts, changed(base, new), sorted(cells, key=_interest))
 
 
-def judged(cells: list[Cell], thresholds: Thresholds, detectable: Detectable | None = None) -> list[Cell]:
+def judged(cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None) -> list[Cell]:
     """The cells, each with its difference, q and word; those that have a word already keep it.
 
     Variances of times are looked at together, and so are those of peaks.
@@ -116,8 +116,9 @@ def judged(cells: list[Cell], thresholds: Thresholds, detectable: Detectable | N
     for number, difference in found.items():
         bars = thresholds.memory_floor, 0.0
         if cells[number].metric == "time":
-            fewest = min(map(len, _trials(cells[number])))
-            least = detectable(cells[number].phase, fewest) if detectable and not thresholds.detectable else None
+            cell, fewest = cells[number], min(map(len, _trials(cells[number])))
+            asked = by_chance if not thresholds.detectable else None
+            least = asked(cell.case.device, cell.phase, fewest) if asked else None
             bars = thresholds.time_floor, least or thresholds.detectable
         word, reason = decide(difference, q[number], *bars, thresholds.alpha)
         reason = "; ".join(part for part in (reason, cells[number].reason) if part)

@@ -1,7 +1,8 @@
 """Noise: how much trials of one and the same thing differ on a machine, and what change can be seen through that.
 
 An A/A experiment runs one contender many times and compares it with itself. What is found is kept in
-SNNBENCH_HOME/noise.json, by machine model, and `compare` calls effects that are smaller inconclusive.
+SNNBENCH_HOME/noise.json, by machine model. Two sizes follow from it: what times differ by with nothing changed, which
+`compare` asks of a ratio that it sees, and the larger true change that a ratio then shows most of the time.
 """
 
 import json
@@ -22,31 +23,50 @@ POWER, ALPHA = 0.8, 0.05
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Standard deviation of the logarithm of trial medians, by phase, pooled over the cases of an A/A experiment."""
+    """Standard deviation of the logarithm of trial medians, pooled over the cases of an A/A experiment.
+
+    `spreads` are by device and phase, as `cpu train`: what a CPU does says nothing of a GPU beside it.
+    """
 
     recording: str
     trials: int
     spreads: dict[str, float]
 
-    def detectable(self, phase: str, trials: int) -> float | None:
-        """The relative change of a phase that `trials` trials a side show; None where the phase was not measured."""
-        return detectable(self.spreads[phase], trials) if phase in self.spreads else None
+    def by_chance(self, device: str, phase: str, trials: int) -> float | None:
+        """What `trials` trials a side differ by with nothing changed; None where that was not measured."""
+        spread = self.spreads.get(_place(device, phase))
+        return None if spread is None else by_chance(spread, trials)
 
 
 def measured(recording: Recording) -> Noise:
     """What trials differed by in a recording. Raises ValueError where no phase has two trials."""
     variances: dict[str, list[float]] = {}
     fewest = 0
-    for found in standings(recording.records).values():
+    for case, found in standings(recording.records).items():
         for standing in found:
             for (phase, metric), summary in standing.summaries.items():
                 if metric == "time" and summary.count > 1:
-                    variances.setdefault(phase, []).append(variance([math.log(ns) for ns in summary.trials]))
+                    here = variances.setdefault(_place(case.device, phase), [])
+                    here.append(variance([math.log(ns) for ns in summary.trials]))
                     fewest = min(fewest or summary.count, summary.count)
     if not variances:
         raise ValueError(f"{recording.folder}: no phase was timed in two trials, so nothing is known of their spread")
-    spreads = {phase: math.sqrt(fmean(each)) for phase, each in variances.items()}
+    spreads = {place: math.sqrt(fmean(each)) for place, each in variances.items()}
     return Noise(recording.name, fewest, spreads)
+
+
+def by_chance(spread: float, trials: int, alpha: float = ALPHA) -> float:
+    """The relative change that `trials` trials a side of the same thing exceed with probability `alpha`.
+
+    The critical effect of Student's t with 2 * trials - 2 degrees of freedom, spread * sqrt(2 / trials) being the
+    standard error of a difference of mean logarithms. It is the bar for a ratio that was seen: a true change of this
+    size lies above it half of the time only, and one that is `detectable` mostly. One trial shows nothing: infinity.
+    """
+    from scipy.special import stdtrit
+
+    if trials < 2:
+        return math.inf
+    return math.expm1(float(stdtrit(2 * trials - 2, 1 - alpha / 2)) * spread * math.sqrt(2 / trials))
 
 
 def detectable(spread: float, trials: int, power: float = POWER, alpha: float = ALPHA) -> float:
@@ -90,20 +110,27 @@ def known(model: str) -> Noise | None:
     if found is None:
         return None
     try:
-        spreads = {str(phase): float(spread) for phase, spread in found["spreads"].items()}
+        spreads = {str(place): float(spread) for place, spread in found["spreads"].items()}
+        if without := [place for place in spreads if " " not in place]:
+            raise ValueError(f"{', '.join(without)}: of which device is not said")
         return Noise(str(found["recording"]), int(found["trials"]), spreads)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(_broken(error)) from error
 
 
 def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
-    """Spread and detectable change by phase, Markdown."""
-    columns = ["phase", "spread between trials", *(f"seen with {count} trials" for count in counts)]
+    """Spread by device and phase, what differs by it, and the change that is seen through it, Markdown."""
+    columns = ["phase", "spread between trials"]
+    columns += [f"{what} with {count} trials" for what in ("by chance", "seen") for count in counts]
     lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
-    for phase, spread in noise.spreads.items():
-        cells = [phase, f"{spread:.1%}", *(f"{detectable(spread, count):.1%}" for count in counts)]
-        lines.append(f"| {' | '.join(cells)} |")
+    for place, spread in noise.spreads.items():
+        shares = [spread, *(size(spread, count) for size in (by_chance, detectable) for count in counts)]
+        lines.append(f"| {' | '.join([place, *(f'{share:.1%}' for share in shares)])} |")
     return "\n".join(lines)
+
+
+def _place(device: str, phase: str) -> str:
+    return f"{device} {phase}"
 
 
 def _kept() -> dict[str, Any]:

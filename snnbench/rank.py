@@ -1,7 +1,7 @@
 """Rank the contenders of one recording, case by case, by how long a phase took; and against a baseline.
 
 Trials of all contenders were interleaved, so that whatever the machine did meanwhile it did to all of them. A contender
-that deviates from the work, failed or was skipped has no rank, and is told apart with its reason.
+that deviates from the work, failed (in one trial, even) or was skipped has no rank, and is told apart with its reason.
 """
 
 from collections.abc import Collection, Iterator
@@ -106,16 +106,17 @@ def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection
         sides = {
             one.contender: Side(one.summaries[phase, "time"], one.repetitions.get(phase, []))
             for one in group
-            if one.verdict != "deviates" and (phase, "time") in one.summaries
+            if one.verdict != "deviates" and not one.failure and (phase, "time") in one.summaries
         }
+        failed = any(one.contender == baseline and one.failure for one in group)
+        lacking = f"{baseline} {'failed' if failed else 'has no time of this work'}"
         places = []
         for standing in (one for one in group if one.contender in sides):
             name = standing.contender
             base = sides.get(baseline)
-            word, reason = ("", "") if base else ("missing", f"{baseline} has no time of this work")
+            word, reason = ("", "") if base else ("missing", lacking)
             cell = Cell(case, name, phase, "time", base, sides[name], word, reason) if name != baseline else None
-            notes = [*sorted(standing.flags), *(one for one in standing.reasons if one.startswith("failed: "))]
-            places.append(Place(name, sides[name], None, None, cell, "; ".join(notes)))
+            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
@@ -177,4 +178,6 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
 
 def _why(standing: Standing) -> str:
     """Why one is not ranked."""
+    if standing.failure and standing.verdict != "deviates":
+        return standing.failure
     return standing.reasons[0] if standing.reasons else "not timed in this phase"

@@ -92,7 +92,7 @@ def told(found: Sequence[Replayed]) -> Iterator[str]:
 
 
 def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
-    """95 % intervals of times from trials and their repetitions; of sizes from the least to the most of all trials."""
+    """Intervals of times by the bootstrap, of trials and repetitions; of sizes from the least to the most of all."""
     groups: dict[str, list[list[float]]] = {}
     sizes: dict[tuple[str, str], list[float]] = {}
     for record in records:

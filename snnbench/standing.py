@@ -40,6 +40,11 @@ class Standing:
     floors_ns: dict[str, float] = field(default_factory=dict)
 
     @property
+    def failure(self) -> str:
+        """Why a trial failed, the first that did, or nothing: times are then of those that went well."""
+        return next((reason for reason in self.reasons if reason.startswith("failed: ")), "")
+
+    @property
     def order(self) -> tuple[int, int, float, str]:
         """Exact ones by time, then the equivalent, then those that deviate, then those without a time.
 

@@ -96,6 +96,15 @@ def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
     assert [list(row) for row in lines.table.rows] == [["a", "1", "2"]]
 
 
+def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
+    """Who leads is for the headline to say: of single trials it says that they are too close to call."""
+    several = [timed(name, case=case, train=ms) for name, ms in (("a", 2.0), ("b", 1.0)) for case in (CASE, LARGE)]
+    for records in (several, several[::2]):
+        (chart,) = charting.times(found(*records)).charts
+        assert chart.words.endswith("b has the lowest median, 1 ms.")
+        assert "fastest" not in chart.words
+
+
 def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
     cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
     two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))

@@ -249,20 +249,20 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
     """Whatever the spread within the two recordings: an A/A experiment knows better."""
     old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
     new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
-    asked: list[tuple[str, int]] = []
+    asked: list[tuple[str, str, int]] = []
 
-    def least(phase: str, trials: int) -> float:
-        asked.append((phase, trials))
+    def least(device: str, phase: str, trials: int) -> float:
+        asked.append((device, phase, trials))
         return 0.2
 
     (cell,) = compare(old, new, Thresholds()).cells
     assert cell.word == "slower"
-    (cell,) = compare(old, new, Thresholds(), detectable=least).cells
-    assert (cell.word, asked) == ("inconclusive", [("train", 5)])
+    (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
+    assert (cell.word, asked) == ("inconclusive", [("cpu", "train", 5)])
     assert "0.2 that times differ by here" in cell.reason
-    (cell,) = compare(old, new, Thresholds(), detectable=lambda phase, trials: None).cells
+    (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
     assert cell.word == "slower", "nothing is known of this phase"
-    (cell,) = compare(old, new, Thresholds(detectable=0.05), detectable=least).cells
+    (cell,) = compare(old, new, Thresholds(detectable=0.05), by_chance=least).cells
     assert cell.word == "slower", "what the user says counts"
 
 

@@ -1,11 +1,11 @@
-"""The headline claims no more than was seen: ties where intervals overlap, and nothing from one trial."""
+"""The headline claims no more than was seen: a lead is what the test of `rank` finds, and nothing from one trial."""
 
 from typing import Any
 
 import pytest
 
 from snnbench.report import headline
-from snnbench.report.findings import find
+from snnbench.report.findings import about_intervals, find
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 
@@ -30,16 +30,38 @@ def said(*records: Any) -> str:
     return what
 
 
-def test_a_lead_is_claimed_where_intervals_lie_apart() -> None:
+def test_a_lead_is_claimed_where_the_test_finds_the_others_slower() -> None:
     records = [*steady("a", 2.0, 2.1, 1.9), *steady("b", 4.0, 4.1, 3.9)]
     assert answers(*records) == [
         ("subtract on cpu, N=48, B=7, T=20", "a was fastest, 2 ms. The next, b, took 2 times as long.")
     ]
 
 
-def test_overlapping_intervals_are_a_tie() -> None:
+def test_intervals_that_lie_apart_make_no_lead() -> None:
+    """The bootstrap's, of two trials, end at them: 2 to 2.2 and 2.3 to 3. The distance is 1.6 standard errors."""
+    found = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
+    first, second = found.points(CASE, "train")
+    assert first.high and second.low and first.high < second.low
+    ((_, what),) = headline.section(found).answers
+    assert what == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
+
+
+def test_a_difference_that_nobody_needs_to_know_of_is_no_lead() -> None:
+    assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.1, 2.1, 2.1)).startswith("Too close to call between a")
+    assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a was fastest, 2 ms.")
+
+
+def test_who_failed_in_one_trial_is_no_leader_and_is_named() -> None:
+    records = [*steady("a", 1.0, 1.0), failed("a", "timeout", "no answer", trial=2), *steady("b", 2.0, 2.0)]
+    left = "Left out, for a trial of theirs failed: a."
+    assert said(*records) == f"b, 2 ms: the only exact one without a failed trial. {left}"
+    what = said(*records, *steady("c", 6.0, 6.0))
+    assert what == f"b was fastest, 2 ms. The next, c, took 3 times as long. {left}"
+
+
+def test_what_does_not_differ_beyond_its_noise_is_a_tie() -> None:
     what = said(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
-    assert what == "Too close to call between a (2 ms) and b (2.2 ms): their intervals overlap."
+    assert what == "Too close to call between a (2 ms) and b (2.2 ms): no difference above 5 % is certain."
 
 
 def test_one_trial_tells_nobody_apart() -> None:
@@ -90,7 +112,21 @@ def test_the_equivalent_lead_only_where_nobody_is_exact() -> None:
 def test_few_trials_are_said_to_be_few(count: int, rough: bool) -> None:
     section = headline.section(find(recording(*steady("a", *[2.0] * count))))
     assert f"medians of {count} trials" in section.sentences[1]
-    assert ("intervals are rough" in section.sentences[1]) is rough
+    assert ("too narrow" in section.sentences[1]) is rough
+
+
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ([1], ""),
+        ([5, 1], ", with a 95 % interval where there were several trials"),
+        ([2, 4], ", with an interval (too narrow where there were only 2 to 4 trials)"),
+        ([3, 5], ", with an interval (95 %, but too narrow where there were only 3 trials)"),
+    ],
+)
+def test_an_interval_is_called_by_its_confidence_from_five_trials_on(counts: list[int], words: str) -> None:
+    records = [one for name, count in zip("ab", counts, strict=False) for one in steady(name, *[2.0] * count)]
+    assert about_intervals(find(recording(*records)).points(CASE, "train")) == words
 
 
 def test_coverage_is_in_words() -> None:

@@ -8,7 +8,10 @@ import pytest
 from scipy.stats import ttest_ind
 
 from snnbench import noise
-from snnbench.noise import Noise, detectable
+from snnbench.compare import Cell, Side, judged
+from snnbench.decision import Thresholds
+from snnbench.noise import Noise, by_chance, detectable
+from snnbench.statistics import summarise
 from tests.fakes import CASE
 from tests.recordings import recording, timed
 
@@ -19,15 +22,57 @@ def test_the_spread_is_that_of_logarithms_pooled_over_cases() -> None:
     records += [timed("a", trial, other, train=ms) for trial, ms in enumerate((5.0, 5.0, 5.0))]
     found = noise.measured(recording(*records, name="aa"))
     # variances 1/2 and 0
-    assert found.spreads == pytest.approx({"train": 0.5})
+    assert found.spreads == pytest.approx({"cpu train": 0.5})
     assert (found.recording, found.trials) == ("aa", 2)
+
+
+def test_what_a_cpu_does_is_not_said_of_a_gpu() -> None:
+    card = CASE.resized(device="cuda")
+    records = [timed("a", trial, train=ms) for trial, ms in enumerate((1.0, math.e))]
+    records += [timed("a", trial, card, train=ms) for trial, ms in enumerate((1.0, 1.0))]
+    found = noise.measured(recording(*records))
+    assert found.spreads == pytest.approx({"cpu train": math.sqrt(0.5), "cuda train": 0.0})
+    assert found.by_chance("cuda", "train", 5) == 0.0
+    assert (found.by_chance("cpu", "train", 5) or 0) > 1
+    assert found.by_chance("cpu", "forward", 5) is found.by_chance("tpu", "train", 5) is None
 
 
 def test_one_trial_says_nothing() -> None:
     with pytest.raises(ValueError, match="nothing is known of their spread"):
         noise.measured(recording(timed("a", train=1.0)))
-    assert detectable(0.02, 1) == math.inf
-    assert Noise("aa", 10, {"train": 0.02}).detectable("forward", 5) is None
+    assert by_chance(0.02, 1) == detectable(0.02, 1) == math.inf
+
+
+def test_what_differs_by_chance_is_the_critical_value_of_student_s_t() -> None:
+    """2.306 with 8 degrees of freedom and 12.706 / 4.303 with 2, from any table, and sqrt(2 / n) times the spread."""
+    assert by_chance(0.01, 5) == pytest.approx(math.expm1(2.306 * 0.01 * math.sqrt(2 / 5)), rel=1e-3)
+    assert by_chance(0.01, 2) == pytest.approx(math.expm1(4.303 * 0.01), rel=1e-3)
+    assert by_chance(0.0, 5) == 0.0
+
+
+@pytest.mark.parametrize("trials", [3, 5, 10])
+def test_a_change_of_the_size_that_is_said_to_be_seen_passes_the_bar_so_often(trials: int) -> None:
+    """Mean logarithms do, 80 % of the time or more; medians, whose ratio is shown, a little less often."""
+    random = np.random.default_rng(0)
+    spread, change = 0.05, math.log1p(detectable(0.05, trials))
+    old, new = random.normal(0, spread, (4000, trials)), random.normal(change, spread, (4000, trials))
+    bar = math.log1p(by_chance(spread, trials))
+    assert (new.mean(1) - old.mean(1) > bar).mean() > 0.79
+    assert (np.median(new, 1) - np.median(old, 1) > bar).mean() > 0.74
+    same = random.normal(0, spread, (4000, trials))
+    assert (abs(same.mean(1) - old.mean(1)) > bar).mean() < 0.05
+
+
+def test_compare_says_slower_of_such_a_change_more_often_than_not() -> None:
+    """Its own test must be passed, too; a bar as large as the change would let half of these pass, at the most."""
+    random = np.random.default_rng(1)
+    known, factor, found = Noise("aa", 10, {"cpu train": 0.05}), 1 + detectable(0.05, 5), []
+    for _ in range(300):
+        old, new = (summarise(random.lognormal(0, 0.05, 5).tolist()) for _ in range(2))
+        new = summarise([factor * trial for trial in new.trials])
+        cell = Cell(CASE, "a", "train", "time", Side(old, []), Side(new, []))
+        found += [one.word for one in judged([cell], Thresholds(), known.by_chance)]
+    assert found.count("slower") / len(found) == pytest.approx(0.66, abs=0.07)
 
 
 def test_what_can_be_detected_against_a_table() -> None:
@@ -48,19 +93,23 @@ def test_what_can_be_detected_is_detected_so_often() -> None:
 def test_what_was_found_is_kept_by_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
     assert noise.known("a laptop") is None
-    first, second = Noise("one", 10, {"train": 0.02}), Noise("two", 10, {"train": 0.03})
+    first, second = Noise("one", 10, {"cpu train": 0.02}), Noise("two", 10, {"cpu train": 0.03})
     noise.keep("a laptop", first)
     path = noise.keep("a server", second)
     assert (noise.known("a laptop"), noise.known("a server"), noise.known("another")) == (first, second, None)
     noise.keep("a laptop", second)
     assert noise.known("a laptop") == second
-    for broken in ("{", '{"a laptop": {"spreads": 1}}', '{"a laptop": 3}'):
+    old = '{"a laptop": {"recording": "aa", "trials": 10, "spreads": {"train": 0.02}}}'  # by no device
+    for broken in ("{", '{"a laptop": {"spreads": 1}}', '{"a laptop": 3}', old):
         path.write_text(broken)
         with pytest.raises(ValueError, match="delete it and run `snnbench doctor --aa` again"):
             noise.known("a laptop")
 
 
 def test_the_table_has_what_3_5_and_10_trials_show() -> None:
-    header, _, row = noise.table(Noise("aa", 10, {"train": 0.02})).splitlines()
-    assert header == "| phase | spread between trials | seen with 3 trials | seen with 5 trials | seen with 10 trials |"
-    assert row.startswith("| train | 2.0% | 6.") and row.endswith(" |")
+    header, _, row = noise.table(Noise("aa", 10, {"cpu train": 0.02}), (3, 5)).splitlines()
+    assert header == (
+        "| phase | spread between trials | by chance with 3 trials | by chance with 5 trials "
+        "| seen with 3 trials | seen with 5 trials |"
+    )
+    assert row == "| cpu train | 2.0% | 4.6% | 3.0% | 6.3% | 4.1% |"

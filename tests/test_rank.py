@@ -69,9 +69,24 @@ def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
     assert (second.case, second.places, second.apart) == (LARGE, [], [("a", "failed: oom-host: no memory")])
 
 
-def test_a_trial_that_failed_is_told_beside_the_rank() -> None:
-    (ranking,) = ranked(*times("a", 1), failed("a", "crash", "died", trial=5)).rankings
-    assert ranking.places[0].reason == "failed: crash: died"
+def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
+    """The five times that b has are of the trials that went well; in the larger case all did."""
+    records = [*times("a", 1), *times("b", 0.5), *times("a", 1, case=LARGE), *times("b", 3, case=LARGE)]
+    found = ranked(*records, failed("b", "timeout", "no answer in 9 s", trial=5))
+    first, second = found.rankings
+    assert [(one.contender, one.rank) for one in first.places] == [("a", 1)]
+    assert first.apart == [("b", "failed: timeout: no answer in 9 s")]
+    assert [(one.contender, one.rank) for one in second.places] == [("a", 1), ("b", 2)]
+    (mean,) = found.means
+    assert (mean.cases, mean.known, mean.lacking) == (1, 2, {"b": 1})
+    assert mean.ratios == pytest.approx({"a": 1.0, "b": 3.0})
+
+
+def test_a_baseline_that_failed_in_one_trial_is_none() -> None:
+    (ranking,) = ranked(*times("a", 1), *times("b", 1), failed("a", "crash", "died", trial=5)).rankings
+    (place,) = ranking.places
+    assert place.cell and (place.contender, place.cell.word, place.cell.reason) == ("b", "missing", "a failed")
+    assert ranking.apart == [("a", "failed: crash: died")]
 
 
 def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:

@@ -58,7 +58,7 @@ def compare(
     gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     older, newer = record.read(base), record.read(new)
     known = noise.known(str(newer.machine.get("model"))) if not detectable else None
-    limit = known.detectable if known else None
+    limit = known.by_chance if known else None
     found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain, limit)
     emit(compare_output.FORMATS[form](found, explain, failing), output)
     if output:

@@ -20,8 +20,8 @@ def doctor(
 ) -> None:
     """Say what would spoil a measurement on this machine, and what to do about it.
 
-    With --aa it also runs one contender in many processes and prints how much they differ, and the least change that
-    3, 5 and 10 trials would show. `snnbench compare` calls smaller ones inconclusive from then on.
+    With --aa it also runs one contender in many processes and prints what 3, 5 and 10 trials differ by with nothing
+    changed, which `snnbench compare` calls no change from then on, and the true change that so many would show.
     """
     from snnbench import doctor as doctors
     from snnbench import machine
@@ -64,6 +64,8 @@ def _against_itself(
     typer.echo(f"\n{baseline} against itself, {found.trials} trials of each case ({recording.folder}):\n")
     typer.echo(noise.table(found))
     typer.echo(
-        f"\nThe least change that is seen {noise.POWER:.0%} of the time, in one cell; among many it must be larger."
+        f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
+        f"Seen: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; among many it "
+        "must be larger."
     )
-    say(f"kept in {kept}: `snnbench compare` calls smaller changes on this machine inconclusive")
+    say(f"kept in {kept}: `snnbench compare` calls what differs by chance on this machine inconclusive")

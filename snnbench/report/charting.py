@@ -6,7 +6,7 @@ from functools import partial
 from snnbench.case import Case
 from snnbench.report import work
 from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
-from snnbench.report.findings import Findings
+from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
 
 PEAK = "peak"
@@ -29,12 +29,16 @@ def times(findings: Findings) -> Section:
         alone = [case for case in findings.timed(cases) if case not in drawn]
         makers += [partial(dots.at, findings, case, phase) for case in alone]
     sentences = [
-        f"One pass of {phase} in ms: the median over trials of each trial's median, with a 95 % interval where there "
-        "were several trials. The dotted line is the floor, below which this machine cannot do the work."
+        f"One pass of {phase} in ms: the median over trials of each trial's median{_intervals(findings)}. The dotted "
+        "line is the floor, below which this machine cannot do the work."
     ]
     if not makers:
         sentences.append("Neurons were not swept, but another size was: the charts are those of growth, below.")
     return _section("time", title, sentences, makers)
+
+
+def _intervals(findings: Findings) -> str:
+    return about_intervals(point for case in findings.cases for point in findings.points(case, findings.headline))
 
 
 def memories(findings: Findings) -> Section:

@@ -7,12 +7,15 @@ from functools import cached_property
 from snnbench.case import Case
 from snnbench.record import Record, Recording
 from snnbench.report import work
+from snnbench.report.numbers import between
 from snnbench.standing import PHASES, Standing, standings
 from snnbench.statistics import Interval, bootstrap
 from snnbench.tidy import contender
 
 SEED = 0
 """Of the bootstrap: the same recording gives the same page."""
+FEW = 5
+"""Trials below which the bootstrap's interval is too narrow to be called by its confidence."""
 Place = tuple[Case, str]
 """(case, contender)."""
 
@@ -21,8 +24,8 @@ Place = tuple[Case, str]
 class Point:
     """One number of one contender in one case: the median over trials, in ns or bytes.
 
-    `low` and `high` are a 95 % interval from a two-level bootstrap; None for memory, and where there was one trial,
-    which says nothing of what another would have taken.
+    `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW trials on; None for memory,
+    and where there was one trial, which says nothing of what another would have taken. No lead and no word rests on it.
     """
 
     case: Case
@@ -37,12 +40,6 @@ class Point:
     def ranked(self) -> bool:
         """Whether it is the same work as others: what deviates is not."""
         return self.verdict != "deviates"
-
-    def overlaps(self, other: "Point") -> bool:
-        """Whether both intervals have a value in common; where one is lacking nothing tells the two apart."""
-        if self.low is None or self.high is None or other.low is None or other.high is None:
-            return True
-        return self.low <= other.high and other.low <= self.high
 
 
 @dataclass
@@ -105,6 +102,10 @@ class Findings:
                 found.append(Point(case, *known, *bounds))
         return found
 
+    def failed(self, point: Point) -> bool:
+        """Whether another trial of the same contender in the same case failed."""
+        return (point.case, point.contender) in self.failures
+
     def floor_ns(self, case: Case, phase: str) -> float | None:
         """The lowest that anyone measured."""
         return next((s.floors_ns.get(phase) for s in self.standings[case]), None)
@@ -125,6 +126,16 @@ class Findings:
             scored.append((count, case.updates, case))
         count, _, case = max(scored, key=lambda one: one[:2])
         return case if count else None
+
+
+def about_intervals(points: Iterable[Point]) -> str:
+    """What the intervals of these points are, after "the median"; empty where none has one."""
+    counts = {point.trials for point in points if point.low is not None}
+    few = {count for count in counts if count < FEW}
+    if not few:
+        return ", with a 95 % interval where there were several trials" if counts else ""
+    narrow = f"too narrow where there were only {between(few)}"
+    return f", with an interval ({f'95 %, but {narrow}' if counts - few else narrow} trials)"
 
 
 def find(recording: Recording) -> Findings:

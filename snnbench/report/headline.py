@@ -1,13 +1,15 @@
 """The headline: what became of the cells, and who was fastest where, in words that claim no more than was seen."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from snnbench.case import Case
+from snnbench.compare import Cell, Side, judged
+from snnbench.decision import Thresholds
 from snnbench.record import Record
 from snnbench.report import work
-from snnbench.report.findings import Findings, Point
+from snnbench.report.findings import FEW, Findings, Point
 from snnbench.report.numbers import MS, between, counted, listed
 from snnbench.report.section import Section
 
@@ -24,17 +26,21 @@ WORDS = {
 ANSWERS = 40
 NAMED = 4
 """Most contenders that a tie names."""
-FEW = 5
-"""Trials below which an interval is rough."""
+TEST = Thresholds()
+"""By which a lead is claimed: that of `rank` and `compare`, unless they are told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Of one case: the contenders that nothing tells from the fastest, itself first, and the next one, if any."""
+    """Of one case: the contenders that nothing tells from the fastest, itself first, and the next one, if any.
+
+    `failed` have a time, too, but failed in another trial, so that they are not ranked.
+    """
 
     case: Case
     leaders: tuple[Point, ...]
     following: Point | None
+    failed: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -44,7 +50,8 @@ class Lead:
 
 def section(findings: Findings) -> Section:
     """Coverage, and for each setting the fastest at each size."""
-    answers = [answer for cases in findings.settings.values() for answer in _answers(findings, cases)]
+    found = leads(findings)
+    answers = [answer for cases in findings.settings.values() for answer in _answers(findings, cases, found)]
     sentences = [f"{words(findings.recording.records)}."]
     if findings.recording.torn:
         torn = counted(findings.recording.torn, "line")
@@ -67,26 +74,47 @@ def words(records: Iterable[Record]) -> str:
     return f"{measured} of {counted(len(records), 'cell')} measured" + (f": {rest}" if rest else "")
 
 
-def lead(findings: Findings, case: Case) -> Lead | None:
-    """Who is fastest in a case, of the exact; where nobody is, of the equivalent. None without a time."""
-    points = findings.points(case, findings.headline)
-    for verdict in ("exact", "equivalent"):
-        if ranked := sorted((p for p in points if p.verdict == verdict), key=lambda point: point.value):
-            first, *others = ranked
-            level = [other for other in others if first.overlaps(other)]
-            apart = [other for other in others if not first.overlaps(other)]
-            return Lead(case, (first, *level), apart[0] if apart else None)
-    return None
+def leads(findings: Findings) -> dict[Case, Lead]:
+    """Who is fastest in each case, of the exact; where nobody is, of the equivalent. Without a time there is no lead.
+
+    The others are those whom `rank` would call slower, were the one with the lowest median its baseline: all of the
+    page are tested together.
+    """
+    ranked = {case: found for case in findings.cases if (found := _ranked(findings, case))}
+    cells = []
+    for case, (first, *others) in ranked.items():
+        base = _side(findings, first)
+        cells += [
+            Cell(case, other.contender, findings.headline, "time", base, _side(findings, other)) for other in others
+        ]
+    words = {(cell.case, cell.contender): cell.word for cell in judged(cells, TEST)}
+    result = {}
+    for case, (first, *others) in ranked.items():
+        slower = [other for other in others if words[case, other.contender] == "slower"]
+        level = [other for other in others if other not in slower]
+        failed = [p.contender for p in findings.points(case, findings.headline) if p.ranked and findings.failed(p)]
+        result[case] = Lead(case, (first, *level), slower[0] if slower else None, tuple(failed))
+    return result
 
 
-def _answers(findings: Findings, cases: Sequence[Case]) -> list[tuple[str, str]]:
+def _ranked(findings: Findings, case: Case) -> list[Point]:
+    """Those of the best verdict that anyone has who failed in no trial, by their medians."""
+    points = [point for point in findings.points(case, findings.headline) if not findings.failed(point)]
+    by_verdict = ([point for point in points if point.verdict == verdict] for verdict in ("exact", "equivalent"))
+    return sorted(next(filter(None, by_verdict), []), key=lambda point: point.value)
+
+
+def _side(findings: Findings, point: Point) -> Side:
+    standing = next(one for one in findings.standings[point.case] if one.contender == point.contender)
+    return Side(standing.summaries[findings.headline, "time"], standing.repetitions.get(findings.headline, []))
+
+
+def _answers(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
     """An answer for each run of sizes with the same leaders."""
     found = []
     for axis, family in _groups(cases):
         runs: list[list[Lead]] = []
-        for one in (lead(findings, case) for case in family):
-            if one is None:
-                continue
+        for one in (leads_[case] for case in family if case in leads_):
             if runs and set(runs[-1][0].names) == set(one.names):
                 runs[-1].append(one)
             else:
@@ -113,19 +141,29 @@ def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, st
     where = f"{findings.name(run[0].case)}, {work.SIZES[axis]}={sizes}" + (f", {rest}" if rest else "")
     leaders = run[0].leaders
     of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict}"
+    failed = list(dict.fromkeys(name for one in run for name in one.failed))
+    closing = f" Left out, for a trial of theirs failed: {listed(failed)}." if failed else ""
     if len(leaders) > 1:
         named = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:NAMED]]
         named += [counted(len(leaders) - NAMED, "other")] if len(leaders) > NAMED else []
-        alone = any(point.low is None for point in leaders)
-        why = "one trial cannot tell them apart" if alone else "their intervals overlap"
-        return where, f"Too close to call{of} between {listed(named)}: {why}."
+        alone = any(point.trials == 1 for one in run for point in one.leaders)
+        why = (
+            "one trial cannot tell them apart"
+            if alone
+            else f"no difference above {100 * TEST.time_floor:g} % is certain"
+        )
+        return where, f"Too close to call{of} between {listed(named)}: {why}.{closing}"
     mine = _times([one.leaders[0] for one in run])
     nexts = [(one.following, one.leaders[0]) for one in run if one.following]
     if not nexts:
-        return where, f"{leaders[0].contender}, {mine}: the only {leaders[0].verdict} one with a time."
+        among = "without a failed trial" if failed else "with a time"
+        return where, f"{leaders[0].contender}, {mine}: the only {leaders[0].verdict} one {among}.{closing}"
     by = between([following.value / first.value for following, first in nexts])
     after = listed(list(dict.fromkeys(following.contender for following, _ in nexts)), "or")
-    return where, f"{leaders[0].contender} was fastest{of}, {mine}. The next, {after}, took {by} times as long."
+    return (
+        where,
+        f"{leaders[0].contender} was fastest{of}, {mine}. The next, {after}, took {by} times as long.{closing}",
+    )
 
 
 def _of(one: Lead, name: str) -> Point:
@@ -144,5 +182,6 @@ def _trials(findings: Findings) -> str:
     about = f"Times are those of {phase}, medians of {processes}"
     if max(trials) == 1:
         return f"{about}: no interval can be given, and no difference is certain."
-    rough = " With so few, intervals are rough: read small leads as ties." if min(trials) < FEW else ""
-    return f"{about}; a lead is claimed only where 95 % intervals do not overlap.{rough}"
+    certain = f"more than {100 * TEST.time_floor:g} % slower, with a q of at most {100 * TEST.alpha:g} %"
+    rough = f" Intervals of fewer than {FEW} trials are too narrow: no lead rests on them." if min(trials) < FEW else ""
+    return f"{about}; a lead is claimed only where the test of `snnbench rank` finds the others {certain}.{rough}"

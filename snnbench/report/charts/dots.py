@@ -41,7 +41,7 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
     table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]
     table_rows += [["floor", "", number(floor_ns / MS), ""]] if floor_ns else []
     ranked = [point for point in points if point.ranked]
-    best = f" {ranked[0].contender} is fastest with {number(ranked[0].value / MS)} ms." if ranked else ""
+    best = f" {ranked[0].contender} has the lowest median, {number(ranked[0].value / MS)} ms." if ranked else ""
     deviating = any(not point.ranked for point in points)
     return Chart(
         name=name,

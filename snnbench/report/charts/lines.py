@@ -8,7 +8,7 @@ import altair as alt
 from snnbench.case import Case
 from snnbench.report import work
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings, Point
+from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import MS, counted, listed, number, spread
 from snnbench.report.section import Chart, Table
 
@@ -159,7 +159,8 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> 
     floors = [findings.floor_ns(case, phase) for case in cases]
     if any(floors):
         rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])
-    caption = f"{phase} in ms: median of trial medians, with a 95 % interval where there were several trials"
+    shown = about_intervals(point for case in cases for point in findings.points(case, phase))
+    caption = f"{phase} in ms: median of trial medians{shown}"
     return Table(["library", *(f"{work.SIZES[axis]}={size}" for size in sizes)], rows, caption=caption)
 
 
@@ -173,7 +174,8 @@ def _words(
     about += f"{counted(len(names), 'line')}, {work.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
     if best is None:
         return about
-    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {best.contender} is fastest with {number(best.value / MS)} ms."
+    lowest = f"{best.contender} has the lowest median, {number(best.value / MS)} ms"  # the headline says who leads
+    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {lowest}."
 
 
 def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:
