@@ -137,6 +137,62 @@ def test_lines_that_are_none_or_twice_there(tmp_path: Path) -> None:
     ]
 
 
+def relabelled(schema: int, more: Callable[[Document], Any] = lambda line: None) -> Callable[[Document], Any]:
+    """A line that says it is older, without what its schema did not have, but for `more`."""
+
+    def change(line: Document) -> None:
+        line["schema"] = schema
+        line["case"].pop("input_kind")
+        if schema < 2:
+            line.pop("peaks")
+            for timing in line["phases"].values():
+                for name in ("flops", "least_bytes", "floor_ns", "times_floor"):
+                    timing.pop(name)
+        more(line)
+
+    return change
+
+
+RULE = {"slope": 1.0}
+OLDER: list[tuple[int, str, Callable[[Document], Any]]] = [
+    (1, "peaks", lambda line: line.update(peaks={})),
+    (1, "floor_ns", lambda line: line["phases"]["train"].update(flops=1, least_bytes=1, floor_ns=1, times_floor=1.0)),
+    (2, "own_rule", lambda line: line["outcome"].update(own_rule=RULE)),
+    (2, "inference_only", lambda line: line["outcome"].update(inference_only="slow")),
+    (2, "common-train", lambda line: line["checks"].update({"common-train": COMMON})),
+    (2, "input_kind", lambda line: line["case"].update(input_kind="spikes")),
+]
+COMMON: Document = {
+    **{"compared": 5, "differing": 1, "gradient_errors": {}, "complaints": [], "rate": 0.5, "expected_rate": 0.1},
+    "cosines": {},
+}
+
+
+@pytest.mark.parametrize(("schema", "text", "more"), OLDER, ids=[f"{w[0]}-{w[1]}" for w in OLDER])
+def test_no_line_holds_what_its_schema_did_not_have(
+    tmp_path: Path, schema: int, text: str, more: Callable[[Document], Any]
+) -> None:
+    folder = copied(tmp_path)
+
+    def said() -> list[str]:
+        return [one.text for one in checking.check(folder) if one.rule == "files" and "did not have" in one.text]
+
+    edited_record(folder, "time", relabelled(schema))
+    assert said() == []
+    edited_record(folder, "time", more)
+    (complaint,) = said()
+    assert f"is of schema {schema}, which did not have " in complaint and text in complaint
+
+
+def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited_record(folder, "time", relabelled(1))
+    assert [one.text for one in checking.check(folder) if one.rule == "files"] == [
+        "lines of the schemas 1, 3; a recording has one",
+        "input_kind, which there was not yet in schema 1",
+    ]
+
+
 def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)

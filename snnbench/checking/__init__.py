@@ -10,19 +10,18 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from snnbench import record as records
 from snnbench import selection
 from snnbench.adapter import label
 from snnbench.case import Case
-from snnbench.checking import cell
+from snnbench.checking import cell, files
 from snnbench.config import Config, Protocol, Work
 from snnbench.machine import SETTINGS
 from snnbench.record import Record, Recording
 
 RULES = {
-    "files": "every line is a record of a known schema, none twice, and the run is finished",
+    "files": "every line is a record, all of one schema, none twice, and the run is finished",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
     "trials": "of every case and contender there are all trials that the protocol asks for, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
@@ -50,17 +49,17 @@ class Complaint:
 def check(folder: Path) -> list[Complaint]:
     """Everything that does not hold of a recording. Raises RecordingError where there is none to be read."""
     recording = records.read(folder)
-    found = list(_files(recording))
+    found = [Complaint("files", where, text) for where, text in files.complaints(recording)]
     config = _config(recording)
     if isinstance(config, str):
         return [*found, Complaint("provenance", records.CONFIG, config)]
     found += _guarded("provenance", records.MACHINE, _provenance(recording))
     found += _guarded("trials", records.RECORDS, _trials(recording, config))
     machine = str(recording.machine.get("model"))
-    schemas = _schemas(recording)
+    schemas = files.schemas(recording)
     for one in recording.records:
         of = f"{one.cell} ({label(one.library, one.variant)}, {one.measure} {one.trial})"
-        pairs = cell.complaints(one, schemas.get(one.cell, records.SCHEMA), machine, config.protocol)
+        pairs = cell.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found
 
@@ -79,20 +78,6 @@ def _config(recording: Recording) -> Config | str:
     except ValidationError as error:
         first = error.errors()[0]
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-
-
-def _files(recording: Recording) -> Iterator[Complaint]:
-    if recording.torn:
-        yield Complaint("files", records.RECORDS, f"{recording.torn} lines are no records")
-    if not recording.records:
-        yield Complaint("files", records.RECORDS, "no cell is recorded")
-    if not recording.config.get("finished"):
-        yield Complaint("files", records.CONFIG, "the run is not finished; the same command continues it")
-    earlier: dict[str, Any] = {}
-    for line in _lines(recording):
-        if earlier.get(line["cell"], {}).get("status") == "measured":
-            yield Complaint("files", records.RECORDS, f"cell {line['cell']} is there more than once; the last counts")
-        earlier[line["cell"]] = line.get("outcome", {})
 
 
 def _provenance(recording: Recording) -> Iterator[str]:
@@ -152,24 +137,6 @@ def _take_turns(found: list[Record], protocol: Protocol) -> bool:
     timed = [(one.library, one.variant, *one.case.items()) for one in found if one.measure == "time"]
     works, stretches = len(set(timed)), 1 + sum(one != before for before, one in pairwise(timed))
     return protocol.trials < 2 or works < 2 or stretches > works
-
-
-def _lines(recording: Recording) -> list[dict[str, Any]]:
-    """The lines that are records, as they stand."""
-    text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
-    found = []
-    for line in text.splitlines():
-        try:
-            document = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(document, dict) and isinstance(document.get("cell"), str):
-            found.append(document)
-    return found
-
-
-def _schemas(recording: Recording) -> dict[str, int]:
-    return {line["cell"]: line["schema"] for line in _lines(recording) if isinstance(line.get("schema"), int)}
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:
