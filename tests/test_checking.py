@@ -203,6 +203,59 @@ def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     ]
 
 
+def kept(folder: Path, keep: Callable[[Document], bool]) -> None:
+    """Leave only some of the lines."""
+    lines = (folder / RECORDS).read_text().splitlines(keepends=True)
+    (folder / RECORDS).write_text("".join(line for line in lines if keep(json.loads(line))))
+
+
+def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, CONFIG, lambda c: c.update(planned=39))
+    assert checking.check(folder) == []
+    kept(folder, lambda line: line["library"] != "rockpool")
+    assert [one.text for one in checking.check(folder)] == [
+        "36 cells, where 39 were planned",
+        "sweep 'subtract': nothing of rockpool/torch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (None, ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
+        (["neurons>=8"], ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
+        (["profile=subtract"], []),
+        (["profile=subtract,neurons=256"], []),
+        (["library=*"], []),
+    ],
+)
+def test_a_sweep_that_nobody_ran(tmp_path: Path, only: list[str] | None, said: list[str]) -> None:
+    folder = copied(tmp_path)
+    kept(folder, lambda line: line["case"]["reset"] == "subtract")
+    edited(folder, CONFIG, lambda c: c.update(only=only))
+    assert [one.text for one in checking.check(folder) if "cases" in one.text] == said
+
+
+def test_a_contender_alone_in_its_case_takes_no_turns(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, CONFIG, lambda c: c.update(only=["library=torch-loop"]))
+    kept(folder, lambda line: line["library"] == "torch-loop")
+    lines = (folder / RECORDS).read_text().splitlines(keepends=True)
+    (folder / RECORDS).write_text("".join(sorted(lines, key=lambda line: json.loads(line)["case"]["reset"])))
+    assert checking.check(folder) == []
+
+
+def test_turns_are_taken_within_a_case(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    of_each = {reset: [one for one in lines if one["case"]["reset"] == reset] for reset in ("subtract", "zero")}
+    of_each["zero"].sort(key=lambda one: [one["library"], one["variant"]])
+    (folder / RECORDS).write_text("".join(f"{json.dumps(one)}\n" for part in of_each.values() for one in part))
+    (complaint,) = checking.check(folder)
+    assert "they should take turns" in complaint.text
+
+
 def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
     folder = copied(tmp_path, OTHER_NEURONS)
 

@@ -40,7 +40,7 @@ backends.torch_graph cell compare measurement noise selection shard shown verdic
 
 backends.torch estimate jobs judge merge sheet worker
 
-checking.cell checking.files compare_output rank runner
+checking.cell checking.files checking.trials compare_output rank runner
 
 checking executor rank_output replay status
 

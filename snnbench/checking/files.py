@@ -14,15 +14,14 @@ from snnbench.schema import FLOOR
 Line = dict[str, Any]
 
 
-def complaints(recording: Recording) -> Iterator[tuple[str, str]]:
-    """(file, complaint) of everything that does not hold."""
+def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, str]]:
+    """(file, complaint) of everything that does not hold of a recording with these lines."""
     if recording.torn:
         yield records.RECORDS, f"{recording.torn} lines are no records"
     if not recording.records:
         yield records.RECORDS, "no cell is recorded"
     if not recording.config.get("finished"):
         yield records.CONFIG, "the run is not finished; the same command continues it"
-    found = lines(recording)
     earlier: dict[str, Any] = {}
     for line in found:
         if earlier.get(line["cell"], {}).get("status") == "measured":
@@ -42,11 +41,6 @@ def lines(recording: Recording) -> list[Line]:
     """The lines that are records, as they stand."""
     text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
     return [json.loads(line) for line in text.split("\n") if records.parse(line, recording.folder)]
-
-
-def schemas(recording: Recording) -> dict[str, int]:
-    """The schema that the last line of each cell says it is of."""
-    return {line["cell"]: line["schema"] for line in lines(recording)}
 
 
 def _sweeps(recording: Recording) -> list[dict[str, Any]]:
