@@ -3,14 +3,16 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snnbench import checking
+from snnbench.checking import cell
 from snnbench.cli.exits import Exit
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
+from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -53,6 +55,10 @@ def shortened(record: Document) -> None:
     record["phases"]["train"]["repetitions_ns"] = record["phases"]["train"]["repetitions_ns"][:3]
 
 
+def spot(record: Document) -> Document:
+    return record["checks"]["spot-train"]  # type: ignore[no-any-return]
+
+
 WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("outcome", "no such kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
     ("outcome", "without a reason", "time", lambda r: r.update(outcome=NEITHER | {"reason": ""}, **NOTHING)),
@@ -65,6 +71,10 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("proof", "no check spot-forward", "time", lambda r: r["checks"].pop("spot-forward")),
     ("proof", "no check spot-train", "memory", lambda r: r["checks"].pop("spot-train")),
     ("proof", "compared nothing", "time", lambda r: r["checks"]["spot-train"].update(compared=0)),
+    ("proof", "compared 40, where there are 51200 to 76800", "time", lambda r: spot(r).update(compared=40)),
+    ("proof", "compared 900000000, where", "time", lambda r: spot(r).update(compared=900000000)),
+    ("proof", "compared 8, where there are 1480 to", "time", lambda r: r["checks"]["exam-1"].update(compared=8)),
+    ("proof", "1 spikes differ, 2 of them", "time", lambda r: spot(r).update(differing=1, unexplained=2)),
     ("proof", "found a fault: no", "time", lambda r: r["checks"]["exam-1"].update(complaints=["no"])),
     ("proof", "found a fault", "time", lambda r: r["checks"]["exam-1"].update(unexplained=1)),
     ("proof", "400 of 76800 spikes differ", "time", lambda r: r["checks"]["spot-train"].update(differing=400)),
@@ -266,6 +276,37 @@ def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
     lie(next(line for line in lines if "own_rule" in line["outcome"]))
     (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert [one.text for one in checking.check(folder)] == ["exam-1: found a fault: another neuron"]
+
+
+DEVIATING: list[tuple[str, Callable[[Document], Any]]] = [
+    ("spot-train: compared nothing", lambda r: spot(r).update(compared=0)),
+    ("exam-1: compared 1, where", lambda r: r["checks"]["exam-1"].update(compared=1)),
+    ("common-train: compared 5, where", lambda r: r["checks"]["common-train"].update(compared=5)),
+    ("spot-train: 900000 spikes differ", lambda r: spot(r).update(differing=900000)),
+    ("how far off its gradient", lambda r: r["checks"].pop("common-train")),
+    ("how far off its gradient", lambda r: r["checks"]["common-train"]["gradient_errors"].clear()),
+    ("malformed: KeyError", lambda r: spot(r).pop("rate")),
+]
+
+
+@pytest.mark.parametrize(("text", "change"), DEVIATING, ids=[text for text, _ in DEVIATING])
+def test_what_deviates_says_by_how_much(tmp_path: Path, text: str, change: Callable[[Document], Any]) -> None:
+    folder = copied(tmp_path, "2026-11-21_library-defaults_epyc-2cpu")
+    path = folder / RECORDS
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    free = next(line for line in lines if "deviation" in line["outcome"] and "own_rule" not in line["outcome"])
+    change(free)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert [one.rule for one in checking.check(folder) if text in one.text] == ["proof"]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_errors_are_numbers(value: float) -> None:
+    timed = next(one for one in read(RESULTS / TIMED).records if one.measure == "time")
+    document = asdict(timed)
+    spot(document).update(rate=value)
+    record = replace(timed, checks=document["checks"])
+    assert "spot-train: rate is" in " ".join(cell.proof(record))
 
 
 def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ RULES = {
     "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
     "name": "a cell's name is the digest of its content",
-    "proof": "what was measured sat the exam and the spot checks, and they found nothing that was not declared",
+    "proof": "what was measured sat the exam and spot checks of its size, without a fault; "
+    "what deviates by no rule of its own has its errors there",
     "durations": "every raw duration is there, and nothing was compiled among them",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "memory": "memory is in whole bytes, from a process that timed nothing",
