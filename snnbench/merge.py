@@ -1,7 +1,8 @@
 """Merging: the recordings of a run's shards become one, whatever their order and however often.
 
 What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
-counts before one that failed, and of two that failed the later.
+counts before one that failed, and of two that failed the later. But what says that the work was another is never
+dropped for a time: in two recordings it is a contradiction, and within one it stays there.
 """
 
 import json
@@ -12,6 +13,7 @@ from typing import Any
 
 from snnbench import record as records
 from snnbench.adapter import label
+from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
 from snnbench.writer import append
@@ -36,7 +38,7 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
         parts.append(records.read(folder))
     if lines := [*_differing(parts), *_contradicting(parts)]:
         raise Disagreement("\n".join(lines))
-    found = cells(parts)
+    found = [*_disproofs(parts), *cells(parts)]
     config = _config(parts)
     machine = dict(parts[0].machine)
     machine["hosts"] = sorted({host for part in parts for host in _hosts(part.machine)})
@@ -51,7 +53,12 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
     best: dict[str, Record] = {}
     for one in (one for part in parts for one in part.records):
         best[one.cell] = max(best.get(one.cell, one), one, key=_weight)
-    return sorted(best.values(), key=lambda one: (one.started, one.cell))
+    return sorted(best.values(), key=_when)
+
+
+def _disproofs(parts: Sequence[Recording]) -> list[Record]:
+    """The failures that were there before their cells were measured, each once."""
+    return sorted({_text(one): one for part in parts for one in part.disproved}.values(), key=_when)
 
 
 def missing(config: Mapping[str, Any]) -> list[str]:
@@ -64,7 +71,15 @@ def missing(config: Mapping[str, Any]) -> list[str]:
 def _weight(one: Record) -> tuple[bool, bool, str, str]:
     """What decides between two records of a cell, by their content and not by the order in which they are given."""
     conclusive = not records.repeated(one.outcome)
-    return one.status == "measured", conclusive, one.started, json.dumps(asdict(one), sort_keys=True)
+    return one.status == "measured", conclusive, one.started, _text(one)
+
+
+def _when(one: Record) -> tuple[str, str]:
+    return one.started, one.cell
+
+
+def _text(one: Record) -> str:
+    return json.dumps(asdict(one), sort_keys=True)
 
 
 def _differing(parts: Sequence[Recording]) -> list[str]:
@@ -100,8 +115,9 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 
 
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
-    """Cells that were measured twice, with different results: neither counts more than the other."""
+    """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
     measured: dict[str, tuple[Record, Path]] = {}
+    disproved = {one.cell: (one, part.folder) for part in parts for one in part.records if _disproved(one)}
     lines = []
     for part in parts:
         for one in part.records:
@@ -109,7 +125,15 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                 other, where = measured.setdefault(one.cell, (one, part.folder))
                 if other != one:
                     lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
+                if one.cell in disproved:
+                    failed, where = disproved[one.cell]
+                    name = f"{one.cell} ({label(one.library, one.variant)})"
+                    lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines
+
+
+def _disproved(one: Record) -> bool:
+    return one.outcome.get("kind") in DISPROVED
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:

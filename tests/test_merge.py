@@ -148,6 +148,38 @@ def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
     assert whole(cancelled, failed) == whole(failed, cancelled) == [failed]
 
 
+def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
+    """The second part in which a measured cell failed so, and with `keep` was measured thereafter."""
+
+    def change(text: str) -> str:
+        first, *others = text.splitlines(keepends=True)
+        while (line := json.loads(first))["outcome"]["status"] != "measured":
+            others.append(first)
+            first = others.pop(0)
+        line |= {"outcome": {"status": "failed", "kind": kind, "reason": "so it was"}, "wall_s": None}
+        line |= {name: {} for name in ("phases", "memory", "peaks")}
+        return "".join([json.dumps(line) + "\n", *([first] if keep else []), *others])
+
+    return copied(place, tmp_path, RECORDS, change)
+
+
+@pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])
+def test_other_work_is_not_outweighed_by_a_time(place: Path, tmp_path: Path, kind: str) -> None:
+    failed = disproved(place, tmp_path, kind, keep=False)
+    for order in ([read(place / "part2"), failed], [failed, read(place / "part2")]):
+        with pytest.raises(Disagreement, match=rf"^cell \w+ \(good\) is {kind} in .*changed and measured in .*part2$"):
+            merge.merge(order, tmp_path / "merged")
+
+
+def test_what_was_incorrect_before_it_was_measured_stays_so(place: Path, tmp_path: Path) -> None:
+    changed = disproved(place, tmp_path, "incorrect", keep=True)
+    one, _, three = parts(place)
+    for _ in range(2):
+        merge.merge([one, changed, three], tmp_path / "merged")
+        (complaint,) = checking.check(tmp_path / "merged")
+        assert complaint.rule == "files" and "was incorrect before it was measured" in complaint.text
+
+
 def test_the_command_says_what_is_there_and_what_is_missing(place: Path, tmp_path: Path) -> None:
     done = snnbench(place, "merge", "part1", "part3", "-o", str(tmp_path / "merged"))
     assert done.returncode == 0 and "still missing: 2/3" in done.stderr, done.stderr

@@ -27,6 +27,8 @@ def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, s
         if earlier.get(line["cell"], {}).get("status") == "measured":
             yield records.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
         earlier[line["cell"]] = line.get("outcome", {})
+    for one in recording.disproved:
+        yield records.RECORDS, f"cell {one.cell} was {one.outcome['kind']} before it was measured"
     if len(schemas := sorted({line["schema"] for line in found})) > 1:
         yield records.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
     if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):
