@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import record as records
+from snnbench import varying
 from snnbench.adapter import label
 from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
 from snnbench.writer import append
 
-OF_A_SHARD = ("shard", "shards", "whole", "planned", "whole_planned")
+OF_A_SHARD = ("identity", "finished", "shard", "shards", "whole", "planned", "whole_planned")
 """What the configs of shards say of a shard, or of which shards there are."""
 
 
@@ -40,8 +41,7 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
         raise Disagreement("\n".join(lines))
     found = [*_disproofs(parts), *cells(parts)]
     config = _config(parts)
-    machine = dict(parts[0].machine)
-    machine["hosts"] = sorted({host for part in parts for host in _hosts(part.machine)})
+    machine = varying.joined(part.machine for part in parts)
     with append(folder, config, machine) as writer:
         writer.environments(_environments(parts))
         writer.replace(found, config, machine)
@@ -74,12 +74,17 @@ def _weight(one: Record) -> tuple[bool, bool, str, str]:
     return one.status == "measured", conclusive, one.started, _text(one)
 
 
-def _when(one: Record) -> tuple[str, str]:
-    return one.started, one.cell
+def _when(one: Record) -> tuple[str, int, str]:
+    """What was started in one second keeps the order of its trials."""
+    return one.started, one.trial, one.cell
 
 
 def _text(one: Record) -> str:
-    return json.dumps(asdict(one), sort_keys=True)
+    return _sorted(asdict(one))
+
+
+def _sorted(document: Any) -> str:
+    return json.dumps(document, sort_keys=True)
 
 
 def _differing(parts: Sequence[Recording]) -> list[str]:
@@ -141,7 +146,8 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     shards: set[str] = set()
     for part in parts:
         shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
-    whole = {name: value for name, value in parts[0].config.items() if name not in OF_A_SHARD}
+    # Of what may differ and is not compared, the same in whatever order the parts are given.
+    whole = min(({n: v for n, v in part.config.items() if n not in OF_A_SHARD} for part in parts), key=_sorted)
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
@@ -160,11 +166,8 @@ def _whole(part: Recording) -> object:
 
 
 def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
-    return {key: versions for part in parts for key, versions in part.environments.items()}
-
-
-def _hosts(machine: Mapping[str, Any]) -> list[str]:
-    return list(machine.get("hosts", [])) or [str(machine.get("host"))]
+    every = sorted((item for part in parts for item in part.environments.items()), key=_sorted)
+    return dict(reversed(every))
 
 
 def _flat(path: str, one: Any, two: Any) -> list[tuple[str, Any, Any]]:

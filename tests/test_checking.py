@@ -123,6 +123,7 @@ def test_a_record_with_one_thing_wrong(
         ("provenance", "kernel is not known", MACHINE, lambda m: m.pop("kernel")),
         ("provenance", "record hashes", MACHINE, lambda m: m.update(host="my-laptop")),
         ("provenance", "AWS_SECRET should not", MACHINE, lambda m: m["environment"].update(AWS_SECRET="x")),
+        ("provenance", "MY_KEY should not", MACHINE, lambda m: m.update(varying={"environment.MY_KEY": ["x", None]})),
         ("provenance", "does not know what was installed", ENVIRONMENTS, lambda e: e.clear()),
         ("provenance", "is not among what was", ENVIRONMENTS, lambda e: [v.update(snntorch="9") for v in e.values()]),
         ("name", "its content", MACHINE, lambda m: m.update(model="a faster one")),

@@ -17,7 +17,7 @@ snnbench case container difference installer nearest outcome pins statistics sur
 
 rule decision schema
 
-adapter contention document inputs layout machine record reference roofline slurm splicing timing verify wire
+adapter contention document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
 
 writer

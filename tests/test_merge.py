@@ -34,6 +34,14 @@ def test_what_is_no_shard_is_one_line(text: str) -> None:
         parse(text)
 
 
+def test_machines_that_differ_are_named(place: Path, tmp_path: Path) -> None:
+    other = copied(place, tmp_path, "machine.json", lambda text: text.replace('"kernel": "', '"kernel": "9'))
+    done = snnbench(tmp_path, "merge", str(place / "part1"), str(other.folder), "-o", "merged")
+    assert done.returncode == 0 and "merged: the machines differ in kernel; the values are in" in done.stderr
+    kernels = {one.machine["kernel"] for one in (read(place / "part1"), other)}
+    assert read(tmp_path / "merged").machine["varying"] == {"kernel": sorted(kernels)}
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder in which two of three shards have run, and the third, and the whole."""
@@ -71,7 +79,7 @@ def test_the_order_does_not_matter_nor_how_often(place: Path, tmp_path: Path) ->
         merge.merge(order, folder)
         merge.merge([*order, read(folder)], folder)
         merge.merge(order[:1], folder)
-        texts.add((folder / RECORDS).read_text() + (folder / CONFIG).read_text())
+        texts.add("".join((folder / name).read_text() for name in record.FILES))
     assert len(texts) == 1
 
 
@@ -161,6 +169,13 @@ def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Reco
         return "".join([json.dumps(line) + "\n", *([first] if keep else []), *others])
 
     return copied(place, tmp_path, RECORDS, change)
+
+
+def test_trials_of_one_second_keep_their_order(place: Path) -> None:
+    some = [one for one in read(place / "part1").records if one.measure == "time"]
+    together = [replace(one, started="2026-11-21T10:00:00+00:00") for one in some]
+    ordered = merge.cells([record.Recording(Path(), {}, {}, together, 0)])
+    assert [one.trial for one in ordered] == sorted(one.trial for one in some) and ordered[-1].trial > 0
 
 
 @pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])

@@ -86,7 +86,9 @@ def _provenance(recording: Recording) -> Iterator[str]:
     hashes = [recording.machine.get("host"), *(gpu.get("uuid") for gpu in recording.machine.get("gpus", []))]
     if any(name is not None and not HASH.fullmatch(str(name)) for name in hashes):
         yield "a host or a card has its own name; record hashes"
-    for name in recording.machine.get("environment", {}):
+    varying = recording.machine.get("varying", {})
+    elsewhere = [fact.removeprefix("environment.") for fact in varying if fact.startswith("environment.")]
+    for name in [*recording.machine.get("environment", {}), *elsewhere]:
         if not any(fnmatchcase(name, pattern) for pattern in SETTINGS):
             yield f"the environment variable {name} should not be recorded"
     installed = json.loads((recording.folder / records.ENVIRONMENTS).read_text(encoding="utf-8"))
