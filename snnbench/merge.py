@@ -30,22 +30,39 @@ class Disagreement(ValueError):
 def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
     """Write all cells of `recordings` to a recording in `folder`. Raises Disagreement, RecordingError.
 
-    `folder` may hold an earlier merge of some of them, which then takes part.
+    `folder` may hold an earlier merge of some of them, which then takes part; any other recording there is refused.
     """
-    parts = list(recordings)
-    if any("shard" in part.config and part.folder.resolve() == folder.resolve() for part in parts):
+    target = folder.resolve()
+    if any("shard" in part.config and part.folder.resolve() == target for part in recordings):
         raise Disagreement(f"{folder}: is one of the recordings to merge; name another folder")
-    if (folder / records.RECORDS).is_file() and folder.resolve() not in {one.folder.resolve() for one in parts}:
-        parts.append(records.read(folder))
+    others = [part for part in recordings if part.folder.resolve() != target]
+    parts = _agreeing([*others, *_earlier(folder)])
+    begun = _config(parts) | {"shards": [], "finished": False}  # until the records are there
+    with append(folder, begun, varying.joined(part.machine for part in parts)) as writer:
+        parts = _agreeing([*others, *_earlier(folder)])  # read again: another merge may have ended meanwhile
+        writer.environments(_environments(parts))
+        found = [*_disproofs(parts), *cells(parts)]
+        writer.replace(found, _config(parts), varying.joined(part.machine for part in parts))
+    return records.read(folder)
+
+
+def _earlier(folder: Path) -> list[Recording]:
+    """The merge that is in a folder, if one is. Raises Disagreement where it holds a recording that is none."""
+    path = folder / records.RECORDS
+    config = records.document(folder / records.CONFIG)
+    if "shards" in config and path.is_file():
+        return [records.read(folder)]
+    if config or (path.is_file() and path.stat().st_size):
+        raise Disagreement(
+            f"{folder}: holds a recording that is no merge, and none is ever rewritten; name another folder"
+        )
+    return []
+
+
+def _agreeing(parts: list[Recording]) -> list[Recording]:
     if lines := [*_differing(parts), *_contradicting(parts)]:
         raise Disagreement("\n".join(lines))
-    found = [*_disproofs(parts), *cells(parts)]
-    config = _config(parts)
-    machine = varying.joined(part.machine for part in parts)
-    with append(folder, config, machine) as writer:
-        writer.environments(_environments(parts))
-        writer.replace(found, config, machine)
-    return records.read(folder)
+    return parts
 
 
 def cells(parts: Sequence[Recording]) -> list[Record]:
@@ -152,13 +169,14 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
     themselves = {part.config["shard"] for part in parts if "shard" in part.config}
-    finished = all(part.config.get("finished") for part in parts if _counts(part.config, themselves))
+    counting = [part for part in parts if _counts(part.config, themselves)] or parts
+    finished = all(part.config.get("finished") for part in counting)
     return whole | {"finished": finished and not missing(whole)}
 
 
 def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
     """Whether it matters if a part is finished: of an earlier merge not, where it lacks shards or all are here anew."""
-    return "shard" in config or not (missing(config) or themselves >= set(config.get("shards", [])))
+    return "shards" not in config or not (missing(config) or themselves >= set(config["shards"]))
 
 
 def _whole(part: Recording) -> object:

@@ -1,6 +1,7 @@
 """Shards of a run, and one recording made of theirs."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snnbench import checking, merge, record
+from snnbench import checking, merge, record, writer
 from snnbench.config import Work
 from snnbench.merge import Disagreement
 from snnbench.record import CONFIG, RECORDS, Record, read
@@ -140,6 +141,43 @@ def test_two_measurements_of_a_cell_contradict_each_other(place: Path, tmp_path:
 def test_a_part_is_not_merged_into_itself(place: Path) -> None:
     with pytest.raises(Disagreement, match="name another folder"):
         merge.merge(parts(place), place / "part1")
+
+
+@pytest.mark.parametrize("from_itself", [True, False])
+def test_a_recording_that_is_no_merge_is_not_rewritten(place: Path, tmp_path: Path, from_itself: bool) -> None:
+    folder = Path(shutil.copytree(place / "whole", tmp_path / "whole"))
+    with (folder / RECORDS).open("a") as stream:
+        stream.write((folder / RECORDS).read_text().splitlines()[0] + "\n{torn")
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    with pytest.raises(Disagreement, match=r"whole: holds a recording that is no merge, .*; name another folder$"):
+        merge.merge([read(folder) if from_itself else read(place / "whole")], folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
+
+
+def test_what_another_merge_wrote_meanwhile_is_kept(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = parts(place)
+    merge.merge([one], tmp_path / "merged")
+
+    def late(*arguments: Any) -> Any:
+        """The lock of a recording, had only after somebody else merged."""
+        monkeypatch.undo()
+        merge.merge([two], tmp_path / "merged")
+        return writer.append(*arguments)
+
+    monkeypatch.setattr(merge, "append", late)
+    merged = merge.merge([three], tmp_path / "merged")
+    assert merge.missing(merged.config) == [] and len(merged.records) == len(read(place / "whole").records)
+
+
+def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp_path: Path) -> None:
+    whole = read(place / "whole")
+    merge.merge([replace(whole, config=whole.config | {"finished": False})], tmp_path / "merged")
+    for _ in range(2):
+        merged = merge.merge([read(tmp_path / "merged")], tmp_path / "merged")
+        assert not merged.config["finished"]
+    assert merge.merge([whole], tmp_path / "merged").config["finished"]
 
 
 def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
