@@ -1,7 +1,8 @@
 """Merging: the recordings of a run's shards become one, whatever their order and however often.
 
 What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
-counts before one that failed, and of two that failed the later.
+counts before one that failed, and of two that failed the later. But what says that the work was another is never
+dropped for a time: in two recordings it is a contradiction, and within one it stays there.
 """
 
 import json
@@ -11,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import record as records
+from snnbench import varying
 from snnbench.adapter import label
+from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
 from snnbench.writer import append
 
-OF_A_SHARD = ("shard", "shards", "whole", "planned", "whole_planned")
+OF_A_SHARD = ("identity", "finished", "shard", "shards", "whole", "planned", "whole_planned")
 """What the configs of shards say of a shard, or of which shards there are."""
 
 
@@ -27,23 +30,39 @@ class Disagreement(ValueError):
 def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
     """Write all cells of `recordings` to a recording in `folder`. Raises Disagreement, RecordingError.
 
-    `folder` may hold an earlier merge of some of them, which then takes part.
+    `folder` may hold an earlier merge of some of them, which then takes part; any other recording there is refused.
     """
-    parts = list(recordings)
-    if any("shard" in part.config and part.folder.resolve() == folder.resolve() for part in parts):
+    target = folder.resolve()
+    if any("shard" in part.config and part.folder.resolve() == target for part in recordings):
         raise Disagreement(f"{folder}: is one of the recordings to merge; name another folder")
-    if (folder / records.RECORDS).is_file() and folder.resolve() not in {one.folder.resolve() for one in parts}:
-        parts.append(records.read(folder))
+    others = [part for part in recordings if part.folder.resolve() != target]
+    parts = _agreeing([*others, *_earlier(folder)])
+    begun = _config(parts) | {"shards": [], "finished": False}  # until the records are there
+    with append(folder, begun, varying.joined(part.machine for part in parts)) as writer:
+        parts = _agreeing([*others, *_earlier(folder)])  # read again: another merge may have ended meanwhile
+        writer.environments(_environments(parts))
+        found = [*_disproofs(parts), *cells(parts)]
+        writer.replace(found, _config(parts), varying.joined(part.machine for part in parts))
+    return records.read(folder)
+
+
+def _earlier(folder: Path) -> list[Recording]:
+    """The merge that is in a folder, if one is. Raises Disagreement where it holds a recording that is none."""
+    path = folder / records.RECORDS
+    config = records.document(folder / records.CONFIG)
+    if "shards" in config and path.is_file():
+        return [records.read(folder)]
+    if config or (path.is_file() and path.stat().st_size):
+        raise Disagreement(
+            f"{folder}: holds a recording that is no merge, and none is ever rewritten; name another folder"
+        )
+    return []
+
+
+def _agreeing(parts: list[Recording]) -> list[Recording]:
     if lines := [*_differing(parts), *_contradicting(parts)]:
         raise Disagreement("\n".join(lines))
-    found = cells(parts)
-    config = _config(parts)
-    machine = dict(parts[0].machine)
-    machine["hosts"] = sorted({host for part in parts for host in _hosts(part.machine)})
-    with append(folder, config, machine) as writer:
-        writer.environments(_environments(parts))
-        writer.replace(found, config, machine)
-    return records.read(folder)
+    return parts
 
 
 def cells(parts: Sequence[Recording]) -> list[Record]:
@@ -51,7 +70,12 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
     best: dict[str, Record] = {}
     for one in (one for part in parts for one in part.records):
         best[one.cell] = max(best.get(one.cell, one), one, key=_weight)
-    return sorted(best.values(), key=lambda one: (one.started, one.cell))
+    return sorted(best.values(), key=_when)
+
+
+def _disproofs(parts: Sequence[Recording]) -> list[Record]:
+    """The failures that were there before their cells were measured, each once."""
+    return sorted({_text(one): one for part in parts for one in part.disproved}.values(), key=_when)
 
 
 def missing(config: Mapping[str, Any]) -> list[str]:
@@ -64,7 +88,20 @@ def missing(config: Mapping[str, Any]) -> list[str]:
 def _weight(one: Record) -> tuple[bool, bool, str, str]:
     """What decides between two records of a cell, by their content and not by the order in which they are given."""
     conclusive = not records.repeated(one.outcome)
-    return one.status == "measured", conclusive, one.started, json.dumps(asdict(one), sort_keys=True)
+    return one.status == "measured", conclusive, one.started, _text(one)
+
+
+def _when(one: Record) -> tuple[str, int, str]:
+    """What was started in one second keeps the order of its trials."""
+    return one.started, one.trial, one.cell
+
+
+def _text(one: Record) -> str:
+    return _sorted(asdict(one))
+
+
+def _sorted(document: Any) -> str:
+    return json.dumps(document, sort_keys=True)
 
 
 def _differing(parts: Sequence[Recording]) -> list[str]:
@@ -100,8 +137,9 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 
 
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
-    """Cells that were measured twice, with different results: neither counts more than the other."""
+    """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
     measured: dict[str, tuple[Record, Path]] = {}
+    disproved = {one.cell: (one, part.folder) for part in parts for one in part.records if _disproved(one)}
     lines = []
     for part in parts:
         for one in part.records:
@@ -109,7 +147,15 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                 other, where = measured.setdefault(one.cell, (one, part.folder))
                 if other != one:
                     lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
+                if one.cell in disproved:
+                    failed, where = disproved[one.cell]
+                    name = f"{one.cell} ({label(one.library, one.variant)})"
+                    lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines
+
+
+def _disproved(one: Record) -> bool:
+    return one.outcome.get("kind") in DISPROVED
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:
@@ -117,18 +163,20 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     shards: set[str] = set()
     for part in parts:
         shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
-    whole = {name: value for name, value in parts[0].config.items() if name not in OF_A_SHARD}
+    # Of what may differ and is not compared, the same in whatever order the parts are given.
+    whole = min(({n: v for n, v in part.config.items() if n not in OF_A_SHARD} for part in parts), key=_sorted)
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
     themselves = {part.config["shard"] for part in parts if "shard" in part.config}
-    finished = all(part.config.get("finished") for part in parts if _counts(part.config, themselves))
+    counting = [part for part in parts if _counts(part.config, themselves)] or parts
+    finished = all(part.config.get("finished") for part in counting)
     return whole | {"finished": finished and not missing(whole)}
 
 
 def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
     """Whether it matters if a part is finished: of an earlier merge not, where it lacks shards or all are here anew."""
-    return "shard" in config or not (missing(config) or themselves >= set(config.get("shards", [])))
+    return "shards" not in config or not (missing(config) or themselves >= set(config["shards"]))
 
 
 def _whole(part: Recording) -> object:
@@ -136,11 +184,8 @@ def _whole(part: Recording) -> object:
 
 
 def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
-    return {key: versions for part in parts for key, versions in part.environments.items()}
-
-
-def _hosts(machine: Mapping[str, Any]) -> list[str]:
-    return list(machine.get("hosts", [])) or [str(machine.get("host"))]
+    every = sorted((item for part in parts for item in part.environments.items()), key=_sorted)
+    return dict(reversed(every))
 
 
 def _flat(path: str, one: Any, two: Any) -> list[tuple[str, Any, Any]]:

@@ -32,6 +32,8 @@ FAILURES: dict[str, str] = {
     "cancelled": "the user or a scheduler stopped it; the same command runs it again",
     "below-floor": "the time is less than this machine can need for the work",
 }
+DISPROVED = ("incorrect", "recompiled", "below-floor")
+"""The kinds that say of a cell that its work or its time was not what it should be: no later time takes that back."""
 SKIPS: dict[str, str] = {
     "unsupported": "the library cannot express this case",
     "unavailable": "this machine lacks what the case needs",

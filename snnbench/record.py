@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import schema
+from snnbench.outcome import DISPROVED
 
 SCHEMA = 3
 """1: first version.
@@ -76,7 +77,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording as read: `torn` counts lines that are not records; `environments` has versions by package by key."""
+    """A recording as read: `torn` counts lines that are not records; `environments` has versions by package by key.
+
+    `disproved` has the failures of cells that were measured later, though their work had been found to be another.
+    """
 
     folder: Path
     config: dict[str, Any]
@@ -84,6 +88,7 @@ class Recording:
     records: list[Record]
     torn: int
     environments: dict[str, Any] = field(default_factory=dict)
+    disproved: list[Record] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -101,6 +106,7 @@ def read(folder: Path) -> Recording:
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     records: dict[str, Record] = {}
     latest: dict[tuple[str, str], tuple[str, str]] = {}
+    failures: dict[str, Record] = {}
     torn = 0
     with _uncollected():
         for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -109,10 +115,13 @@ def read(folder: Path) -> Recording:
                 torn += bool(line.strip())
             else:
                 records[record.cell] = record
+                if record.outcome.get("kind") in DISPROVED:
+                    failures[record.cell] = record
                 latest[record.library, record.variant] = (record.adapter, record.environment)
     counting = [one for one in records.values() if (one.adapter, one.environment) == latest[one.library, one.variant]]
     config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
-    return Recording(folder, config, machine, counting, torn, environments)
+    disproved = [failures[one.cell] for one in counting if one.status == "measured" and one.cell in failures]
+    return Recording(folder, config, machine, counting, torn, environments, disproved)
 
 
 def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:

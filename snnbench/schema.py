@@ -205,6 +205,7 @@ class MachineDocument(TypedDict):
     container: NotRequired[str | None]
     image: NotRequired[dict[Name, str] | None]
     environment: NotRequired[dict[str, str]]
+    varying: NotRequired[dict[str, list[Any]]]
 
 
 def _complete(document: RecordDocument) -> RecordDocument:

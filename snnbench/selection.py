@@ -38,6 +38,12 @@ def parse(expression: str) -> Condition:
     return lambda work: all(holds(work) for holds in conditions)
 
 
+def of_cases(expression: str) -> bool:
+    """Whether `expression` asks nothing of a contender, only of its case."""
+    found = (CONDITION.fullmatch(text) for text in expression.split(","))
+    return not any(match and match["key"] in ("library", "variant") for match in found)
+
+
 def _condition(text: str) -> Condition:
     match = CONDITION.fullmatch(text)
     if match is None:

@@ -7,6 +7,7 @@ learns at the end that the run is finished.
 import fcntl
 import json
 import os
+import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -40,7 +41,7 @@ def choose(
 
     With `fresh` always a new one; with `reopen` the last one of the same config and machine, finished or not.
     """
-    for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), reverse=True):
+    for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), key=_numbered, reverse=True):
         found: dict[str, Any] = {}
         with suppress(RecordingError):  # a broken recording is no reason not to start another
             found = document(config)
@@ -53,6 +54,12 @@ def choose(
     while (folder := stem if number == 1 else f"{stem}_{number}") in taken:
         number += 1
     return root / folder
+
+
+def _numbered(config: Path) -> tuple[str, int]:
+    """A folder's name without its number, and that number, by which the tenth of a day comes after the ninth."""
+    stem, _, number = config.parent.name.rpartition("_")
+    return (stem, int(number)) if stem and re.fullmatch(r"[0-9]+", number) else (config.parent.name, 1)
 
 
 @contextmanager

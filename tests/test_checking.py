@@ -3,14 +3,16 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snnbench import checking
+from snnbench.checking import cell
 from snnbench.cli.exits import Exit
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
+from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -53,6 +55,10 @@ def shortened(record: Document) -> None:
     record["phases"]["train"]["repetitions_ns"] = record["phases"]["train"]["repetitions_ns"][:3]
 
 
+def spot(record: Document) -> Document:
+    return record["checks"]["spot-train"]  # type: ignore[no-any-return]
+
+
 WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("outcome", "no such kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
     ("outcome", "without a reason", "time", lambda r: r.update(outcome=NEITHER | {"reason": ""}, **NOTHING)),
@@ -65,6 +71,10 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("proof", "no check spot-forward", "time", lambda r: r["checks"].pop("spot-forward")),
     ("proof", "no check spot-train", "memory", lambda r: r["checks"].pop("spot-train")),
     ("proof", "compared nothing", "time", lambda r: r["checks"]["spot-train"].update(compared=0)),
+    ("proof", "compared 40, where there are 51200 to 76800", "time", lambda r: spot(r).update(compared=40)),
+    ("proof", "compared 900000000, where", "time", lambda r: spot(r).update(compared=900000000)),
+    ("proof", "compared 8, where there are 1480 to", "time", lambda r: r["checks"]["exam-1"].update(compared=8)),
+    ("proof", "1 spikes differ, 2 of them", "time", lambda r: spot(r).update(differing=1, unexplained=2)),
     ("proof", "found a fault: no", "time", lambda r: r["checks"]["exam-1"].update(complaints=["no"])),
     ("proof", "found a fault", "time", lambda r: r["checks"]["exam-1"].update(unexplained=1)),
     ("proof", "400 of 76800 spikes differ", "time", lambda r: r["checks"]["spot-train"].update(differing=400)),
@@ -113,6 +123,7 @@ def test_a_record_with_one_thing_wrong(
         ("provenance", "kernel is not known", MACHINE, lambda m: m.pop("kernel")),
         ("provenance", "record hashes", MACHINE, lambda m: m.update(host="my-laptop")),
         ("provenance", "AWS_SECRET should not", MACHINE, lambda m: m["environment"].update(AWS_SECRET="x")),
+        ("provenance", "MY_KEY should not", MACHINE, lambda m: m.update(varying={"environment.MY_KEY": ["x", None]})),
         ("provenance", "does not know what was installed", ENVIRONMENTS, lambda e: e.clear()),
         ("provenance", "is not among what was", ENVIRONMENTS, lambda e: [v.update(snntorch="9") for v in e.values()]),
         ("name", "its content", MACHINE, lambda m: m.update(model="a faster one")),
@@ -137,6 +148,62 @@ def test_lines_that_are_none_or_twice_there(tmp_path: Path) -> None:
     ]
 
 
+def relabelled(schema: int, more: Callable[[Document], Any] = lambda line: None) -> Callable[[Document], Any]:
+    """A line that says it is older, without what its schema did not have, but for `more`."""
+
+    def change(line: Document) -> None:
+        line["schema"] = schema
+        line["case"].pop("input_kind")
+        if schema < 2:
+            line.pop("peaks")
+            for timing in line["phases"].values():
+                for name in ("flops", "least_bytes", "floor_ns", "times_floor"):
+                    timing.pop(name)
+        more(line)
+
+    return change
+
+
+RULE = {"slope": 1.0}
+OLDER: list[tuple[int, str, Callable[[Document], Any]]] = [
+    (1, "peaks", lambda line: line.update(peaks={})),
+    (1, "floor_ns", lambda line: line["phases"]["train"].update(flops=1, least_bytes=1, floor_ns=1, times_floor=1.0)),
+    (2, "own_rule", lambda line: line["outcome"].update(own_rule=RULE)),
+    (2, "inference_only", lambda line: line["outcome"].update(inference_only="slow")),
+    (2, "common-train", lambda line: line["checks"].update({"common-train": COMMON})),
+    (2, "input_kind", lambda line: line["case"].update(input_kind="spikes")),
+]
+COMMON: Document = {
+    **{"compared": 5, "differing": 1, "gradient_errors": {}, "complaints": [], "rate": 0.5, "expected_rate": 0.1},
+    "cosines": {},
+}
+
+
+@pytest.mark.parametrize(("schema", "text", "more"), OLDER, ids=[f"{w[0]}-{w[1]}" for w in OLDER])
+def test_no_line_holds_what_its_schema_did_not_have(
+    tmp_path: Path, schema: int, text: str, more: Callable[[Document], Any]
+) -> None:
+    folder = copied(tmp_path)
+
+    def said() -> list[str]:
+        return [one.text for one in checking.check(folder) if one.rule == "files" and "did not have" in one.text]
+
+    edited_record(folder, "time", relabelled(schema))
+    assert said() == []
+    edited_record(folder, "time", more)
+    (complaint,) = said()
+    assert f"is of schema {schema}, which did not have " in complaint and text in complaint
+
+
+def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited_record(folder, "time", relabelled(1))
+    assert [one.text for one in checking.check(folder) if one.rule == "files"] == [
+        "lines of the schemas 1, 3; a recording has one",
+        "input_kind, which there was not yet in schema 1",
+    ]
+
+
 def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)
@@ -145,6 +212,59 @@ def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     assert [one.text for one in checking.check(folder)] == [
         "the trials of each contender follow one another; they should take turns with those of the others"
     ]
+
+
+def kept(folder: Path, keep: Callable[[Document], bool]) -> None:
+    """Leave only some of the lines."""
+    lines = (folder / RECORDS).read_text().splitlines(keepends=True)
+    (folder / RECORDS).write_text("".join(line for line in lines if keep(json.loads(line))))
+
+
+def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, CONFIG, lambda c: c.update(planned=39))
+    assert checking.check(folder) == []
+    kept(folder, lambda line: line["library"] != "rockpool")
+    assert [one.text for one in checking.check(folder)] == [
+        "36 cells, where 39 were planned",
+        "sweep 'subtract': nothing of rockpool/torch",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        (None, ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
+        (["neurons>=8"], ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
+        (["profile=subtract"], []),
+        (["profile=subtract,neurons=256"], []),
+        (["library=*"], []),
+    ],
+)
+def test_a_sweep_that_nobody_ran(tmp_path: Path, only: list[str] | None, said: list[str]) -> None:
+    folder = copied(tmp_path)
+    kept(folder, lambda line: line["case"]["reset"] == "subtract")
+    edited(folder, CONFIG, lambda c: c.update(only=only))
+    assert [one.text for one in checking.check(folder) if "cases" in one.text] == said
+
+
+def test_a_contender_alone_in_its_case_takes_no_turns(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, CONFIG, lambda c: c.update(only=["library=torch-loop"]))
+    kept(folder, lambda line: line["library"] == "torch-loop")
+    lines = (folder / RECORDS).read_text().splitlines(keepends=True)
+    (folder / RECORDS).write_text("".join(sorted(lines, key=lambda line: json.loads(line)["case"]["reset"])))
+    assert checking.check(folder) == []
+
+
+def test_turns_are_taken_within_a_case(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+    of_each = {reset: [one for one in lines if one["case"]["reset"] == reset] for reset in ("subtract", "zero")}
+    of_each["zero"].sort(key=lambda one: [one["library"], one["variant"]])
+    (folder / RECORDS).write_text("".join(f"{json.dumps(one)}\n" for part in of_each.values() for one in part))
+    (complaint,) = checking.check(folder)
+    assert "they should take turns" in complaint.text
 
 
 def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
@@ -157,6 +277,37 @@ def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
     lie(next(line for line in lines if "own_rule" in line["outcome"]))
     (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert [one.text for one in checking.check(folder)] == ["exam-1: found a fault: another neuron"]
+
+
+DEVIATING: list[tuple[str, Callable[[Document], Any]]] = [
+    ("spot-train: compared nothing", lambda r: spot(r).update(compared=0)),
+    ("exam-1: compared 1, where", lambda r: r["checks"]["exam-1"].update(compared=1)),
+    ("common-train: compared 5, where", lambda r: r["checks"]["common-train"].update(compared=5)),
+    ("spot-train: 900000 spikes differ", lambda r: spot(r).update(differing=900000)),
+    ("how far off its gradient", lambda r: r["checks"].pop("common-train")),
+    ("how far off its gradient", lambda r: r["checks"]["common-train"]["gradient_errors"].clear()),
+    ("malformed: KeyError", lambda r: spot(r).pop("rate")),
+]
+
+
+@pytest.mark.parametrize(("text", "change"), DEVIATING, ids=[text for text, _ in DEVIATING])
+def test_what_deviates_says_by_how_much(tmp_path: Path, text: str, change: Callable[[Document], Any]) -> None:
+    folder = copied(tmp_path, "2026-11-21_library-defaults_epyc-2cpu")
+    path = folder / RECORDS
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    free = next(line for line in lines if "deviation" in line["outcome"] and "own_rule" not in line["outcome"])
+    change(free)
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert [one.rule for one in checking.check(folder) if text in one.text] == ["proof"]
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+def test_errors_are_numbers(value: float) -> None:
+    timed = next(one for one in read(RESULTS / TIMED).records if one.measure == "time")
+    document = asdict(timed)
+    spot(document).update(rate=value)
+    record = replace(timed, checks=document["checks"])
+    assert "spot-train: rate is" in " ".join(cell.proof(record))
 
 
 def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ snnbench case container difference installer nearest outcome pins statistics sur
 
 rule decision schema
 
-adapter contention document inputs layout machine record reference roofline slurm splicing timing verify wire
+adapter contention document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
 
 writer
@@ -40,7 +40,7 @@ backends.torch_graph cell compare measurement noise selection shard shown verdic
 
 backends.torch estimate jobs judge merge sheet worker
 
-checking.cell compare_output rank runner
+checking.cell checking.files checking.trials compare_output rank runner
 
 checking executor rank_output replay status
 

@@ -1,6 +1,7 @@
 """Shards of a run, and one recording made of theirs."""
 
 import json
+import shutil
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snnbench import checking, merge, record
+from snnbench import checking, merge, record, writer
 from snnbench.config import Work
 from snnbench.merge import Disagreement
 from snnbench.record import CONFIG, RECORDS, Record, read
@@ -32,6 +33,14 @@ def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
 def test_what_is_no_shard_is_one_line(text: str) -> None:
     with pytest.raises(ShardError, match=r"^--shard: .* is no shard such as 2/3"):
         parse(text)
+
+
+def test_machines_that_differ_are_named(place: Path, tmp_path: Path) -> None:
+    other = copied(place, tmp_path, "machine.json", lambda text: text.replace('"kernel": "', '"kernel": "9'))
+    done = snnbench(tmp_path, "merge", str(place / "part1"), str(other.folder), "-o", "merged")
+    assert done.returncode == 0 and "merged: the machines differ in kernel; the values are in" in done.stderr
+    kernels = {one.machine["kernel"] for one in (read(place / "part1"), other)}
+    assert read(tmp_path / "merged").machine["varying"] == {"kernel": sorted(kernels)}
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +80,7 @@ def test_the_order_does_not_matter_nor_how_often(place: Path, tmp_path: Path) ->
         merge.merge(order, folder)
         merge.merge([*order, read(folder)], folder)
         merge.merge(order[:1], folder)
-        texts.add((folder / RECORDS).read_text() + (folder / CONFIG).read_text())
+        texts.add("".join((folder / name).read_text() for name in record.FILES))
     assert len(texts) == 1
 
 
@@ -134,6 +143,43 @@ def test_a_part_is_not_merged_into_itself(place: Path) -> None:
         merge.merge(parts(place), place / "part1")
 
 
+@pytest.mark.parametrize("from_itself", [True, False])
+def test_a_recording_that_is_no_merge_is_not_rewritten(place: Path, tmp_path: Path, from_itself: bool) -> None:
+    folder = Path(shutil.copytree(place / "whole", tmp_path / "whole"))
+    with (folder / RECORDS).open("a") as stream:
+        stream.write((folder / RECORDS).read_text().splitlines()[0] + "\n{torn")
+    before = {path.name: path.read_text() for path in folder.iterdir()}
+    with pytest.raises(Disagreement, match=r"whole: holds a recording that is no merge, .*; name another folder$"):
+        merge.merge([read(folder) if from_itself else read(place / "whole")], folder)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == before
+
+
+def test_what_another_merge_wrote_meanwhile_is_kept(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, two, three = parts(place)
+    merge.merge([one], tmp_path / "merged")
+
+    def late(*arguments: Any) -> Any:
+        """The lock of a recording, had only after somebody else merged."""
+        monkeypatch.undo()
+        merge.merge([two], tmp_path / "merged")
+        return writer.append(*arguments)
+
+    monkeypatch.setattr(merge, "append", late)
+    merged = merge.merge([three], tmp_path / "merged")
+    assert merge.missing(merged.config) == [] and len(merged.records) == len(read(place / "whole").records)
+
+
+def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp_path: Path) -> None:
+    whole = read(place / "whole")
+    merge.merge([replace(whole, config=whole.config | {"finished": False})], tmp_path / "merged")
+    for _ in range(2):
+        merged = merge.merge([read(tmp_path / "merged")], tmp_path / "merged")
+        assert not merged.config["finished"]
+    assert merge.merge([whole], tmp_path / "merged").config["finished"]
+
+
 def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
     (measured, *_) = [one for one in read(place / "part1").records if one.status == "measured"]
     lost = {"status": "failed", "kind": "lost", "reason": "no reply"}
@@ -146,6 +192,45 @@ def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
 
     assert whole(measured, failed) == whole(failed, measured) == [measured]
     assert whole(cancelled, failed) == whole(failed, cancelled) == [failed]
+
+
+def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
+    """The second part in which a measured cell failed so, and with `keep` was measured thereafter."""
+
+    def change(text: str) -> str:
+        first, *others = text.splitlines(keepends=True)
+        while (line := json.loads(first))["outcome"]["status"] != "measured":
+            others.append(first)
+            first = others.pop(0)
+        line |= {"outcome": {"status": "failed", "kind": kind, "reason": "so it was"}, "wall_s": None}
+        line |= {name: {} for name in ("phases", "memory", "peaks")}
+        return "".join([json.dumps(line) + "\n", *([first] if keep else []), *others])
+
+    return copied(place, tmp_path, RECORDS, change)
+
+
+def test_trials_of_one_second_keep_their_order(place: Path) -> None:
+    some = [one for one in read(place / "part1").records if one.measure == "time"]
+    together = [replace(one, started="2026-11-21T10:00:00+00:00") for one in some]
+    ordered = merge.cells([record.Recording(Path(), {}, {}, together, 0)])
+    assert [one.trial for one in ordered] == sorted(one.trial for one in some) and ordered[-1].trial > 0
+
+
+@pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])
+def test_other_work_is_not_outweighed_by_a_time(place: Path, tmp_path: Path, kind: str) -> None:
+    failed = disproved(place, tmp_path, kind, keep=False)
+    for order in ([read(place / "part2"), failed], [failed, read(place / "part2")]):
+        with pytest.raises(Disagreement, match=rf"^cell \w+ \(good\) is {kind} in .*changed and measured in .*part2$"):
+            merge.merge(order, tmp_path / "merged")
+
+
+def test_what_was_incorrect_before_it_was_measured_stays_so(place: Path, tmp_path: Path) -> None:
+    changed = disproved(place, tmp_path, "incorrect", keep=True)
+    one, _, three = parts(place)
+    for _ in range(2):
+        merge.merge([one, changed, three], tmp_path / "merged")
+        (complaint,) = checking.check(tmp_path / "merged")
+        assert complaint.rule == "files" and "was incorrect before it was measured" in complaint.text
 
 
 def test_the_command_says_what_is_there_and_what_is_missing(place: Path, tmp_path: Path) -> None:

@@ -332,6 +332,14 @@ def test_a_second_recording_of_a_day_has_a_name_of_its_own(tmp_path: Path) -> No
     assert names == [f"2026-11-21_quick_laptop{end}" for end in ("", "_2", "_3")]
 
 
+def test_the_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
+    for end in ("", "_2", "_10", "_9"):
+        begun(tmp_path, f"2026-11-20_quick_laptop{end}")
+    assert chosen(tmp_path) == "2026-11-20_quick_laptop_10"
+    begun(tmp_path, "2026-11-21_quick_laptop")
+    assert chosen(tmp_path) == "2026-11-21_quick_laptop"
+
+
 def test_something_else_under_results_is_in_nobody_s_way(tmp_path: Path) -> None:
     for name, text in (("published", "[1, 2]"), ("broken", '{"ident'), ("empty", "{}")):
         (tmp_path / name).mkdir()

@@ -5,29 +5,26 @@ Nothing in a recording is run or imported. What cannot be seen in it, such as wh
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from snnbench import record as records
-from snnbench import selection
 from snnbench.adapter import label
-from snnbench.case import Case
-from snnbench.checking import cell
-from snnbench.config import Config, Protocol, Work
+from snnbench.checking import cell, files, trials
+from snnbench.config import Config
 from snnbench.machine import SETTINGS
-from snnbench.record import Record, Recording
+from snnbench.record import Recording
 
 RULES = {
-    "files": "every line is a record of a known schema, none twice, and the run is finished",
+    "files": "every line is a record, all of one schema, none twice, and the run is finished",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
-    "trials": "of every case and contender there are all trials that the protocol asks for, and they took turns",
+    "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
     "name": "a cell's name is the digest of its content",
-    "proof": "what was measured sat the exam and the spot checks, and they found nothing that was not declared",
+    "proof": "what was measured sat the exam and spot checks of its size, without a fault; "
+    "what deviates by no rule of its own has its errors there",
     "durations": "every raw duration is there, and nothing was compiled among them",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "memory": "memory is in whole bytes, from a process that timed nothing",
@@ -50,17 +47,18 @@ class Complaint:
 def check(folder: Path) -> list[Complaint]:
     """Everything that does not hold of a recording. Raises RecordingError where there is none to be read."""
     recording = records.read(folder)
-    found = list(_files(recording))
+    lines = files.lines(recording)
+    found = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
     config = _config(recording)
     if isinstance(config, str):
         return [*found, Complaint("provenance", records.CONFIG, config)]
     found += _guarded("provenance", records.MACHINE, _provenance(recording))
-    found += _guarded("trials", records.RECORDS, _trials(recording, config))
+    found += _guarded("trials", records.RECORDS, trials.complaints(recording, config))
     machine = str(recording.machine.get("model"))
-    schemas = _schemas(recording)
+    schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for one in recording.records:
         of = f"{one.cell} ({label(one.library, one.variant)}, {one.measure} {one.trial})"
-        pairs = cell.complaints(one, schemas.get(one.cell, records.SCHEMA), machine, config.protocol)
+        pairs = cell.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found
 
@@ -81,20 +79,6 @@ def _config(recording: Recording) -> Config | str:
         return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
 
 
-def _files(recording: Recording) -> Iterator[Complaint]:
-    if recording.torn:
-        yield Complaint("files", records.RECORDS, f"{recording.torn} lines are no records")
-    if not recording.records:
-        yield Complaint("files", records.RECORDS, "no cell is recorded")
-    if not recording.config.get("finished"):
-        yield Complaint("files", records.CONFIG, "the run is not finished; the same command continues it")
-    earlier: dict[str, Any] = {}
-    for line in _lines(recording):
-        if earlier.get(line["cell"], {}).get("status") == "measured":
-            yield Complaint("files", records.RECORDS, f"cell {line['cell']} is there more than once; the last counts")
-        earlier[line["cell"]] = line.get("outcome", {})
-
-
 def _provenance(recording: Recording) -> Iterator[str]:
     if not recording.config.get("snnbench"):
         yield "the version of snnbench is not known"
@@ -102,7 +86,9 @@ def _provenance(recording: Recording) -> Iterator[str]:
     hashes = [recording.machine.get("host"), *(gpu.get("uuid") for gpu in recording.machine.get("gpus", []))]
     if any(name is not None and not HASH.fullmatch(str(name)) for name in hashes):
         yield "a host or a card has its own name; record hashes"
-    for name in recording.machine.get("environment", {}):
+    varying = recording.machine.get("varying", {})
+    elsewhere = [fact.removeprefix("environment.") for fact in varying if fact.startswith("environment.")]
+    for name in [*recording.machine.get("environment", {}), *elsewhere]:
         if not any(fnmatchcase(name, pattern) for pattern in SETTINGS):
             yield f"the environment variable {name} should not be recorded"
     installed = json.loads((recording.folder / records.ENVIRONMENTS).read_text(encoding="utf-8"))
@@ -112,64 +98,6 @@ def _provenance(recording: Recording) -> Iterator[str]:
                 yield f"{records.ENVIRONMENTS} does not know what was installed for {label(one.library, one.variant)}"
             elif one.version is not None and one.version not in installed[one.environment].values():
                 yield f"{label(one.library, one.variant)} {one.version} is not among what was installed for it"
-
-
-def _trials(recording: Recording, config: Config) -> Iterator[str]:
-    protocol = config.protocol
-    planned = {("verify", trial) for trial in range(protocol.trials)}
-    if protocol.phases:
-        planned = {("time", trial) for trial in range(protocol.trials)}
-        planned |= {("memory", trial) for trial in range(protocol.memory_trials)}
-    there: dict[Work, set[tuple[str, int]]] = {}
-    for one in recording.records:
-        work = Work(Case(**one.case), one.library, one.variant)
-        there.setdefault(work, set()).add((one.measure, one.trial))
-    for work in _planned(there, recording, config):
-        lacking = sorted(planned - there.pop(work, set()))
-        if lacking:
-            which = ", ".join(f"{measure} {trial}" for measure, trial in lacking)
-            yield f"{label(work.library, work.variant)} at N={work.case.neurons}, {work.case.profile}: no {which}"
-    for work in there:
-        yield f"{label(work.library, work.variant)} at N={work.case.neurons}, {work.case.profile}: not in the config"
-    if not _take_turns(recording.records, protocol):
-        yield "the trials of each contender follow one another; they should take turns with those of the others"
-
-
-def _planned(there: Iterable[Work], recording: Recording, config: Config) -> list[Work]:
-    """Every contender that ran a case of a sweep should have run all cases of it that were selected."""
-    conditions = [selection.parse(str(text)) for text in recording.config.get("only") or []]
-    wanted: dict[Work, None] = {}
-    for sweep in config.sweeps:
-        cases = dict.fromkeys(sweep.cases())
-        contenders = dict.fromkeys((work.library, work.variant) for work in there if work.case in cases)
-        works = (Work(case, *contender) for case in cases for contender in contenders)
-        wanted.update((work, None) for work in works if all(holds(work) for holds in conditions))
-    return list(wanted)
-
-
-def _take_turns(found: list[Record], protocol: Protocol) -> bool:
-    """Whether something else was timed between trials of the same work, where there is anything else."""
-    timed = [(one.library, one.variant, *one.case.items()) for one in found if one.measure == "time"]
-    works, stretches = len(set(timed)), 1 + sum(one != before for before, one in pairwise(timed))
-    return protocol.trials < 2 or works < 2 or stretches > works
-
-
-def _lines(recording: Recording) -> list[dict[str, Any]]:
-    """The lines that are records, as they stand."""
-    text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
-    found = []
-    for line in text.splitlines():
-        try:
-            document = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(document, dict) and isinstance(document.get("cell"), str):
-            found.append(document)
-    return found
-
-
-def _schemas(recording: Recording) -> dict[str, int]:
-    return {line["cell"]: line["schema"] for line in _lines(recording) if isinstance(line.get("schema"), int)}
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:

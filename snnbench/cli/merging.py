@@ -23,3 +23,5 @@ def merge(
     merged = merging.merge([record.read(folder) for folder in recordings], output)
     lacking = merging.missing(merged.config)
     say(f"{output}: {report.coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
+    if differing := merged.machine.get("varying"):
+        say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {record.MACHINE}")

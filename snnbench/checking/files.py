@@ -1,0 +1,61 @@
+"""The rule of files: every line is a record of one schema, none twice, and the run is finished.
+
+A line says itself of which schema it is, and older ones are asked less. So none may hold what its schema did not have.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from snnbench import record as records
+from snnbench.record import Recording
+from snnbench.schema import FLOOR
+
+Line = dict[str, Any]
+
+
+def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, str]]:
+    """(file, complaint) of everything that does not hold of a recording with these lines."""
+    if recording.torn:
+        yield records.RECORDS, f"{recording.torn} lines are no records"
+    if not recording.records:
+        yield records.RECORDS, "no cell is recorded"
+    if not recording.config.get("finished"):
+        yield records.CONFIG, "the run is not finished; the same command continues it"
+    earlier: dict[str, Any] = {}
+    for line in found:
+        if earlier.get(line["cell"], {}).get("status") == "measured":
+            yield records.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
+        earlier[line["cell"]] = line.get("outcome", {})
+    for one in recording.disproved:
+        yield records.RECORDS, f"cell {one.cell} was {one.outcome['kind']} before it was measured"
+    if len(schemas := sorted({line["schema"] for line in found})) > 1:
+        yield records.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
+    if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):
+        yield records.CONFIG, f"input_kind, which there was not yet in schema {schemas[0]}"
+    for line in found:
+        if newer := list(dict.fromkeys(_newer(line))):
+            text = f"cell {line['cell']} is of schema {line['schema']}, which did not have {', '.join(newer)}"
+            yield records.RECORDS, text
+
+
+def lines(recording: Recording) -> list[Line]:
+    """The lines that are records, as they stand."""
+    text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
+    return [json.loads(line) for line in text.split("\n") if records.parse(line, recording.folder)]
+
+
+def _sweeps(recording: Recording) -> list[dict[str, Any]]:
+    return list(recording.config.get("config", {}).get("sweep", []))
+
+
+def _newer(line: Line) -> Iterator[str]:
+    """What a line holds that came after its schema."""
+    if line["schema"] < 2:
+        yield from ["peaks"] if "peaks" in line else []
+        for timing in line.get("phases", {}).values():
+            yield from sorted(FLOOR & timing.keys())
+    if line["schema"] < 3:
+        yield from (name for name in ("own_rule", "inference_only") if name in line["outcome"])
+        yield from (name for name in line.get("checks", {}) if name.startswith("common-"))
+        yield from ["input_kind"] if "input_kind" in line["case"] else []

@@ -1,0 +1,101 @@
+"""The rule of trials: all that the config asks for is there, as often as the protocol says, and took turns.
+
+Which contenders a pattern names is known to the adapters only, and a recording does not hold them. So a sweep's cases
+are asked for, the contenders that it names without a pattern, and as many cells as the run had planned.
+"""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from snnbench import selection
+from snnbench.adapter import label
+from snnbench.case import Case
+from snnbench.config import Config, Protocol, Sweep, Work
+from snnbench.record import Record, Recording
+
+
+def complaints(recording: Recording, config: Config) -> Iterator[str]:
+    """Everything that does not hold."""
+    protocol, count = config.protocol, len(recording.records)
+    if recording.config.get("planned", count) != count:
+        yield f"{count} cells, where {recording.config['planned']} were planned"
+    there: dict[Work, set[tuple[str, int]]] = {}
+    for one in recording.records:
+        work = Work(Case(**one.case), one.library, one.variant)
+        there.setdefault(work, set()).add((one.measure, one.trial))
+    if "shard" not in recording.config:
+        yield from _missing(list(there), recording, config)
+    asked = _asked(protocol)
+    for work in _planned(list(there), recording, config):
+        if lacking := sorted(asked - there.pop(work, set())):
+            yield f"{_named(work)}: no {', '.join(f'{measure} {trial}' for measure, trial in lacking)}"
+    yield from (f"{_named(work)}: not in the config" for work in there)
+    if not _take_turns(recording.records, protocol):
+        yield "the trials of each contender follow one another; they should take turns with those of the others"
+
+
+def _asked(protocol: Protocol) -> set[tuple[str, int]]:
+    """(measure, trial) of every cell of a work."""
+    if not protocol.phases:
+        return {("verify", trial) for trial in range(protocol.trials)}
+    times = {("time", trial) for trial in range(protocol.trials)}
+    return times | {("memory", trial) for trial in range(protocol.memory_trials)}
+
+
+def _missing(there: list[Work], recording: Recording, config: Config) -> Iterator[str]:
+    """Cases that nobody ran, and contenders without a record, as far as they are known to have been selected."""
+    expressions = [str(text) for text in recording.config.get("only") or []]
+    if not all(map(selection.of_cases, expressions)):
+        return  # which contenders were selected, and so which cases, only `planned` says
+    conditions = [selection.parse(text) for text in expressions]
+    ran = {work.case for work in there}
+    for sweep in config.sweeps:
+        works = (Work(case, "", "") for case in dict.fromkeys(sweep.cases()))
+        cases = [work.case for work in works if all(holds(work) for holds in conditions)]
+        if lacking := [case for case in cases if case not in ran]:
+            first = lacking[0]
+            yield (
+                f"sweep {sweep.name!r}: nothing of {len(lacking)} of {len(cases)} cases, "
+                f"the first at N={first.neurons}, {first.profile}"
+            )
+        asked = set(cases)
+        names = {name for one in there if one.case in asked for name in (one.library, label(one.library, one.variant))}
+        if cases:
+            yield from (f"sweep {sweep.name!r}: nothing of {name}" for name in _plain(sweep) if name not in names)
+
+
+def _plain(sweep: Sweep) -> list[str]:
+    """The contenders that a sweep names without a pattern, where none is taken out again."""
+    if any(pattern.startswith("!") for pattern in sweep.libraries):
+        return []
+    return [pattern for pattern in sweep.libraries if "*" not in pattern]
+
+
+def _planned(there: list[Work], recording: Recording, config: Config) -> Iterable[Work]:
+    """Every contender that ran a case of a sweep should have run all cases of it that were selected."""
+    conditions = [selection.parse(str(text)) for text in recording.config.get("only") or []]
+    wanted: dict[Work, None] = {}
+    for sweep in config.sweeps:
+        cases = dict.fromkeys(sweep.cases())
+        contenders = dict.fromkeys((work.library, work.variant) for work in there if work.case in cases)
+        works = (Work(case, *contender) for case in cases for contender in contenders)
+        wanted.update((work, None) for work in works if all(holds(work) for holds in conditions))
+    return wanted
+
+
+def _take_turns(found: list[Record], protocol: Protocol) -> bool:
+    """Whether something else was timed between trials of the same work, for every case that has anything else."""
+    by_case: dict[Case, list[tuple[str, str]]] = {}
+    for one in found:
+        if one.measure == "time":
+            by_case.setdefault(Case(**one.case), []).append((one.library, one.variant))
+    return protocol.trials < 2 or all(map(_alternate, by_case.values()))
+
+
+def _alternate(contenders: list[tuple[str, str]]) -> bool:
+    works, stretches = len(set(contenders)), 1 + sum(one != before for before, one in pairwise(contenders))
+    return works < 2 or stretches > works
+
+
+def _named(work: Work) -> str:
+    return f"{label(work.library, work.variant)} at N={work.case.neurons}, {work.case.profile}"

@@ -1,0 +1,68 @@
+"""What varies between the machines of a merged recording: facts that are one machine's in machine.json, and not all's.
+
+Not the model, which must be the same, but what may differ on machines of one model and change a time nevertheless: the
+kernel, the driver, environment variables, the image.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+Machine = Mapping[str, Any]
+Varying = dict[str, list[Any]]
+"""Path of a fact, such as `environment.OMP_NUM_THREADS`, -> its values, null where a machine lacks it."""
+
+NOT_FACTS = ("host", "hosts", "load", "varying")
+ITS_OWN = ("gpus.uuid", "cpu.allowed_cpus")
+"""What names a single card, or the CPUs that one process was given."""
+
+
+def joined(machines: Iterable[Machine]) -> dict[str, Any]:
+    """One machine.json of several, the same in whatever order, and of whatever was joined before.
+
+    It holds the facts of one of them, all `hosts`, and the facts that are `varying`, if there are any.
+    """
+    parts = list(machines)
+    single = [{name: value for name, value in one.items() if name not in ("hosts", "varying")} for one in parts]
+    found = min(single, key=_text) | {"hosts": sorted({host for one in parts for host in _hosts(one)})}
+    differing = varying(parts)
+    return found | ({"varying": differing} if differing else {})
+
+
+def varying(machines: Iterable[Machine]) -> Varying:
+    """The facts in which machines differ, or already differed where one stands for several."""
+    parts = [(dict(_facts(one)), dict(one.get("varying", {}))) for one in machines]
+    paths = {path for facts, differing in parts for path in (*facts, *differing)}
+    values = {
+        path: {_text(value) for facts, differing in parts for value in differing.get(path, [facts.get(path)])}
+        for path in sorted(paths)
+    }
+    return {path: [json.loads(text) for text in sorted(found)] for path, found in values.items() if len(found) > 1}
+
+
+def _facts(machine: Machine) -> Iterator[tuple[str, Any]]:
+    """(path, value) of every fact that is known; of cards, of which any may do the work, the values of all."""
+    for name, value in machine.items():
+        if name == "gpus":
+            keys = sorted({key for card in value for key in card})
+            found = ((f"gpus.{key}", sorted({_text(card.get(key)) for card in value})) for key in keys)
+            pairs = [(path, [json.loads(text) for text in texts]) for path, texts in found]
+        else:
+            pairs = list(_flat(name, value)) if name not in NOT_FACTS else []
+        yield from ((path, value) for path, value in pairs if path not in ITS_OWN and value is not None)
+
+
+def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from _flat(f"{path}.{name}", inner)
+    else:
+        yield path, value
+
+
+def _hosts(machine: Machine) -> list[str]:
+    return list(machine.get("hosts", [])) or [str(machine.get("host"))]
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
