@@ -18,7 +18,7 @@ from snnbench.machine import SETTINGS
 from snnbench.record import Recording
 
 RULES = {
-    "files": "every line is a record, all of one schema, none twice, and the run is finished",
+    "files": "lines are records of one schema, none twice or measured after it was incorrect, and the run is finished",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
     "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",

@@ -15,6 +15,7 @@ def merge(
     """Join the recordings of a run's shards, in any order, and again when more of them are there.
 
     Refused, with the facts named, where they are not of one run: another config, protocol, machine model or adapter.
+    DIR is new or holds an earlier merge; no other recording is ever rewritten.
     """
     from snnbench import merge as merging
     from snnbench import record, report
