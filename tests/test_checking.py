@@ -319,3 +319,13 @@ def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
     assert done.returncode == Exit.UNSOUND == 7 and "below the floor" in done.stdout
     done = snnbench(tmp_path, "check", str(tmp_path))
     assert done.returncode == Exit.ERROR and done.stderr.count("\n") == 1 and "no recording here" in done.stderr
+
+
+def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None:
+    """One spike that rounding moved in a hidden layer puts a whole sample on another path."""
+    (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
+    check = sound.checks["spot-inference"] | {"differing": 400}
+    record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
+    assert any("400 of 76800 spikes differ" in text for text in cell.proof(record))
+    deep = replace(record, case=record.case | {"layers": 2})
+    assert not any("spikes differ" in text for text in cell.proof(deep))
