@@ -5,6 +5,7 @@ import pytest
 
 from snnbench.case import Case
 from snnbench.cell import Cell, cells
+from snnbench.cli.progress import Pace
 from snnbench.config import Work
 from snnbench.estimate import Estimate, spoken
 from tests.fakes import CASE
@@ -79,3 +80,13 @@ def test_a_duration_as_one_says_it() -> None:
         "1 h 0 min",
         "2 h 10 min",
     ]
+
+
+def test_a_cell_that_ran_elsewhere_ends_without_having_started_here() -> None:
+    """As those of jobs do, of which only records are seen."""
+    pace = Pace([cell("a", trial=trial) for trial in range(3)])
+    pace.end(cell("a", trial=0))
+    assert pace.left == "about 0 s left"
+    pace.start(cell("a", trial=1))
+    pace.end(cell("a", trial=1))
+    assert (pace.count, pace.left) == (2, "about 0 s left")

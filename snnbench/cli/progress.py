@@ -23,17 +23,20 @@ class Pace:
         self.total, self.count = len(cells), 0
         self._estimate = Estimate(cells)
         self._started: dict[Cell, float] = {}
+        self._last = time.monotonic()
         self._beside = 1
 
     def start(self, cell: Cell) -> None:
         """A cell starts, others on other cards perhaps still running."""
-        self._started[cell] = time.monotonic()
+        self._started[cell] = self._last = time.monotonic()
         self._beside = len(self._started)
 
     def end(self, cell: Cell) -> None:
-        """It has ended."""
+        """It has ended; of one that ran elsewhere the start is not known, but when something was last heard."""
         self.count += 1
-        self._estimate.learn(cell, time.monotonic() - self._started.pop(cell))
+        now = time.monotonic()
+        self._estimate.learn(cell, now - self._started.pop(cell, self._last))
+        self._last = now
 
     @property
     def left(self) -> str:
