@@ -4,13 +4,16 @@ Two of each input and cotangent exist, numbered 0 and 1. Passes are timed on the
 harness swaps in the second, so that an answer kept from an earlier pass cannot pass for a new one.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.case import Case
 
+Drawn = TypeVar("Drawn")
 Array = NDArray[np.float32]
 Layer = tuple[Array, Array]
 """Weight [N_out, N_in] and bias [N_out]."""
@@ -22,30 +25,48 @@ BIAS_SCALE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a network is asked to do. Arrays are made when asked for: at N = 16384 each is over 500 MB."""
+    """What a network is asked to do. Arrays are drawn when asked for, once: at N = 16384 each takes seconds.
+
+    They are the problem's own and shared by all that ask for them: a session copies what it lets a network write to.
+    """
 
     case: Case
     exact: bool = False
     drive: float = 1.0
+    _drawn: dict[tuple[str, int], object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def layers(self) -> list[Layer]:
         """Weight [N, N] and bias [N] of each layer, float32; `drive` times what the case says."""
+        return self._once("layers", 0, self._layers)
+
+    def input(self, which: int) -> Array:
+        """What comes in, [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
+        return self._once("input", which, lambda: self._input(which))
+
+    def cotangent(self, which: int) -> Array:
+        """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
+        return self._once("cotangent", which, lambda: self._cotangent(which))
+
+    def _once(self, name: str, which: int, draw: Callable[[], Drawn]) -> Drawn:
+        if (name, which) not in self._drawn:
+            self._drawn[name, which] = draw()
+        return self._drawn[name, which]  # type: ignore[return-value]
+
+    def _layers(self) -> list[Layer]:
         make = _sixteenths if self.exact else _normal
         layers = [make(self.case, number) for number in range(self.case.layers)]
         if self.drive == 1.0:
             return layers
         return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
 
-    def input(self, which: int) -> Array:
-        """What comes in, [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
+    def _input(self, which: int) -> Array:
         chance = _generator(self.case, "input", which).random(_shape(self.case), dtype=np.float32)
         spikes = np.less(chance, self.case.input_rate, out=chance)
         if self.case.input_kind == "spikes":
             return spikes
         return spikes * _generator(self.case, "amplitude", which).standard_normal(_shape(self.case), dtype=np.float32)
 
-    def cotangent(self, which: int) -> Array:
-        """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
+    def _cotangent(self, which: int) -> Array:
         if which == REVERSED:
             return np.ascontiguousarray(self.cotangent(1)[::-1])
         return _generator(self.case, "cotangent", which).standard_normal(_shape(self.case), dtype=np.float32)

@@ -3,13 +3,16 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.case import Case
 from snnbench.reference import Trace
 from snnbench.rule import Rule
-from snnbench.verify import UNIT_ROUNDOFF
+from snnbench.verify import UNIT_ROUNDOFF, product_format
 
 Array = NDArray[np.float64]
 CLOSE_ROUNDOFFS = 32
 """How many roundings of the summed terms may separate a potential from the threshold where a spike differs."""
+TENSOR_CORE_TERMS = 8
+"""Terms that a tensor core adds in one instruction, in TF32 (PTX ISA, mma.m16n8k8)."""
 
 
 def round_to(array: NDArray[np.float32], number_format: str) -> Array:
@@ -24,10 +27,16 @@ def round_to(array: NDArray[np.float32], number_format: str) -> Array:
     return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
 
 
-def of_sums(terms: Array, rule: Rule, dtype: str) -> Array:
-    """How far summing `terms` of this total size, in whatever order, may move a current."""
-    unit = UNIT_ROUNDOFF["float64" if dtype == "float64" else "float32"]
-    return CLOSE_ROUNDOFFS * unit * (rule.threshold + terms)
+def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
+    """How far summing `terms` of this total size, in whatever order, may move a current.
+
+    Tensor cores, which multiply in TF32, sum in float32 and cut off where others round: after every TENSOR_CORE_TERMS
+    terms a partial sum loses up to two roundoffs of its size, always downwards. A sum that ends at the threshold has
+    partial sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
+    """
+    unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
+    cuts = 2 * case.neurons / TENSOR_CORE_TERMS if product_format(case) == "tf32" else 0.0
+    return unit * (CLOSE_ROUNDOFFS * (rule.threshold + terms) + cuts * rule.threshold)
 
 
 def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing: Array) -> Array:

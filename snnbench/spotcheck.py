@@ -7,9 +7,13 @@ no independent neurons: there the whole reference is computed.
 
 The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only where the
 reference's potential is so close to the threshold that rounding decides.
+
+A worker compares the answers of several phases with one input. The currents do not depend on an answer, and the
+reference and its gradients only on the answer's spikes, so each is computed once for all phases that agree.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +22,7 @@ from snnbench import reference
 from snnbench.inputs import Layer, Problem
 from snnbench.rounding import of_potentials, of_sums, round_to
 from snnbench.rule import Rule, rule_of
+from snnbench.sample import Sample, blocks, draw, weight_slices
 from snnbench.verify import (
     RATE_WINDOW,
     Answer,
@@ -31,22 +36,31 @@ from snnbench.verify import (
 
 Array = NDArray[np.float64]
 SAMPLED_NEURONS = 32
-ROWS_AT_ONCE = 1024
+
+
+@dataclass(slots=True)
+class Followed:
+    """The reference on a sample with the resets of an answer's `spikes`; how far rounding may move its potentials.
+
+    `gradient` is dL/d(current) [T, b, n], and `expected` what follows from it for the parameter that is compared; both
+    are computed when an answer with gradients asks for them.
+    """
+
+    spikes: Array
+    trace: reference.Trace
+    margin: Array
+    gradient: Array | None = None
+    expected: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """A [T, b, n] part of the case: which samples, which neurons, and their current and its rounding margin."""
+class Network:
+    """The reference of several layers: rounded weights, traces, and where [T, B] a potential is close to firing."""
 
-    batch: NDArray[np.intp]
-    neurons: NDArray[np.intp]
-    current: Array
-    margin: Array
-
-    @property
-    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """For messages."""
-        return self.batch, self.neurons
+    layers: list[tuple[Array, Array]]
+    inputs: Array
+    traces: list[reference.Trace]
+    close: NDArray[np.bool_]
 
 
 class SpotCheck:
@@ -70,11 +84,15 @@ class SpotCheck:
         self.inputs = problem.input(which)
         if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
             self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
-        self.cotangent = round_to(problem.cotangent(which if cotangent is None else cotangent), self.case.dtype)
-        self.tolerance = gradient_tolerance(self.case)
-        if rule is not None and product_format(self.case) in ("float32", "float64"):
-            # What a library fixes may be narrow, and the rounding of a distance comes out of it so many times larger.
-            self.tolerance *= max(1.0, rule.slope)
+        self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
+        # A surrogate that a library fixes may be narrow; it magnifies the rounding of a distance by its slope.
+        narrow = rule is not None and product_format(self.case) in ("float32", "float64")
+        self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
+        self._followed: dict[str, Followed] = {}
+
+    def tolerance(self, summed: int) -> float:
+        """Relative error allowed in a gradient whose entries are sums of so many terms."""
+        return self._magnified * gradient_tolerance(self.case, summed=summed)
 
     def check(self, answer: Answer) -> Finding:
         """Compare what `answer` holds: spikes, gradients, or both (gradients need the spikes they belong to)."""
@@ -101,79 +119,105 @@ class SpotCheck:
         finding = Finding()
         if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.layers > 1:
             return finding
-        neurons = _sampled(self.case.neurons, SAMPLED_NEURONS, self.case.seed)
-        sample = self._sample(np.arange(self.case.batch), neurons)
+        sample = self._few
         trace = reference.forward(sample.current, self.rule)
-        got = np.asarray(answer.spikes[:, :, neurons], np.float64)
+        got = np.asarray(answer.spikes[:, :, sample.neurons], np.float64)
         compare_spikes(finding, got, trace.spikes, trace.potential, self.rule)
         finding.expected_rate = float(trace.spikes.mean())
         if answer.weights is not None:
-            gradient = reference.backward(self.cotangent[:, :, neurons], trace, self.rule)
-            got = np.asarray(answer.weights[0])[neurons]
+            gradient = reference.backward(self._cotangent_of(sample), trace, self.rule)
+            got = np.asarray(answer.weights[0])[sample.neurons]
             compare_gradient(finding, "weight", got, self._weight_gradient(gradient), np.inf)
         finding.complaints.clear()
         return finding
 
+    @cached_property
+    def _few(self) -> Sample:
+        """A few neurons, over the whole batch."""
+        neurons = _sampled(self.case.neurons, SAMPLED_NEURONS, self.case.seed)
+        return self._draw(np.arange(self.case.batch), neurons)
+
+    @cached_property
+    def _one(self) -> Sample:
+        """One sample of the batch, over all neurons."""
+        return self._draw(_sampled(self.case.batch, 1, self.case.seed), np.arange(self.case.neurons))
+
+    def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+        return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
+
     def _few_neurons(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        case = self.case
-        neurons = _sampled(case.neurons, SAMPLED_NEURONS, case.seed)
-        sample = self._sample(np.arange(case.batch), neurons)
-        got = np.asarray(spikes[:, :, neurons], np.float64)
-        trace = self._compare(finding, sample, got)
+        sample = self._few
+        followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
-        gradient = reference.backward(self.cotangent[:, :, neurons], trace, self.rule)
-        expected = self._weight_gradient(gradient)
+        rows = self.case.time_steps * self.case.batch
+        gradient = self._gradient(followed, sample)
         weights, biases = np.asarray(answer.weights[0]), np.asarray(answer.biases[0])
         if weights.shape != self.layers[0][0].shape:
-            compare_gradient(finding, "weight", weights, np.empty(self.layers[0][0].shape), self.tolerance)
+            compare_gradient(finding, "weight", weights, np.empty(self.layers[0][0].shape), self.tolerance(rows))
             return
-        compare_gradient(finding, "weight", weights[neurons], expected, self.tolerance)
-        compare_gradient(finding, "bias", biases[neurons], gradient.sum((0, 1)), self.tolerance)
+        if followed.expected is None:
+            followed.expected = self._weight_gradient(gradient)
+        compare_gradient(finding, "weight", weights[sample.neurons], followed.expected, self.tolerance(rows))
+        compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), self.tolerance(rows))
 
     def _one_sample(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        case = self.case
-        batch = _sampled(case.batch, 1, case.seed)
-        sample = self._sample(batch, np.arange(case.neurons))
-        trace = self._compare(finding, sample, np.asarray(spikes[:, batch], np.float64))
-        if answer.weights is None or not case.input_gradient or finding.complaints:
+        sample = self._one
+        followed = self._compare(finding, "one", sample, np.asarray(spikes[:, sample.batch], np.float64))
+        if answer.weights is None or not self.case.input_gradient or finding.complaints:
             return
-        gradient = reference.backward(self.cotangent[:, batch], trace, self.rule)
-        weight = self.layers[0][0]
-        expected = np.zeros_like(gradient)
-        for rows in _slices(case.neurons):
-            expected += gradient[:, :, rows] @ self.rule.weights(round_to(weight[rows], product_format(case)))
-        got = answer.input
-        compare_gradient(finding, "input", None if got is None else got[:, batch], expected, self.tolerance)
+        gradient = self._gradient(followed, sample)
+        if followed.expected is None:
+            followed.expected = self._input_gradient(gradient)
+        got = None if answer.input is None else answer.input[:, sample.batch]
+        compare_gradient(finding, "input", got, followed.expected, self.tolerance(self.case.neurons))
 
-    def _sample(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
-        """The current of these neurons for these samples, and how far rounding may move the potential."""
-        case = self.case
-        weight, bias = self.layers[0]
-        current = np.empty((case.time_steps, len(batch), len(neurons)))
-        terms = np.empty_like(current)
-        for part in _slices(len(neurons)):
-            chosen = self.rule.weights(round_to(weight[neurons[part]], product_format(case))).T
-            offset = round_to(bias[neurons[part]], case.dtype)
-            for t in range(case.time_steps):
-                entering = self.inputs[t, batch].astype(np.float64)
-                current[t, :, part] = entering @ chosen + offset
-                terms[t, :, part] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
-        return Sample(batch, neurons, current, of_sums(terms, self.rule, case.dtype))
+    def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
+        """Compare the spikes of a sample with the reference that follows them."""
+        followed = self._follow(name, sample, got)
+        trace = followed.trace
+        expected = self.rule.fired(trace.potential)
+        differs = compare_spikes(
+            finding, got, expected, trace.potential, self.rule, followed.margin, (sample.batch, sample.neurons)
+        )
+        self._limit(finding, differs)
+        return followed
+
+    def _follow(self, name: str, sample: Sample, got: Array) -> Followed:
+        """The reference that follows these spikes: that of the last answer, where its spikes were the same."""
+        last = self._followed.get(name)
+        if last is None or not np.array_equal(last.spikes, got):
+            trace = reference.forward(sample.current, self.rule, forced=got)
+            margin = of_potentials(trace, self.rule, self.case.dtype, sample.current, sample.margin)
+            last = self._followed[name] = Followed(got, trace, margin)
+        return last
+
+    def _cotangent_of(self, sample: Sample) -> Array:
+        return round_to(self._cotangent[:, sample.batch[:, None], sample.neurons], self.case.dtype)
+
+    def _gradient(self, followed: Followed, sample: Sample) -> Array:
+        """dL/d(current) [T, b, n] of a sample."""
+        if followed.gradient is None:
+            followed.gradient = reference.backward(self._cotangent_of(sample), followed.trace, self.rule)
+        return followed.gradient
 
     def _weight_gradient(self, gradient: Array) -> Array:
-        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n], without a copy of the input."""
-        steps = (np.tensordot(gradient[t], self.inputs[t].astype(np.float64), (0, 0)) for t in range(len(gradient)))
-        return np.asarray(sum(steps))
+        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
+        case = self.case
+        total = np.zeros((gradient.shape[2], case.neurons))
+        for steps in blocks(case.time_steps, case.batch * case.neurons):
+            entering = self.inputs[steps].reshape(-1, case.neurons).astype(np.float64)
+            total += gradient[steps].reshape(len(entering), -1).T @ entering
+        return total
 
-    def _compare(self, finding: Finding, sample: Sample, got: Array) -> reference.Trace:
-        rule = self.rule
-        trace = reference.forward(sample.current, rule, forced=got)
-        margin = of_potentials(trace, rule, self.case.dtype, sample.current, sample.margin)
-        expected = rule.fired(trace.potential)
-        differs = compare_spikes(finding, got, expected, trace.potential, rule, margin, sample.places)
-        self._limit(finding, differs)
-        return trace
+    def _input_gradient(self, gradient: Array) -> Array:
+        """dL/d(input) [T, b, N] for gradients of the current [T, b, N]."""
+        rows = gradient.reshape(-1, gradient.shape[2])
+        total = np.zeros_like(rows)
+        for part in weight_slices(self.case.neurons):
+            chosen = round_to(self.layers[0][0][part], product_format(self.case))
+            total += rows[:, part] @ self.rule.weights(chosen)
+        return total.reshape(gradient.shape)
 
     def _whole(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
         """Several layers: a spike that rounding moved in a hidden layer puts its whole sample on another path.
@@ -183,12 +227,9 @@ class SpotCheck:
         batch are compared where all samples agree, the input gradient for each sample that does.
         """
         case = self.case
-        fmt = product_format(case)
-        layers = [(self.rule.weights(round_to(w, fmt)), round_to(b, case.dtype)) for w, b in self.layers]
-        inputs, got = self.inputs.astype(np.float64), np.asarray(spikes, np.float64)
-        traces = reference.network_forward(layers, inputs, self.rule)
+        traces, close = self._network.traces, self._network.close
+        got = np.asarray(spikes, np.float64)
         differing = (got != traces[-1].spikes).any(2)
-        close = self._close(layers, inputs, traces)
         # A difference is explained by a close potential at its own step or before.
         explained = np.logical_or.accumulate(close)[np.argmax(differing, 0), np.arange(case.batch)]
         differs = differing.any(0)
@@ -202,15 +243,28 @@ class SpotCheck:
         finding.differing = int((got != traces[-1].spikes).sum())
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
-        expected = reference.network_backward(layers, inputs, traces, self.cotangent, self.rule)
+        expected = self._network_gradients
         if not differs.any():
+            tolerance = self.tolerance(case.time_steps * case.batch)
             for number in range(case.layers):
                 weight, bias = answer.weights[number], answer.biases[number]
-                compare_gradient(finding, f"weight of layer {number}", weight, expected.weights[number], self.tolerance)
-                compare_gradient(finding, f"bias of layer {number}", bias, expected.biases[number], self.tolerance)
+                compare_gradient(finding, f"weight of layer {number}", weight, expected.weights[number], tolerance)
+                compare_gradient(finding, f"bias of layer {number}", bias, expected.biases[number], tolerance)
         if case.input_gradient:
-            input_gradient = None if answer.input is None else answer.input[:, agreeing]
-            compare_gradient(finding, "input", input_gradient, expected.input[:, agreeing], self.tolerance)
+            entering = None if answer.input is None else answer.input[:, agreeing]
+            compare_gradient(finding, "input", entering, expected.input[:, agreeing], self.tolerance(case.neurons))
+
+    @cached_property
+    def _network(self) -> Network:
+        fmt, inputs = product_format(self.case), self.inputs.astype(np.float64)
+        layers = [(self.rule.weights(round_to(w, fmt)), round_to(b, self.case.dtype)) for w, b in self.layers]
+        traces = reference.network_forward(layers, inputs, self.rule)
+        return Network(layers, inputs, traces, self._close(layers, inputs, traces))
+
+    @cached_property
+    def _network_gradients(self) -> reference.Gradients:
+        network, cotangent = self._network, round_to(self._cotangent, self.case.dtype)
+        return reference.network_backward(network.layers, network.inputs, network.traces, cotangent, self.rule)
 
     def _close(
         self, layers: list[tuple[Array, Array]], inputs: Array, traces: list[reference.Trace]
@@ -219,7 +273,7 @@ class SpotCheck:
         close = np.zeros(inputs.shape[:2], bool)
         for (weight, bias), trace in zip(layers, traces, strict=True):
             terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
-            reach = of_sums(terms, self.rule, self.case.dtype)
+            reach = of_sums(terms, self.rule, self.case)
             margin = of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach)
             close |= (self.rule.distance(trace.potential) <= margin).any(2)
             inputs = trace.spikes
@@ -249,6 +303,3 @@ def _sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
     inner = 1 + generator.choice(size - 2, count - 2, replace=False)
     return np.sort(np.concatenate([[0], inner, [size - 1]])).astype(np.intp)
 
-
-def _slices(size: int) -> list[slice]:
-    return [slice(start, min(size, start + ROWS_AT_ONCE)) for start in range(0, size, ROWS_AT_ONCE)]

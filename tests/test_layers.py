@@ -34,6 +34,8 @@ kernels
 backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
 cards mark rounding submission throttling tidy
 
+sample
+
 backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
 
 backends.torch_graph cell compare measurement noise selection shard shown verdicts
@@ -80,8 +82,8 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_session", "backends.torch_ways", "case", "contention", "declaration", "pins", "ways"),
-    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "spotcheck"),
-    *("rounding", "rule", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
+    *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

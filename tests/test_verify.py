@@ -11,7 +11,7 @@ from snnbench import exam, reference
 from snnbench.case import PROFILES, Case
 from snnbench.inputs import REVERSED, Layer, Problem
 from snnbench.inputs import exam as exam_problem
-from snnbench.rounding import of_potentials, round_to
+from snnbench.rounding import of_potentials, of_sums, round_to
 from snnbench.rule import rule_of
 from snnbench.spotcheck import SpotCheck
 from snnbench.verify import (
@@ -489,6 +489,38 @@ def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_f
 @pytest.mark.parametrize("slope", [1.0, 10.0, 40.0])
 def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any, slope: float) -> None:
     problem = Problem(CASE.resized(dtype=dtype, slope=slope))
-    assert SpotCheck(problem, 0).tolerance == gradient_tolerance(problem.case)
-    own = SpotCheck(problem, 0, rule_of(problem.case)).tolerance
+    assert SpotCheck(problem, 0).tolerance(1) == gradient_tolerance(problem.case)
+    own = SpotCheck(problem, 0, rule_of(problem.case)).tolerance(1)
     assert own == gradient_tolerance(problem.case) * (slope if dtype == "float32" else 1)
+
+
+@pytest.mark.parametrize(("dtype", "roundoff"), [("float32", 2.0**-24), ("float64", 2.0**-53)])
+def test_gradients_of_long_sums_may_be_off_by_the_root_of_their_length(dtype: Any, roundoff: float) -> None:
+    case = CASE.resized(dtype=dtype)
+    assert gradient_tolerance(case) == gradient_tolerance(case, summed=84**2) == 84 * roundoff
+    assert gradient_tolerance(case, summed=65536) == 256 * roundoff
+    assert gradient_tolerance(CASE.resized(dtype="bfloat16"), summed=65536) == 16 * 2.0**-8
+
+
+def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None:
+    terms = np.random.Generator(np.random.Philox(1)).standard_normal((65536, 64), dtype=np.float32)
+    total = np.zeros(64, np.float32)
+    for row in terms:
+        total += row
+    exact = terms.sum(0, dtype=np.float64)
+    error = np.linalg.norm(total - exact) / np.linalg.norm(exact)
+    assert 0.2 < error / gradient_tolerance(CASE, summed=65536) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("changes", "roundoff", "cuts"),
+    [
+        ({}, 2.0**-24, 0),
+        ({"dtype": "float64"}, 2.0**-53, 0),
+        ({"dtype": "bfloat16"}, 2.0**-24, 0),
+        ({"device": "cuda", "precision": "tf32"}, 2.0**-24, 12),
+    ],
+)
+def test_the_reach_of_rounding_in_a_sum(changes: dict[str, Any], roundoff: float, cuts: int) -> None:
+    case = CASE.resized(threshold=2.0, **changes)
+    assert of_sums(np.array([3.0]), rule_of(case), case) == roundoff * (32 * (2.0 + 3.0) + cuts * 2.0)

@@ -233,7 +233,8 @@ class Session:
         return spikes, pull(cotangent)
 
     def _place(self, array: Any) -> jax.Array:
-        return jax.device_put(jnp.asarray(array, self.dtype), self.device)
+        """A copy, also on the CPU: the problem's own arrays serve later checks."""
+        return jax.device_put(jnp.array(array, self.dtype), self.device)
 
 
 def _into(output: jax.Array, function: Any, *operands: jax.Array) -> Run:

@@ -81,11 +81,11 @@ class Session:
         self.network: Network = build(problem.case, self.layers, variant.built_as)
         self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
-        self.input = layout.input(problem.input(0)).astype(dtype, copy=False)
-        self.cotangent = layout.cotangent(problem.cotangent(0)).astype(dtype, copy=False)
+        self.input = layout.input(problem.input(0)).astype(dtype)
+        self.cotangent = layout.cotangent(problem.cotangent(0)).astype(dtype)
 
     def load(self, which: int, cotangent: int) -> None:
-        """In place: whoever remembers an input by its identity remembers the wrong one."""
+        """Copy in place, so that a cache keyed on the array returns a stale answer and is caught."""
         self.input[...] = self.layout.input(self.problem.input(which))
         self.cotangent[...] = self.layout.cotangent(self.problem.cotangent(cotangent))
 

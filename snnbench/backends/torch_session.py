@@ -78,7 +78,7 @@ class Session:
         self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
 
     def load(self, which: int, cotangent: int) -> None:
-        """In place: whoever remembers an input by its identity remembers the wrong one."""
+        """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
             self.input.copy_(torch.from_numpy(self.layout.input(self.problem.input(which))))
             self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
@@ -172,7 +172,8 @@ class Session:
         return [event.key for event in events]
 
     def _place(self, array: Any) -> torch.Tensor:
-        return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype)
+        """A copy, also on the CPU: the problem's own arrays serve later checks."""
+        return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
 
 
 def _numpy(tensor: torch.Tensor) -> Any:

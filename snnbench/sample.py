@@ -1,0 +1,73 @@
+"""A sample of a case: the input currents of some neurons for some samples of the batch, and their rounding margins.
+
+Where the input is spikes, a current is a sum of float32 weights. Float64 has 29 bits more than a weight, so such a sum
+is exact, in any order and in blocks of any size, unless a weight is 2^29 times smaller than the sum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.case import Case
+from snnbench.inputs import Layer
+from snnbench.rounding import of_sums, round_to
+from snnbench.rule import Rule
+from snnbench.verify import product_format
+
+Array = NDArray[np.float64]
+ENTRIES_AT_ONCE = 1 << 22
+"""Numbers of the input in float64 at once: 32 MiB."""
+NEURONS_AT_ONCE = 1024
+"""Rows of the weight in float64 at once: 128 MiB at N = 16384."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A [T, b, n] part of the case: the numbers of its samples and neurons, their current, and its rounding margin."""
+
+    batch: NDArray[np.intp]
+    neurons: NDArray[np.intp]
+    current: Array
+    margin: Array
+
+
+def draw(
+    layer: Layer,
+    inputs: NDArray[np.float32],
+    case: Case,
+    rule: Rule,
+    batch: NDArray[np.intp],
+    neurons: NDArray[np.intp],
+) -> Sample:
+    """The sample of these neurons and samples of the batch, from the weights of the first layer.
+
+    A weight is rounded, and its size taken, once; products run over many time steps at once.
+    """
+    weight, bias = layer
+    current = np.empty((case.time_steps, len(batch), len(neurons)))
+    terms = np.empty_like(current)
+    for part in weight_slices(len(neurons)):
+        chosen = rule.weights(round_to(weight[neurons[part]], product_format(case))).T
+        size = np.abs(chosen)
+        offset = round_to(bias[neurons[part]], case.dtype)
+        for steps in blocks(case.time_steps, len(batch) * case.neurons):
+            entering = inputs[steps, batch].reshape(-1, case.neurons).astype(np.float64)
+            shape = (-1, len(batch), len(offset))
+            current[steps, :, part] = (entering @ chosen + offset).reshape(shape)
+            terms[steps, :, part] = (np.abs(entering, out=entering) @ size + np.abs(offset)).reshape(shape)
+    return Sample(batch, neurons, current, of_sums(terms, rule, case))
+
+
+def blocks(time_steps: int, entries: int) -> list[slice]:
+    """The time steps in blocks, for arrays with so many entries a step."""
+    return _slices(time_steps, max(1, ENTRIES_AT_ONCE // entries))
+
+
+def weight_slices(neurons: int) -> list[slice]:
+    """The neurons in blocks, for weights in float64."""
+    return _slices(neurons, NEURONS_AT_ONCE)
+
+
+def _slices(size: int, at_once: int) -> list[slice]:
+    return [slice(start, min(size, start + at_once)) for start in range(0, size, at_once)]

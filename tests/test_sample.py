@@ -1,0 +1,123 @@
+"""Samples of a case: the currents of a plain loop, whatever the blocks; and the spot check that computes them once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import reference, sample, spotcheck
+from snnbench.case import Case
+from snnbench.inputs import Problem
+from snnbench.rounding import of_sums, round_to
+from snnbench.rule import rule_of
+from snnbench.spotcheck import SpotCheck
+from snnbench.verify import Answer, product_format
+from tests.fakes import CASE
+
+LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)
+CASES = {
+    "float32": LARGE,
+    "several samples": LARGE.resized(batch=7, neurons=33),
+    "tf32": LARGE.resized(device="cuda", precision="tf32"),
+    "bfloat16": LARGE.resized(dtype="bfloat16"),
+    "float64": LARGE.resized(dtype="float64"),
+}
+PARTS = {"few neurons": (np.arange(5), np.array([0, 3, 17, 32])), "one sample": (np.array([2]), np.arange(33))}
+
+
+def plain(case: Case, problem: Problem, batch: Any, neurons: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Current and margin, by a sum for each neuron of each sample in each step."""
+    (weight, bias), inputs = problem.layers()[0], problem.input(0)
+    chosen = round_to(weight[neurons], product_format(case))
+    offset = round_to(bias[neurons], case.dtype)
+    shape = (case.time_steps, len(batch), len(neurons))
+    current, terms = np.empty(shape), np.empty(shape)
+    for t, b, n in np.ndindex(shape):
+        products = chosen[n] * inputs[t, batch[b]].astype(np.float64)
+        current[t, b, n] = products.sum() + offset[n]
+        terms[t, b, n] = np.abs(products).sum() + np.abs(offset[n])
+    return current, of_sums(terms, rule_of(case), case)
+
+
+@pytest.fixture(params=[(1, 1), (300, 7), (1 << 22, 1024)], ids=["small blocks", "uneven blocks", "one block"])
+def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Blocks of time and of neurons."""
+    monkeypatch.setattr(sample, "ENTRIES_AT_ONCE", request.param[0])
+    monkeypatch.setattr(sample, "NEURONS_AT_ONCE", request.param[1])
+    yield
+
+
+@pytest.mark.usefixtures("block_sizes")
+@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("name", CASES)
+def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part: str) -> None:
+    case, (batch, neurons) = CASES[name], PARTS[part]
+    problem = Problem(case)
+    drawn = sample.draw(problem.layers()[0], problem.input(0), case, rule_of(case), batch, neurons)
+    current, margin = plain(case, problem, batch, neurons)
+    assert np.array_equal(drawn.current, current) and np.array_equal(drawn.margin, margin)
+
+
+def test_currents_of_dense_inputs_agree_with_plain_sums_to_float64s_rounding() -> None:
+    case = LARGE.resized(input_kind="gaussian", input_rate=1.0)
+    problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
+    drawn = sample.draw(problem.layers()[0], problem.input(0), case, rule_of(case), batch, neurons)
+    current, margin = plain(case, problem, batch, neurons)
+    assert np.abs(drawn.current - current).max() < 96 * 2.0**-53 * 10
+    assert np.allclose(drawn.margin, margin, rtol=1e-13, atol=0)
+
+
+def right_answer(check: SpotCheck) -> Answer:
+    """The reference's own answer to a check's first input."""
+    case = check.case
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in check.layers]
+    inputs, problem = check.inputs.astype(np.float64), Problem(case)
+    traces = reference.network_forward(layers, inputs, case)
+    gradients = reference.network_backward(layers, inputs, traces, problem.cotangent(0).astype(np.float64), case)
+    return Answer(traces[-1].spikes, gradients.weights, gradients.biases, gradients.input)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_check_of_four_phases_computes_currents_and_gradients_once(
+    monkeypatch: pytest.MonkeyPatch, layers: int
+) -> None:
+    calls: list[str] = []
+
+    def counted(module: Any, name: str) -> None:
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, **given: calls.append(name) or real(*args, **given))
+
+    check = SpotCheck(Problem(LARGE.resized(layers=layers)), 0)
+    whole = right_answer(check)
+    for name in ("draw", "of_potentials"):
+        counted(spotcheck, name)
+    for name in ("backward", "network_forward", "network_backward"):
+        counted(reference, name)
+    for answer in (Answer(whole.spikes), Answer(whole.spikes), whole, whole):
+        finding = check.check(answer)
+        assert finding.correct and bool(finding.gradient_errors) == (answer is whole)
+    expected = {"draw": 2, "of_potentials": 2, "backward": 2} if layers == 1 else {"network_forward": 1}
+    expected |= {} if layers == 1 else {"of_potentials": 2, "network_backward": 1, "backward": 2}
+    assert {name: calls.count(name) for name in set(calls)} == expected
+
+
+def test_what_is_kept_from_one_answer_does_not_excuse_the_next() -> None:
+    check = SpotCheck(Problem(LARGE), 0)
+    right = right_answer(check)
+    assert check.check(right).correct
+    wrong = np.array(right.spikes)
+    wrong[11] = 1 - wrong[11]
+    assert "spikes differ" in check.check(Answer(wrong)).message
+    assert right.weights is not None
+    off = replace(right, weights=[right.weights[0] * 1.001])
+    assert "gradient of weight is off" in check.check(off).message
+    assert check.check(right).as_dict() == SpotCheck(Problem(LARGE), 0).check(right).as_dict()
+
+
+def test_a_problem_draws_each_array_once() -> None:
+    problem = Problem(LARGE)
+    assert problem.input(1) is problem.input(1) and problem.cotangent(0) is problem.cotangent(0)
+    assert problem.layers()[0][0] is problem.layers()[0][0]
+    assert problem == Problem(LARGE) and problem.input(1) is not Problem(LARGE).input(1)
