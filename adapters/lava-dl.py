@@ -65,12 +65,14 @@ DECAYS = 1 << 12
 def rule(case, variant):
     scale = SCALES[variant]
     unit = 1 / (64 * scale)
+    threshold = int(case.threshold * scale) / scale
     as_it_comes = variant == "defaults"
-    width = 100 * int(case.threshold * scale) / scale if as_it_comes else 1 / case.slope
+    width = 100 * threshold if as_it_comes else 1 / case.slope
     return Rule(
         beta=1 - round(DECAYS * (1 - case.beta)) / DECAYS,
-        threshold=int(case.threshold * scale) / scale + 0.01 * unit,  # what the chip has to pass, not to reach
+        threshold=threshold + 0.01 * unit,  # the chip fires above it, not at it
         reset="zero",
+        resets_at=threshold if case.device.startswith("cuda") else None,  # its CUDA kernel cuts the 0.01 off
         detach_reset=True,
         reset_in_backward=False,
         surrogate="exponential",
@@ -82,6 +84,12 @@ def rule(case, variant):
 
 
 def build(case, weights, variant):
+    if case.device.startswith("cuda"):
+        try:
+            _ = cuba.leaky_integrator.Accelerated.leaky_integrator
+        except Exception as error:  # of compilers, drivers and torch
+            reason = str(error).partition("\n")[0]
+            raise Unavailable(f"its CUDA kernel, which nvcc compiles at first use, fails: {reason}") from error
     if variant == "defaults":
         require(case, "a later layer would get its input one step late", layers=1)
         layers = [as_it_comes(case, layer).to(case.device) for layer in weights]
@@ -89,12 +97,6 @@ def build(case, weights, variant):
     require(case, "the neuron resets to zero, and the backward pass has no gradient through that", profile="zero")
     require(case, "the surrogate is an exponential, set to the fast sigmoid's size", surrogate="fast_sigmoid")
     require(case, "the state between the functions is float32", dtype="float32")
-    if case.device == "cuda":
-        try:
-            _ = cuba.leaky_integrator.Accelerated.leaky_integrator
-        except Exception as error:  # of compilers, drivers and torch
-            reason = str(error).partition("\n")[0]
-            raise Unavailable(f"its CUDA kernel, which nvcc compiles at first use, fails: {reason}") from error
     layers = [block(case, layer).to(case.device) for layer in weights]
     return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
 

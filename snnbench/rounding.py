@@ -48,7 +48,8 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
     no carrying by the membrane; a synapse adds up what its currents were off by.
 
     In fixed point a state is off by whole units or not at all: a current is where rounding reaches the next multiple,
-    and a decay may turn each unit that came in into one that stays.
+    and a decay may turn each unit that came in into one that stays. Where rounding decides about a reset without a
+    spike, the state is off by all of the potential.
     """
     if rule.unit:
         return _in_fixed_point(trace, rule, current, summing)
@@ -76,4 +77,8 @@ def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) ->
         carried = np.where(state > 0, np.floor(rule.beta * state / unit) + 1, 0) * unit
         margin[t] = carried + np.where(to_next <= reach, np.ceil(reach / unit) * unit, 0)
         state = margin[t] * rule.kept(trace.spikes[t])
+        if rule.resets_at is not None:
+            u = trace.potential[t]
+            doubtful = (trace.spikes[t] == 0) & (margin[t] > 0) & (np.abs(u - rule.resets_at) <= margin[t])
+            state = np.where(doubtful, np.abs(u) + margin[t], np.where(u >= rule.resets_at, 0.0, state))
     return margin

@@ -4,7 +4,7 @@
     u[t] = cut(beta * v[t-1]) + i[t]
     s[t] = the whole part of u / threshold, at most `most_spikes`; 0 below the threshold
     v[t] = u[t] - reset_by * s[t]           reset = "subtract"
-    v[t] = u[t], or 0 where s[t] > 0        reset = "zero"
+    v[t] = u[t], or 0 where s[t] > 0        reset = "zero"; or where u[t] >= resets_at, if that is given
     v[t] = u[t]                             reset = "none"
     ds/du = surrogate_gain * surrogate(u - threshold; slope)    backward only
 
@@ -27,7 +27,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing."""
+    """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
+
+    `resets_at` is for a neuron that resets where it reaches a potential and fires only where it passes it.
+    """
 
     beta: float
     threshold: float
@@ -39,6 +42,7 @@ class Rule:
     gain: float = 1.0
     most_spikes: int = 1
     reset_by: float | None = None
+    resets_at: float | None = None
     refractory: int = 0
     unit: float = 0.0
     weight_step: float = 0.0
@@ -48,6 +52,8 @@ class Rule:
     def __post_init__(self) -> None:
         if self.unit and self.synapse:
             raise ValueError("a rule in fixed point has no synapse: how far rounding reaches there is not worked out")
+        if self.resets_at is not None and (self.reset != "zero" or not self.unit):
+            raise ValueError("resets_at is of a rule in fixed point that resets to zero")
 
     @property
     def taken_off(self) -> float:
@@ -91,7 +97,8 @@ class Rule:
             case "subtract":
                 return u - self.taken_off * s
             case "zero":
-                return np.where(s > 0, 0.0, u)
+                reset = s > 0 if self.resets_at is None else (s > 0) | (u >= self.resets_at)
+                return np.where(reset, 0.0, u)
             case "none":
                 return u
 

@@ -107,3 +107,25 @@ def test_what_is_a_number_of_spikes() -> None:
     found = changed(most_spikes=2).possible(np.array([0, 1, 2, 3, 0.5, -1, np.nan, np.inf]))
     assert found.tolist() == [True, True, True, False, False, False, False, False]
     assert rule_of(CASE).possible(np.array([0, 1, 2])).tolist() == [True, True, False]
+
+
+def test_a_neuron_may_reset_where_it_reaches_and_fire_only_where_it_passes() -> None:
+    rule = changed(reset="zero", unit=0.25, threshold=1.0025, resets_at=1.0)
+    # 1 resets without a spike, 1.25 with one, and 0.75 stays
+    trace = reference.forward(column(1.0, 0.0, 1.25, 0.75, 0.0), rule)
+    assert trace.potential.ravel().tolist() == [1.0, 0.0, 1.25, 0.75, 0.25]
+    assert trace.spikes.ravel().tolist() == [0, 0, 1, 0, 0]
+    for reset, unit in (("subtract", 0.25), ("zero", 0.0)):
+        with pytest.raises(ValueError, match="fixed point that resets to zero"):
+            changed(reset=reset, unit=unit, resets_at=1.0)
+
+
+def test_where_rounding_decides_about_a_silent_reset_the_state_is_off_by_all_of_it() -> None:
+    rule = changed(reset="zero", unit=0.25, threshold=1.0025, resets_at=1.0)
+    current = column(1.0, 0.0, 0.3)
+    margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(0.01, 0.0, 0.0))
+    # The first may have been 0.75, which stays; of 1.25 half is carried, cut and a unit more.
+    assert margin.ravel().tolist() == [0.25, 0.75, 0.5]
+    certain = column(0.9, 0.0, 0.3)
+    margin = of_potentials(reference.forward(certain, rule), rule, "float32", certain, column(0.01, 0.0, 0.0))
+    assert margin.ravel().tolist() == [0.0, 0.0, 0.0]
