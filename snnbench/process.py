@@ -20,17 +20,20 @@ from typing import IO
 import psutil
 
 import snnbench
+from snnbench import compiler_caches
 from snnbench.case import digest
 from snnbench.wire import Reply, Request, decode_reply
 
 LOG_TAIL_BYTES = 8192
-COMPILER_CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
-"""Where compilers look for what an earlier process compiled. Where passes are timed that is an empty folder, or one
-trial's first call would hold what another one's does not."""
 MARK = "SNNBENCH_WORKER"
 """Names, in the environment of a worker and of all that it starts, the worker that they belong to."""
 LONGEST_END_S = 5.0
+VMSTAT = Path("/proc/vmstat")
 PACKAGE = Path(snnbench.__file__).parent
+
+
+class CannotWait(Exception):
+    """This machine has no way to wait for a process without looking again and again; the message says so."""
 
 
 class Stopped(Exception):
@@ -65,9 +68,11 @@ def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None
     )
     fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
-    caches = dict.fromkeys(COMPILER_CACHES, str(home / "compilers"))
+    jax |= dict.fromkeys(("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.95")  # as much as torch has
+    profiler = {"TEARDOWN_CUPTI": "0"}  # or later sessions of a process may see no kernel
+    caches = compiler_caches.shared(home)
     inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
-    return {**inherited, **limits, **fixed, **jax, **caches, **(extra or {})}
+    return {**inherited, **limits, **fixed, **jax, **profiler, **caches, **(extra or {})}
 
 
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
@@ -79,9 +84,11 @@ def run(
 ) -> Ending:
     """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises.
 
-    Raises Stopped once there is something to be read from the descriptor `stop`.
+    Raises Stopped once there is something to be read from the descriptor `stop`, and CannotWait.
     """
     started = time.monotonic()
+    extensions = compiler_caches.extensions_folder(env, python)
+    compiler_caches.release_locks(extensions, older_than_s=timeout_s)
     oom_kills = _oom_kills()
     mark = uuid.uuid4().hex
     read_fd, write_fd = os.pipe()
@@ -92,13 +99,15 @@ def run(
     ):
         standard_input.write(request.encode().encode())
         standard_input.seek(0)
+        own = {MARK: mark, compiler_caches.EXTENSIONS: str(extensions)}
+        own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
                 [*command(python, adapter), "--reply-fd", str(write_fd)],
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
-                env={**env, MARK: mark, **(dict.fromkeys(COMPILER_CACHES, empty) if request.measure == "time" else {})},
+                env={**env, **own},
                 pass_fds=(write_fd,),
                 start_new_session=True,
             )
@@ -112,6 +121,8 @@ def run(
         finally:
             os.close(read_fd)
             _end(process, mark)
+            if process.returncode:
+                compiler_caches.release_locks(extensions)
         text = _tail(log)
     return Ending(
         reply=None if timed_out else decode_reply(data),
@@ -127,7 +138,11 @@ def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, sto
     """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
     chunks: list[bytes] = []
     poller = select.poll()
-    pidfd = os.pidfd_open(process.pid)
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError as error:
+        reason = f"the kernel has no pidfd_open ({error.strerror}), by which a worker is waited for"
+        raise CannotWait(f"{reason}: it takes Linux 5.3 or newer; gVisor has none") from error
     poller.register(read_fd, select.POLLIN | select.POLLHUP)
     poller.register(pidfd, select.POLLIN)
     if stop is not None:
@@ -196,10 +211,11 @@ def _tail(log: IO[bytes]) -> str:
 
 def _oom_kills() -> int:
     """How often the kernel has killed a process for memory since boot."""
-    for line in Path("/proc/vmstat").read_text().splitlines():
-        if line.startswith("oom_kill "):
-            return int(line.split()[1])
-    return 0
+    try:
+        lines = VMSTAT.read_text().splitlines()
+    except OSError:  # gVisor has none; there a kill for memory is a crash by SIGKILL
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _package_folder(home: Path) -> Path:

@@ -127,6 +127,8 @@ def measure(
                 run.protocol.timeout_seconds,
                 stop,
             )
+        except process.CannotWait as error:
+            return finished(cell, key, run, judge.skipped("unavailable", str(error)))
         except OSError as error:
             return finished(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
         observed = {"throttled"} if throttling.grown(before, throttling.counters()) else set()

@@ -15,7 +15,7 @@ PACKAGE = ROOT / "snnbench"
 FROM_THE_BOTTOM_UP = """
 snnbench case container difference installer nearest outcome pins statistics surrogate ways
 
-rule decision schema
+compiler_caches rule decision schema
 
 adapter contention document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
@@ -31,7 +31,8 @@ kernels.layer
 
 kernels
 
-backends backends.torch_ways comparability contender declaration doctor environments exam mistake process
+backends backends.torch_errors backends.torch_ways comparability contender declaration doctor environments exam
+mistake process
 cards mark rounding submission throttling tidy
 
 sample
@@ -81,7 +82,8 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
-    *("backends.torch_session", "backends.torch_ways", "case", "contention", "declaration", "pins", "ways"),
+    *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
+    *("pins", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
@@ -92,6 +94,7 @@ WORKER_SIDE = {
 FRAMEWORKS = {
     "backends.jax": {"jax"},
     "backends.torch": {"torch"},
+    "backends.torch_errors": {"torch"},
     "backends.torch_graph": {"torch"},
     "backends.torch_session": {"torch"},
     "backends.torch_ways": {"torch"},

@@ -11,8 +11,8 @@ from typing import get_args
 
 import pytest
 
-from snnbench import process
-from snnbench.process import LOG_TAIL_BYTES, Ending, environment, run
+from snnbench import compiler_caches, process
+from snnbench.process import LOG_TAIL_BYTES, CannotWait, Ending, environment, run
 from snnbench.wire import Measure
 from tests.fakes import CASE, CORRECT, altered, ask, reply_of, request, write
 from tests.processes import alive, noted, within
@@ -240,7 +240,7 @@ def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: 
 
 def test_compilers_find_nothing_where_passes_are_timed_and_their_own_elsewhere(tmp_path: Path) -> None:
     """And what a timed worker compiled is gone with it."""
-    noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR")
+    noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 found = [os.environ[name] for name in names]
 print(*set(found), os.path.isdir(found[0]) and len(os.listdir(found[0])), flush=True)
 os.makedirs(found[0], exist_ok=True)
@@ -263,3 +263,57 @@ def test_the_environment_of_the_caller_does_not_choose_the_threads(
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     env = environment(CASE.threads, tmp_path)
     assert env["OMP_NUM_THREADS"] == "1" and "/elsewhere" not in env["PYTHONPATH"]
+
+
+def test_torch_s_extensions_have_a_folder_for_each_python_that_stays(tmp_path: Path) -> None:
+    noting = dying("print(os.environ['TORCH_EXTENSIONS_DIR'])\nraise ValueError")
+    folders = {ask(tmp_path, noting, request(measure)).log.split()[0] for measure in MEASURES}
+    (folder,) = folders
+    assert Path(folder) == compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable))
+    assert Path(folder).is_relative_to(tmp_path)
+
+
+def test_a_worker_that_is_killed_leaves_no_lock_of_a_build(tmp_path: Path) -> None:
+    """Torch waits for the lock of a build without an end, whoever took it."""
+    folder = compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable)) / "dynamics"
+    taken = f"os.makedirs({str(folder)!r}, exist_ok=True); open({str(folder / 'lock')!r}, 'w').close()"
+    ending = ask(tmp_path, dying(f"{taken}; time.sleep(60)"), VERIFY, timeout_s=2)
+    assert ending.timed_out and folder.is_dir() and list(folder.iterdir()) == []
+
+
+def test_a_lock_is_released_once_no_worker_can_hold_it(tmp_path: Path) -> None:
+    old, young = tmp_path / "old" / "lock", tmp_path / "young" / "lock"
+    for lock in (old, young):
+        lock.parent.mkdir()
+        lock.touch()
+    os.utime(old, (0, 0))
+    compiler_caches.release_locks(tmp_path, older_than_s=900)
+    assert not old.exists() and young.exists()
+    compiler_caches.release_locks(tmp_path)
+    assert not young.exists()
+
+
+def test_a_kernel_without_pidfd_is_said_to_be_one_and_the_worker_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(pid: int) -> int:
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", refused)
+    with pytest.raises(CannotWait, match=r"no pidfd_open \(Function not implemented\).*Linux 5.3 or newer"):
+        ask(tmp_path, dying("time.sleep(60)"), VERIFY)
+
+
+def test_a_kernel_that_counts_no_kills_for_memory_makes_them_crashes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "VMSTAT", tmp_path / "gone")
+    ending = ask(tmp_path, dying("os.kill(os.getpid(), 9)"), VERIFY)
+    assert (ending.status, ending.oom_killed) == (-9, False)
+
+
+def test_what_frameworks_are_told_of_a_card(tmp_path: Path) -> None:
+    env = environment(1, tmp_path)
+    assert env["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
+    assert env["XLA_CLIENT_MEM_FRACTION"] == env["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
+    assert env["TEARDOWN_CUPTI"] == "0"
