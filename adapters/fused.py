@@ -15,7 +15,7 @@ Docs: https://docs.pytorch.org/docs/stable/library.html
 import torch
 
 from snnbench import kernels
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Unavailable, require
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
@@ -28,7 +28,6 @@ VARIANTS = {
     "cuda": "CUDA C++ kernel; keeps u - threshold in float32",
     "cuda-half": "the same, keeping 16 bits",
     "cuda-lowmem": "the same, computing the currents again",
-    "cuda-graph": "the same as cuda, forward and backward each captured in a CUDA graph and replayed",
 }
 DEVICES = {
     "cpu": ("cpu",),
@@ -38,8 +37,8 @@ DEVICES = {
     "cuda": ("cuda",),
     "cuda-half": ("cuda",),
     "cuda-lowmem": ("cuda",),
-    "cuda-graph": ("cuda",),
 }
+WAYS = {"cuda-graph": "cuda"}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 DEVIATION = {
     "cpu-half": "keeps u - threshold in 16 bits for the backward pass: spikes are exact, gradients rounded",
@@ -50,21 +49,21 @@ PROVIDER = {
     "cuda": ("lif_forward", "lif_backward"),
     "cuda-half": ("lif_forward", "lif_backward"),
     "cuda-lowmem": ("lif_forward", "lif_backward"),
-    "cuda-graph": ("lif_forward", "lif_backward"),
 }
 KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 
 
 def build(case, weights, variant):
     require(case, "what it computes has a reset", profile=EXACT)
-    kernel, _, way = variant.partition("-")
+    kernel, _, kept = variant.partition("-")
+    if kernel in ("triton", "cuda"):
+        require(case, "the kernels for GPUs have no float64", dtype=("float32", "bfloat16", "float16"))
     try:
         kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
     except kernels.Unavailable as error:
-        raise Unsupported(str(error)) from error
-    network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(way, "potential"))
-    forward = graphed(network, case, weights) if way == "graph" else network
-    return Network(forward, network.linears, provider=f"snnbench:{kernel}")
+        raise Unavailable(str(error)) from error
+    network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(kept, "potential"))
+    return Network(network, network.linears, provider=f"snnbench:{kernel}")
 
 
 class Layers(torch.nn.Module):
@@ -81,9 +80,3 @@ class Layers(torch.nn.Module):
             x = kernels.linear_lif(x, linear.weight, linear.bias, **self.options)
         return x
 
-
-def graphed(network, case, weights):
-    """Captured on an input of the case's own shape; what is replayed is forward and backward, without Python."""
-    like = weights[0].weight
-    x = torch.zeros(case.time_steps, case.batch, like.shape[1], device=like.device, dtype=like.dtype)
-    return torch.cuda.make_graphed_callables(network, (x.requires_grad_(case.input_gradient),))

@@ -9,13 +9,15 @@
 # dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==2.4.6"]
 #
 # [tool.snnbench.variants.cupy]
+# requires-python = "==3.11.*"
 # dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==1.23.5"]
 # cuda = ["cupy-cuda13x==13.6.0", "cuda-pathfinder==1.9.0"]
 # ///
 """SpikingJelly: `LIFNode` in multi-step mode; in 2.x it chooses its own kernel on CUDA, unless it is told which.
 
 The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which took them out. They ask for
-`numpy.int`, which NumPy 1.24 took out, and CuPy 13 is the last that runs with a NumPy that has it. That release has no
+`numpy.int`, which NumPy 1.24 took out, CuPy 13 is the last that runs with a NumPy that has it, and Python 3.11 the last
+for which that NumPy has a wheel. That release has no
 fast sigmoid, so it is given one, which its kernels get as CUDA text.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """

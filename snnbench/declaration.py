@@ -4,7 +4,8 @@
     BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
     ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
     VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
-    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more (ways.py)
+    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more (ways.py): the default variant run so,
+                                or another one: {"cuda-graph": "variant"}
     LATENCY = 0                 steps by which the output is late; the harness allows for it outside the timed region
     DEVICES = ("cpu", "cuda")   where it runs; both if left out
     EXACT = ("subtract",)       profiles in which it is the reference, unless it deviates; the others are skipped
@@ -118,13 +119,22 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
         for name, text in given.items()
     }
     found = {name: replace(one, exact=()) if one.deviation else one for name, one in found.items()}
-    default = next(iter(found.values()))
-    if (ways := constants.get("WAYS", ())) != ():
-        if not _some_of(ways, WAYS) or default.backend != "torch" or set(ways) & found.keys():
-            known = ", ".join(WAYS)
-            raise AdapterError(f'{path}: WAYS: {ways!r} should be a tuple of {known}, of a BACKEND "torch"')
-        found |= {way: default.run(way) for way in ways}
-    return found
+    return found | _ways(path, constants.get("WAYS", ()), found)
+
+
+def _ways(path: Path, ways: Any, variants: dict[str, Variant]) -> dict[str, Variant]:
+    """The variants that the harness adds."""
+    if ways == ():
+        return {}
+    run_so = dict.fromkeys(ways, next(iter(variants))) if isinstance(ways, tuple) and _some_of(ways, WAYS) else ways
+    if isinstance(run_so, dict) and _some_of(tuple(run_so), WAYS) and set(map(str, run_so.values())) <= variants.keys():
+        added = {way: variants[str(name)].run(way) for way, name in run_so.items()}
+        if all(variant.backend == "torch" for variant in added.values()) and not added.keys() & variants.keys():
+            return added
+    known = ", ".join(WAYS)
+    raise AdapterError(
+        f'{path}: WAYS: {ways!r} should be a tuple of {known}, of a BACKEND "torch"; or {{one of them: a variant}}'
+    )
 
 
 def _constants(tree: ast.Module) -> dict[str, Any]:

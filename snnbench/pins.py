@@ -18,6 +18,7 @@
 # built = ["mykernels==1.0"]        compiled against what is installed by then, and installed last
 #
 # [tool.snnbench.variants.old]      keys of above, said otherwise for the variant `old`
+# requires-python = "==3.11.*"
 # dependencies = ["mylibrary==1.0", "torch==2.13.0"]
 # ///
 """

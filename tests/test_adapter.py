@@ -123,6 +123,17 @@ def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
     assert found.default == "plain"
 
 
+def test_a_way_can_be_that_of_another_variant(tmp_path: Path) -> None:
+    text = f"""BACKEND = 'torch'
+VARIANTS = {{'plain': 'a', 'quick': 'b'}}
+PROVIDER = {{'quick': ('^quick',)}}
+WAYS = {{'cuda-graph': 'quick'}}{BUILD}"""
+    graph = read(write(tmp_path, text)).variants["cuda-graph"]
+    assert (graph.built_as, graph.way, graph.provider, graph.devices) == ("quick", "cuda-graph", ("^quick",), ("cuda",))
+    for wrong in ("{'cuda-graph': 'none'}", "{'graph': 'quick'}", "{'amp': 3}", "{}"):
+        assert refusal(tmp_path, text.replace("{'cuda-graph': 'quick'}", wrong)).startswith(f"WAYS: {wrong} should be")
+
+
 def test_what_is_left_out_is_the_plain_way(tmp_path: Path) -> None:
     found = read(write(tmp_path, f'"""One line."""\nBACKEND = "numpy"{BUILD}'))
     plain = Variant(about="One line.", built_as="default", pins=Pins(">=3.11", ("numpy",)), backend="numpy")
@@ -173,11 +184,13 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
         (f"BACKEND = 'numpy'\nPROVIDER = '('{BUILD}", "PROVIDER: '(' should be a tuple of regular expressions"),
         (
             f"BACKEND = 'numpy'\nWAYS = ('compile',){BUILD}",
-            "WAYS: ('compile',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"",
+            "WAYS: ('compile',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"; "
+            "or {one of them: a variant}",
         ),
         (
             f"BACKEND = 'torch'\nWAYS = ('compiled',){BUILD}",
-            "WAYS: ('compiled',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"",
+            "WAYS: ('compiled',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"; "
+            "or {one of them: a variant}",
         ),
         (
             f"# /// script\n# [tool.snnbench.variants.b]\n# ///\nBACKEND = 'numpy'{BUILD}",
@@ -198,7 +211,7 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
         ),
         (
             f"BACKEND = 'torch'\nWAYS = 3{BUILD}",
-            'WAYS: 3 should be a tuple of compile, cuda-graph, amp, of a BACKEND "torch"',
+            'WAYS: 3 should be a tuple of compile, cuda-graph, amp, of a BACKEND "torch"; or {one of them: a variant}',
         ),
         (
             f"BACKEND = 'torch'\nDEVICES = (['cpu'],){BUILD}",
