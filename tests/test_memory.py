@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from snnbench import memory
+from snnbench.adapter import Unavailable
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
 MIB = 1 << 20
@@ -126,3 +127,59 @@ def test_the_high_water_mark_falls_when_it_is_reset_and_rises_with_what_is_touch
     np.ones(64 << 20, np.uint8)
     after = memory.resident()
     assert abs(after.peak_bytes - before.now_bytes - 64 * MIB) < 2 * MIB
+
+
+COUNTER = (
+    overridden("""
+    def planned_bytes(self, phase):
+        return 7777 if phase == "train" else -1
+    """)
+    + """
+
+class Backend(Backend):
+    \"\"\"A device whose allocator had a peak of 9000 bytes before the pass, and 1000 in use.\"\"\"
+
+    peak = 9000
+
+    def device_bytes(self):
+        return {"peak": self.peak, "in_use": 1000, "reserved": 9000, "used": 9000}
+
+    def reset_peak(self):
+        self.peak = %(reset)s
+        return %(resets)s
+
+    def session(self, *build):
+        session = super().session(*build)
+        real = session.train
+
+        def train():
+            self.peak = max(self.peak, %(pass_peak)s)
+            return real()
+
+        session.train = train
+        return session
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("reset", "resets", "pass_peak", "expected"),
+    [
+        ("1000", "True", "3000", 2000),  # the counter is reset: what was before the pass is forgotten
+        ("9000", "False", "12000", 11000),  # it cannot be, and rose in the pass: it is the pass's
+        ("9000", "False", "3000", 7777),  # it cannot be, and did not rise: the compiler's plan
+    ],
+)
+def test_a_device_s_peak_is_the_pass_s_own(
+    tmp_path: Path, reset: str, resets: str, pass_peak: str, expected: int
+) -> None:
+    source = COUNTER % {"reset": reset, "resets": resets, "pass_peak": pass_peak}
+    assert measured(tmp_path, source)["device"]["peak_bytes"] == expected
+
+
+def test_a_kernel_that_resets_no_high_water_mark_is_said_to_be_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "CLEAR_REFS", tmp_path / "gone" / "clear_refs")
+    with pytest.raises(Unavailable, match=r"clear_refs cannot be written .*CONFIG_PROC_PAGE_MONITOR; gVisor has none$"):
+        memory.reset_peak()

@@ -60,6 +60,12 @@ class Session(Protocol):
     def spikes_of(self, kept: Any) -> Any:
         """The spikes in what `forward` gave."""
 
+    def planned_bytes(self, phase: str) -> int:
+        """Bytes that a compiled phase takes beyond its arguments, by its compiler's account.
+
+        Asked for only where the backend's `reset_peak` says False, after `compile(phase)`.
+        """
+
     def static_bytes(self) -> int:
         """Parameters, input and cotangent."""
 
@@ -67,7 +73,10 @@ class Session(Protocol):
         """The kernel or code path that ran, as the library itself names it."""
 
     def ran(self, phase: str) -> list[str]:
-        """Names of what one more `inference` or `train` pass runs, as a profiler sees them: kernels on a device."""
+        """Names of what more `inference` or `train` passes run, as a profiler sees them: kernels on a device.
+
+        Empty where the profiler saw nothing.
+        """
 
 
 class Backend(Protocol):
@@ -83,7 +92,13 @@ class Backend(Protocol):
         """How many things were compiled in this process so far."""
 
     def device_bytes(self) -> dict[str, int | None]:
-        """`peak`, `in_use` and `reserved` bytes of the device allocators, and `used` of the whole device; or {}."""
+        """`peak`, `in_use` and `reserved` bytes of the device allocators, and `used` of the whole device; or {}.
+
+        In use is what no later allocation can have, be it unused inside the private memory of a graph.
+        """
+
+    def reset_peak(self) -> bool:
+        """Set the device allocator's `peak` to what is in use now; False where it cannot be reset."""
 
     def failure_kind(self, error: BaseException) -> str | None:
         """ "oom-device" or "oom-host" where the error says so."""
@@ -103,7 +118,9 @@ METHODS = [name for name in vars(Backend) if not name.startswith("_")]
 
 
 def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:
-    """The backend for a case. Raises Unsupported where it has no such device, dtype or precision.
+    """The backend for a case. Raises Unsupported for a dtype or precision that it does not have.
+
+    Raises Unavailable where the machine has no such device, or no driver or build for it.
 
     Raises AdapterError for a backend of the adapter's own that lacks a method: without `peaks`, for instance, there is
     no floor, and without a floor a time that cannot be true would stand.

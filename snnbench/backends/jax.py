@@ -17,7 +17,7 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 
-from snnbench.adapter import Unsupported, Variant
+from snnbench.adapter import Unavailable, Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
@@ -66,7 +66,9 @@ class Backend:
         try:
             self.device = jax.devices(platform)[int(number or 0)]
         except (RuntimeError, IndexError) as error:
-            raise Unsupported(f"JAX {jax.__version__} has no device {case.device}: {error}") from error
+            reason = str(error).strip().partition("\n")[0]
+            step = "it needs jax[cuda13], an NVIDIA driver 580 or newer, and room on the card; `snnbench doctor` looks"
+            raise Unavailable(f"JAX {jax.__version__} has no device {case.device}: {reason}; {step}") from error
         self.dtype = jnp.dtype(case.dtype)
         self._compiled = 0
         jax.monitoring.register_event_duration_secs_listener(self._count)
@@ -101,6 +103,10 @@ class Backend:
             "reserved": stats.get("peak_pool_bytes", stats.get("pool_bytes")),
             "used": None,
         }
+
+    def reset_peak(self) -> bool:
+        """JAX counts a process's peak from its start."""
+        return False
 
     def failure_kind(self, error: BaseException) -> str | None:
         """Out of memory, or nothing known."""
@@ -143,6 +149,7 @@ class Session:
         self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
         self._train: Any = jax.jit(self._both)
         self._with_input = case.input_gradient
+        self._planned_bytes: dict[str, int] = {}
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
@@ -156,11 +163,20 @@ class Session:
     def compile(self, phase: str) -> None:
         """Compile ahead of the first call."""
         if phase == "train":
-            self._train = self._train.lower(self.network.params, self.input, self.cotangent).compile()
+            program = self._train = self._train.lower(self.network.params, self.input, self.cotangent).compile()
         elif phase == "forward":
-            self._forward = self._forward.lower(self.network.params, self.input).compile()
+            program = self._forward = self._forward.lower(self.network.params, self.input).compile()
         elif phase == "inference":
-            self._inference = self._inference.lower(self.network.params, self.input).compile()
+            program = self._inference = self._inference.lower(self.network.params, self.input).compile()
+        else:
+            return
+        plan = program.memory_analysis()
+        taken_bytes = plan.output_size_in_bytes + plan.temp_size_in_bytes - plan.alias_size_in_bytes
+        self._planned_bytes[phase] = int(taken_bytes)
+
+    def planned_bytes(self, phase: str) -> int:
+        """Outputs and temporary buffers, as XLA assigns them."""
+        return self._planned_bytes[phase]
 
     def inference(self) -> Any:
         """Spikes."""

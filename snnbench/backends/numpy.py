@@ -48,6 +48,10 @@ class Backend:
         """No device."""
         return {}
 
+    def reset_peak(self) -> bool:
+        """No device."""
+        return True
+
     def failure_kind(self, error: BaseException) -> str | None:
         """Out of memory, or nothing known."""
         return "oom-host" if isinstance(error, MemoryError) else None
@@ -131,6 +135,10 @@ class Session:
     def spikes_of(self, kept: Any) -> Any:
         """The spikes in what `forward` gave."""
         return kept[0]
+
+    def planned_bytes(self, phase: str) -> int:
+        """Never asked: nothing is compiled."""
+        raise ValueError("nothing is compiled")
 
     def static_bytes(self) -> int:
         """Weights, biases, input and cotangent."""

@@ -5,9 +5,10 @@ from typing import Any
 
 import torch
 
-from snnbench.adapter import Unsupported, Variant
+from snnbench.adapter import Unavailable, Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
-from snnbench.backends.torch_graph import Captured
+from snnbench.backends.torch_errors import is_out_of_device_memory
+from snnbench.backends.torch_graph import Captured, unused_private_bytes
 from snnbench.backends.torch_session import Network, Session, Weights
 from snnbench.backends.torch_ways import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.case import Case
@@ -24,9 +25,8 @@ class Backend:
         if self.device.type == "cpu" and case.precision != "ieee":
             raise Unsupported("tf32 exists on CUDA devices only")
         if self.device.type == "cuda" and not torch.cuda.is_available():
-            raise Unsupported(f"torch {torch.__version__} sees no CUDA device; install its CUDA build")
-        for settings in (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn):
-            settings.fp32_precision = case.precision
+            raise Unavailable(_no_device())
+        set_precision(case.precision)
         torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
         torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
         torch.manual_seed(case.seed)
@@ -64,16 +64,23 @@ class Backend:
         if self.device.type != "cuda":
             return {}
         free, total = torch.cuda.mem_get_info(self.device)
+        in_use = torch.cuda.memory_allocated(self.device) + unused_private_bytes(torch.cuda.memory_snapshot())
         return {
-            "peak": torch.cuda.max_memory_allocated(self.device),
-            "in_use": torch.cuda.memory_allocated(self.device),
+            "peak": max(torch.cuda.max_memory_allocated(self.device), in_use),
+            "in_use": in_use,
             "reserved": torch.cuda.memory_reserved(self.device),
             "used": total - free,
         }
 
+    def reset_peak(self) -> bool:
+        """The allocator's peak is what is in use from now on."""
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+        return True
+
     def failure_kind(self, error: BaseException) -> str | None:
         """Out of memory, or nothing known."""
-        if isinstance(error, torch.OutOfMemoryError):
+        if is_out_of_device_memory(error) and self.device.type == "cuda":
             return "oom-device"
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
 
@@ -92,3 +99,27 @@ class Backend:
             "copy": lambda: target.copy_(source),
             "call": lambda: torch.mm(one, one, out=product),
         }
+
+
+def set_precision(precision: str) -> None:
+    """How float32 products are computed, "ieee" or "tf32", by the old switches and by the new, which have to agree.
+
+    Where only the new are set, the old ones raise when they are read, and torch's own compiler reads them. The general
+    switches are what `torch.backends.cudnn.flags()` leaves in force when it ends.
+    """
+    tf32 = precision == "tf32"
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = tf32
+    kinds = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    for settings in (torch.backends, torch.backends.cudnn, *kinds):
+        settings.fp32_precision = precision
+
+
+def _no_device() -> str:
+    """Why torch sees no CUDA device, and what to do."""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA; install its CUDA build (unset UV_TORCH_BACKEND=cpu)"
+    return (
+        f"torch {torch.__version__} sees no CUDA device: its CUDA {torch.version.cuda} may need a newer NVIDIA driver "
+        "(580 for CUDA 13), or another build: UV_TORCH_BACKEND=cu126"
+    )
