@@ -99,6 +99,7 @@ class TimingDocument(TypedDict):
     """A phase's raw durations, and its floor since schema 2."""
 
     first_call_ns: Duration
+    busy_passes: NotRequired[Count]
     warmup_ns: list[Duration]
     passes: Size
     repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]

@@ -37,12 +37,16 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How much to measure: counts of passes and repetitions, lengths in nanoseconds."""
+    """How much to measure: counts of passes and repetitions, lengths in nanoseconds.
+
+    Passes run for `busy_ns` before the warm-up, for a device that lowers its clock while it idles.
+    """
 
     warmup_passes: int
     repetitions: int
     min_repetition_ns: int
     max_phase_ns: int
+    busy_ns: int = 0
 
 
 @dataclass(slots=True)
@@ -54,6 +58,7 @@ class Timing:
     """
 
     first_call_ns: int = 0
+    busy_passes: int = 0
     warmup_ns: list[int] = field(default_factory=list)
     passes: int = 1
     repetitions_ns: list[int] = field(default_factory=list)
@@ -67,6 +72,7 @@ def measure(
     """Time one phase. `before_last` runs, unclocked, before the last repetition. Returns that one's last outputs."""
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
+    timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
     timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
     started = clock()
@@ -87,6 +93,15 @@ def measure(
         if last:
             break
     return timing, repetition.outputs
+
+
+def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
+    """Run passes for so long, and return how many. Their times are not kept: the device's clock rises meanwhile."""
+    started, passes = clock(), 0
+    while clock() - started < busy_ns:
+        repeat(phase, 1, clock)
+        passes += 1
+    return passes
 
 
 def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.case import PROFILES
 from snnbench.wire import Measure, Reply
-from tests.fakes import CASE, CORRECT, altered, ask, document, profile, quantities, reply_of, request
+from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
 
 TORCH = '''
 """A fake library on torch, which says that a fast kernel of its own runs, and does the loop in torch."""
@@ -262,4 +262,30 @@ def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypat
     asked = replace(request("time", CASE.resized(time_steps=3)), variant="compile")
     reply = reply_of(ask(tmp_path, source, asked))
     assert reply.outcome["kind"] == "incorrect" and "compiled nothing" in reply.outcome["reason"]
+    assert quantities(document(reply)) == []
+
+
+def profiled(looks: str) -> str:
+    """A fake whose profiler sees, at look number `next(looks)`, what this expression says."""
+    session = overridden(f"def ran(self, phase):\n    return {looks}")
+    return "import itertools\n\nlooks = itertools.count()\n" + session + '\nPROVIDER = ("^fast_kernel",)\n'
+
+
+def test_a_profiler_is_asked_again_before_a_kernel_is_missed(tmp_path: Path) -> None:
+    for looks in ('["fast_kernel"][next(looks) % 3 < 2 :]', '["other", "fast_kernel"][: 1 + (next(looks) % 3 == 2)]'):
+        reply = replied(tmp_path, profiled(looks))
+        assert reply.outcome == {"status": "measured", "verdict": "exact"}, looks
+        assert reply.settings["ran"] == ["fast_kernel"]
+
+
+def test_what_ran_in_three_looks_is_named_and_no_fourth_is_taken(tmp_path: Path) -> None:
+    reply = replied(tmp_path, profiled('["other", "fast_kernel"][: 1 + (next(looks) == 3)]'))
+    assert (reply.outcome["kind"], reply.phases) == ("incorrect", {})
+    assert reply.outcome["reason"].endswith("ran in inference on numpy; what ran: other")
+
+
+def test_a_profiler_that_sees_nothing_calls_nobody_incorrect(tmp_path: Path) -> None:
+    reply = replied(tmp_path, profiled("[]"))
+    assert (reply.outcome["status"], reply.outcome["kind"]) == ("skipped", "unavailable")
+    assert reply.outcome["reason"].startswith("the profiler saw nothing of inference, so which kernel ran is unknown")
     assert quantities(document(reply)) == []

@@ -221,3 +221,15 @@ def test_a_product_writes_where_it_wrote_before(name: str) -> None:
     for run in runs.values():
         held = [(output := run(), address(output)) for _ in range(4)]  # held, so that none of it is free for the next
         assert len({where for _, where in held}) == 1
+
+
+def test_a_look_begins_on_a_device_that_is_busy() -> None:
+    machine = Machine(pass_ns=MS, operands_ns=1000 * MS)
+    peaks = Peaks(machine, machine, CASE, PHASES, machine.clock, busy_ns=50 * MS)  # type: ignore[arg-type]
+    peaks.look()
+    first = next(iter(peaks.found))
+    before_another = machine.called.index(next(name for name in machine.called if name != first))
+    idle = Machine(pass_ns=MS)
+    Peaks(idle, idle, CASE, PHASES, idle.clock).look()  # type: ignore[arg-type]
+    assert machine.called[:50] == [first] * 50
+    assert before_another == 50 + idle.called.index(next(name for name in idle.called if name != first))

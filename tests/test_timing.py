@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from snnbench.timing import FEWEST_REPETITIONS, MOST_KEPT, Budget, Phase, Timing, measure
-from tests.fakes import CASE, CORRECT, PHASES, ask, reply_of, request
+from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000
@@ -268,3 +268,28 @@ def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path)
     outcome = reply_of(ask(tmp_path, source, brief)).outcome
     assert outcome["kind"] == "below-floor"
     assert all(f"a pass of {name} took" in outcome["reason"] for name in PHASES), outcome
+
+
+def test_a_device_is_kept_busy_between_the_first_call_and_the_warm_up() -> None:
+    timing, _ = Bench(first_ns=5000).measure(replace(BUDGET, busy_ns=950))
+    assert (timing.busy_passes, timing.first_call_ns, timing.warmup_ns) == (10, 5000, [100, 100])
+    assert timing.repetitions_ns == [100] * 4
+    assert Bench().measure()[0].busy_passes == 0
+
+
+def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Path) -> None:
+    cuda = altered_device("cuda")
+    busy = reply_of(ask(tmp_path, cuda, request("time", CASE.resized(device="cuda"))))
+    assert all(phase["busy_passes"] > 1 for phase in busy.phases.values()), busy.outcome
+    idle = reply_of(ask(tmp_path, CORRECT, request("time")))
+    assert all(phase["busy_passes"] == 0 for phase in idle.phases.values())
+
+
+def altered_device(device: str) -> str:
+    """The correct fake, which takes itself for a card."""
+    return CORRECT + OWN.format(methods="    pass") + f"""
+
+    def __init__(self, case):
+        assert case.device == {device!r}
+        super().__init__(replace(case, device="cpu"))
+"""

@@ -116,9 +116,11 @@ def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
     if "own_rule" not in said and not low <= check["rate"] <= high:
         yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
     exam, errors = name.startswith("exam"), check["gradient_errors"]
-    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS) if exam else gradient_tolerance(case)
-    tolerance *= max(1.0, said["own_rule"]["slope"]) if "own_rule" in said else 1.0
+    magnified = max(1.0, said["own_rule"]["slope"]) if "own_rule" in said else 1.0
     for gradient, error in errors.items():
+        summed = case.neurons if gradient == "input" else case.time_steps * case.batch
+        sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
+        tolerance = magnified * gradient_tolerance(case, **sums)
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
