@@ -15,7 +15,7 @@ from typing import Any, Literal
 import psutil
 
 from snnbench import contention
-from snnbench.machine import ROOT, nvidia_driver
+from snnbench.machine import ROOT, ask, handles, nvidia_driver, unopened
 
 State = Literal["well", "spoils", "unknown"]
 WATCHED_S = 1.0
@@ -179,35 +179,31 @@ def disk(folder: Path) -> Iterator[Finding]:
 
 def gpus(nvml: Any) -> Iterator[Finding]:
     """Of every card: who else is on it, and what holds its clock back."""
-    count = nvml.nvmlDeviceGetCount() if nvml else 0
-    if not count:
+    cards = dict(handles(nvml))
+    if not cards:
         yield Finding("GPU", "unknown", "none is visible; only CPU cases run here")
-    for index in range(count):
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    for index, reason in unopened(nvml):
+        step = "ask for it where the job or container starts, or look for its errors with `nvidia-smi` and `dmesg`"
+        yield Finding(f"GPU {index}", "unknown", f"the driver does not open it ({reason}); no cell runs on it", step)
+    for index, handle in cards.items():
         yield from _card(nvml, f"GPU {index}", handle)
 
 
 def _card(nvml: Any, name: str, handle: Any) -> Iterator[Finding]:
-    def ask(question: str, *arguments: Any) -> Any:
-        try:
-            return getattr(nvml, question)(handle, *arguments)
-        except nvml.NVMLError:  # not every card answers every question
-            return None
-
-    processes = ask("nvmlDeviceGetComputeRunningProcesses")
+    processes = ask(nvml, "nvmlDeviceGetComputeRunningProcesses", handle)
     if processes:
         pids = ", ".join(str(process.pid) for process in processes)
         step = "end them, or hide this card from snnbench: CUDA_VISIBLE_DEVICES"
         yield Finding(name, "spoils", f"other processes compute there ({pids})", step)
-    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
+    reasons = ask(nvml, "nvmlDeviceGetCurrentClocksEventReasons", handle)
     slow = [text for flag, text in THROTTLES.items() if reasons and reasons & getattr(nvml, flag, 0)]
     if slow:
         step = "let it cool, or lower and lock its clock: sudo nvidia-smi -lgc MHZ"
         yield Finding(name, "spoils", f"its clock is held back: {', '.join(slow)}", step)
-    if ask("nvmlDeviceGetPersistenceMode") == 0:
+    if ask(nvml, "nvmlDeviceGetPersistenceMode", handle) == 0:
         step = "sudo nvidia-smi -pm 1"
         yield Finding(name, "spoils", "the driver leaves between processes, so first calls take longer", step)
-    mode = ask("nvmlDeviceGetMigMode")
+    mode = ask(nvml, "nvmlDeviceGetMigMode", handle)
     if mode and mode[0]:
         yield Finding(name, "well", "a slice of a card (MIG), which is another machine than the whole card")
     if processes is None or reasons is None:

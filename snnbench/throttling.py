@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from snnbench.machine import ROOT, nvidia_driver
+from snnbench.machine import ROOT, ask, handles, nvidia_driver
 
 COUNTERS = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
 
@@ -16,14 +16,11 @@ def counters(root: Path = ROOT, nvml: Any = None) -> dict[str, int]:
     """Every counter that this machine shows, by name: events of CPUs, nanoseconds of GPUs. Virtual ones show none."""
     found = {str(path.relative_to(root)): int(path.read_text()) for path in sorted(root.glob(COUNTERS))}
     nvml = nvml or nvidia_driver()
-    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    for index, handle in handles(nvml):
         for name in ("POWER", "THERMAL"):
-            try:
-                status = nvml.nvmlDeviceGetViolationStatus(handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
-            except nvml.NVMLError:  # not every card counts
-                continue
-            found[f"gpu {index} {name.lower()}"] = int(status.violationTime)
+            status = ask(nvml, "nvmlDeviceGetViolationStatus", handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
+            if status is not None:  # not every card counts
+                found[f"gpu {index} {name.lower()}"] = int(status.violationTime)
     return found
 
 

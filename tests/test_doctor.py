@@ -92,6 +92,9 @@ class Driver:
     class NVMLError(Exception):
         pass
 
+    class NVMLLibraryMismatchError(Exception):
+        pass
+
     nvmlClocksEventReasonSwPowerCap = 4
     nvmlClocksEventReasonHwThermalSlowdown = 64
 
@@ -140,6 +143,21 @@ def test_a_card_that_others_use_and_that_is_held_back() -> None:
 
 def test_a_card_that_says_nothing_is_unknown() -> None:
     assert [one.state for one in doctor.gpus(Driver())] == ["unknown"]
+
+
+def test_a_card_that_is_refused_is_named_and_the_others_are_looked_at() -> None:
+    class Partly(Driver):
+        def nvmlDeviceGetCount(self) -> int:
+            return 2
+
+        def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+            if index == 0:
+                raise Driver.NVMLError("Insufficient Permissions")
+            return f"card {index}"
+
+    first, second = doctor.gpus(Partly(**QUIET))
+    assert (first.name, first.state, second.name, second.state) == ("GPU 0", "unknown", "GPU 1", "well")
+    assert "Insufficient Permissions" in first.what and first.step
 
 
 def test_every_throttle_reason_is_one_that_the_driver_has() -> None:

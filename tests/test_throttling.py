@@ -11,6 +11,10 @@ class NVMLError(Exception):
     """What the driver raises for a question that a card does not answer."""
 
 
+class NVMLLibraryMismatchError(Exception):
+    """What pynvml raises for a function that the driver lacks."""
+
+
 def driver(power_ns: int) -> Any:
     """A driver with two cards, of which the second counts nothing."""
 
@@ -21,6 +25,7 @@ def driver(power_ns: int) -> Any:
 
     return SimpleNamespace(
         NVMLError=NVMLError,
+        NVMLLibraryMismatchError=NVMLLibraryMismatchError,
         NVML_PERF_POLICY_POWER="power policy",
         NVML_PERF_POLICY_THERMAL="thermal policy",
         nvmlDeviceGetCount=lambda: 2,
