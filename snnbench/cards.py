@@ -5,11 +5,10 @@ A worker sees one card alone, through CUDA_VISIBLE_DEVICES. What CUDA_VISIBLE_DE
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.machine import hashed, nvidia_driver
+from snnbench.machine import ask, handles, hashed, nvidia_driver
 
 
 class UnknownCard(ValueError):
@@ -33,14 +32,16 @@ class Card:
 def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[Card]:
     """The cards that may be used, in the order of CUDA_VISIBLE_DEVICES, which stops at the first that is none.
 
+    Its numbers count the cards that NVML opens, as CUDA counts them; `Card.index` is NVML's own number.
     Raises UnknownCard where numbers could mean one card or another: CUDA counts unlike cards by speed.
     """
     nvml = nvml or nvidia_driver()
     if nvml is None:
         return []
-    handles = [nvml.nvmlDeviceGetHandleByIndex(index) for index in range(nvml.nvmlDeviceGetCount())]
-    names = ((nvml.nvmlDeviceGetUUID(handle), nvml.nvmlDeviceGetName(handle)) for handle in handles)
-    there = [Card(_text(uuid), index, _text(model)) for index, (uuid, model) in enumerate(names)]
+    there = [
+        Card(_text(nvml.nvmlDeviceGetUUID(handle)), index, _text(nvml.nvmlDeviceGetName(handle)))
+        for index, handle in handles(nvml)
+    ]
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
         return there
@@ -75,9 +76,8 @@ class Watch:
     """Who is on a card from now on. No worker of ours may run there yet, nor any more when it is asked."""
 
     def __init__(self, card: Card, nvml: Any = None) -> None:
-        self._nvml, self._handle, self._seen_us = nvml or nvidia_driver(), None, 0
-        if self._nvml is not None and card.index is not None:
-            self._handle = self._nvml.nvmlDeviceGetHandleByIndex(card.index)
+        self._nvml, self._seen_us = nvml or nvidia_driver(), 0
+        self._handle = dict(handles(self._nvml)).get(card.index) if card.index is not None else None
         self._before = self._there()
         for sample in self._samples():
             self._seen_us = max(self._seen_us, sample.timeStamp)
@@ -88,18 +88,16 @@ class Watch:
         return bool(self._before or self._there() or len(between) > 1)
 
     def _there(self) -> set[int]:
-        if self._handle is None:
-            return set()
-        try:
-            return {process.pid for process in self._nvml.nvmlDeviceGetComputeRunningProcesses(self._handle)}
-        except self._nvml.NVMLError:  # not every card says
-            return set()
+        return {process.pid for process in self._ask("nvmlDeviceGetComputeRunningProcesses")}
 
     def _samples(self) -> Sequence[Any]:
-        if self._handle is not None:
-            with suppress(self._nvml.NVMLError):  # nor keeps a history; without samples there is none either
-                return list(self._nvml.nvmlDeviceGetProcessUtilization(self._handle, self._seen_us))
-        return []
+        return self._ask("nvmlDeviceGetProcessUtilization", self._seen_us)
+
+    def _ask(self, question: str, *arguments: Any) -> Sequence[Any]:
+        """The card's answer; empty where it does not list processes, or keeps no history of them."""
+        if self._handle is None:
+            return []
+        return list(ask(self._nvml, question, self._handle, *arguments) or [])
 
 
 def require_alike(cards: Sequence[Card]) -> None:

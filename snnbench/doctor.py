@@ -7,17 +7,17 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import psutil
 
-from snnbench import contention
-from snnbench.machine import ROOT, nvidia_driver
+from snnbench import compiler_doctor, contention, gpu_doctor
+from snnbench.adapter import Adapter
+from snnbench.finding import Finding
+from snnbench.machine import ROOT, handles, nvidia_driver
 
-State = Literal["well", "spoils", "unknown"]
 WATCHED_S = 1.0
 """How long the doctor watches what others do."""
 FOREIGN_CPUS = 0.05
@@ -27,18 +27,17 @@ CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 """Sources of time that are read without a system call."""
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at: what it is like, and what to do where it spoils measurements."""
+def examine(
+    facts: Mapping[str, Any],
+    root: Path = ROOT,
+    nvml: Any = None,
+    adapters: Iterable[Adapter] = (),
+    versions: Mapping[str, str] | None = None,
+) -> list[Finding]:
+    """Everything, `facts` being those of machine.facts().
 
-    name: str
-    state: State
-    what: str
-    step: str = ""
-
-
-def examine(facts: Mapping[str, Any], root: Path = ROOT, nvml: Any = None) -> list[Finding]:
-    """Everything, `facts` being those of machine.facts()."""
+    `versions` are the distributions of the Python that workers run in; None where each adapter gets an environment.
+    """
     looks: list[Callable[[], Iterator[Finding]]] = [
         others,
         lambda: clock_speed(facts["cpu"]),
@@ -48,9 +47,26 @@ def examine(facts: Mapping[str, Any], root: Path = ROOT, nvml: Any = None) -> li
         lambda: source_of_time(root),
         battery,
         lambda: disk(Path.cwd()),
-        lambda: gpus(nvml or nvidia_driver()),
+        lambda: workers(root),
+        lambda: compiler_doctor.c_modules(os.environ, compiler_doctor.include_folder()),
+        lambda: gpus(nvml or nvidia_driver(), root, list(adapters), versions),
     ]
     return [finding for look in looks for finding in look()]
+
+
+def gpus(
+    nvml: Any, root: Path = ROOT, adapters: Iterable[Adapter] = (), versions: Mapping[str, str] | None = None
+) -> Iterator[Finding]:
+    """The driver, the cards, and the compilers that only a card needs."""
+    contenders = list(adapters)
+    if versions is None:
+        needs = gpu_doctor.pinned(contenders, os.environ.get("UV_TORCH_BACKEND", ""))
+    else:
+        needs = gpu_doctor.installed(versions)
+    yield from gpu_doctor.gpus(nvml, root, needs)
+    if next(handles(nvml), None):
+        yield compiler_doctor.nvrtc(versions)
+        yield from compiler_doctor.nvcc(contenders)
 
 
 def others() -> Iterator[Finding]:
@@ -177,49 +193,33 @@ def disk(folder: Path) -> Iterator[Finding]:
         yield Finding("disk", "well", what)
 
 
-def gpus(nvml: Any) -> Iterator[Finding]:
-    """Of every card: who else is on it, and what holds its clock back."""
-    count = nvml.nvmlDeviceGetCount() if nvml else 0
-    if not count:
-        yield Finding("GPU", "unknown", "none is visible; only CPU cases run here")
-    for index in range(count):
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        yield from _card(nvml, f"GPU {index}", handle)
+def workers(root: Path) -> Iterator[Finding]:
+    """What the kernel has to offer, or no worker starts, or none tells its memory."""
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+        kills = (root / "proc/vmstat").read_text()
+    except OSError as error:
+        what = f"the kernel lacks {error.filename or 'pidfd_open'}, without which no worker is started"
+        step = "run outside of a sandbox such as gVisor (docker run --runtime=runc), on Linux 5.3 or newer"
+        yield Finding("workers", "spoils", what, step)
+    else:
+        told = "oom_kill" in kills
+        what = "can be started and ended" + ("" if told else "; the kernel does not count what it kills for memory")
+        yield Finding("workers", "well" if told else "unknown", what)
+    try:
+        _reset_peak(root / "proc/self/clear_refs")
+    except OSError as error:
+        what = f"{error.filename or 'clear_refs'}: {error.strerror}; cells of memory fail, as no peak can be set back"
+        step = "measure on a kernel with CONFIG_PROC_PAGE_MONITOR, or leave memory out: --set protocol.memory_trials=0"
+        yield Finding("peak memory", "spoils", what, step)
+    else:
+        yield Finding("peak memory", "well", "can be set back")
 
 
-def _card(nvml: Any, name: str, handle: Any) -> Iterator[Finding]:
-    def ask(question: str, *arguments: Any) -> Any:
-        try:
-            return getattr(nvml, question)(handle, *arguments)
-        except nvml.NVMLError:  # not every card answers every question
-            return None
-
-    processes = ask("nvmlDeviceGetComputeRunningProcesses")
-    if processes:
-        pids = ", ".join(str(process.pid) for process in processes)
-        step = "end them, or hide this card from snnbench: CUDA_VISIBLE_DEVICES"
-        yield Finding(name, "spoils", f"other processes compute there ({pids})", step)
-    reasons = ask("nvmlDeviceGetCurrentClocksEventReasons")
-    slow = [text for flag, text in THROTTLES.items() if reasons and reasons & getattr(nvml, flag, 0)]
-    if slow:
-        step = "let it cool, or lower and lock its clock: sudo nvidia-smi -lgc MHZ"
-        yield Finding(name, "spoils", f"its clock is held back: {', '.join(slow)}", step)
-    if ask("nvmlDeviceGetPersistenceMode") == 0:
-        step = "sudo nvidia-smi -pm 1"
-        yield Finding(name, "spoils", "the driver leaves between processes, so first calls take longer", step)
-    mode = ask("nvmlDeviceGetMigMode")
-    if mode and mode[0]:
-        yield Finding(name, "well", "a slice of a card (MIG), which is another machine than the whole card")
-    if processes is None or reasons is None:
-        yield Finding(name, "unknown", "it does not say who uses it, or what holds its clock back")
-    elif not processes and not slow:
-        yield Finding(name, "well", "nobody else is on it, and nothing holds its clock back")
-
-
-THROTTLES = {
-    "nvmlClocksEventReasonSwPowerCap": "the power limit",
-    "nvmlClocksEventReasonHwSlowdown": "heat or power (hardware)",
-    "nvmlClocksEventReasonSwThermalSlowdown": "heat",
-    "nvmlClocksEventReasonHwThermalSlowdown": "heat (hardware)",
-    "nvmlClocksEventReasonHwPowerBrakeSlowdown": "the power supply",
-}
+def _reset_peak(path: Path) -> None:
+    """Write what memory cells write, to a file that must be there already."""
+    descriptor = os.open(path, os.O_WRONLY)
+    try:
+        os.write(descriptor, b"5")
+    finally:
+        os.close(descriptor)

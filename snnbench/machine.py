@@ -8,7 +8,7 @@ import importlib
 import os
 import platform
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import cache, partial
 from pathlib import Path
@@ -36,7 +36,7 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "host": hashed(platform.node()),
         "cpu": _cpu(root),
         "memory": {"total_bytes": total_bytes, "limit_bytes": _memory_limit_bytes(root, total_bytes)},
-        "gpus": [gpu(nvidia_driver(), index) for index in range(_gpu_count())],
+        "gpus": [gpu(nvidia_driver(), handle) for handle in _usable_gpus()],
         "os": _find(r'PRETTY_NAME="?([^"\n]+)', root / "etc/os-release") or platform.system(),
         "kernel": platform.release(),
         "libc": " ".join(platform.libc_ver()),
@@ -66,7 +66,7 @@ def slug(facts: Mapping[str, Any]) -> str:
 
 def has_cuda() -> bool:
     """Whether there is an NVIDIA GPU that this process may use; imports no framework."""
-    return _gpu_count() > 0
+    return bool(_usable_gpus())
 
 
 def load() -> tuple[float, float, float]:
@@ -103,28 +103,25 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
     return {name: environ[name] for name in sorted(environ) if any(map(partial(fnmatchcase, name), SETTINGS))}
 
 
-def gpu(nvml: Any, index: int) -> dict[str, Any]:
+def gpu(nvml: Any, handle: Any) -> dict[str, Any]:
     """The facts of one GPU; `nvml` is the module pynvml."""
-    handle = nvml.nvmlDeviceGetHandleByIndex(index)
 
-    def ask(question: str, answer: Callable[[Any], Any], *arguments: Any) -> Any:
-        try:
-            return answer(getattr(nvml, question)(handle, *arguments))
-        except nvml.NVMLError:  # not every card answers every question
-            return None
+    def fact(question: str, convert: Callable[[Any], Any], *arguments: Any) -> Any:
+        answer = ask(nvml, question, handle, *arguments)
+        return None if answer is None else convert(answer)
 
     cuda = nvml.nvmlSystemGetCudaDriverVersion()
     return {
         "name": nvml.nvmlDeviceGetName(handle),
-        "memory_bytes": ask("nvmlDeviceGetMemoryInfo", lambda memory: memory.total),
+        "memory_bytes": fact("nvmlDeviceGetMemoryInfo", lambda memory: memory.total),
         "driver": nvml.nvmlSystemGetDriverVersion(),
         "cuda_driver": f"{cuda // 1000}.{cuda % 1000 // 10}",
-        "uuid": ask("nvmlDeviceGetUUID", hashed),
-        "compute_capability": ask("nvmlDeviceGetCudaComputeCapability", lambda pair: f"{pair[0]}.{pair[1]}"),
-        "power_limit_watts": ask("nvmlDeviceGetPowerManagementLimit", lambda milliwatts: milliwatts / 1000),
-        "clock_max_hz": ask("nvmlDeviceGetMaxClockInfo", lambda mhz: mhz * 1_000_000, nvml.NVML_CLOCK_SM),
-        "ecc": ask("nvmlDeviceGetEccMode", lambda modes: bool(modes[0])),
-        "mig": ask("nvmlDeviceGetMigMode", lambda modes: bool(modes[0])),
+        "uuid": fact("nvmlDeviceGetUUID", hashed),
+        "compute_capability": fact("nvmlDeviceGetCudaComputeCapability", lambda pair: f"{pair[0]}.{pair[1]}"),
+        "power_limit_watts": fact("nvmlDeviceGetPowerManagementLimit", lambda milliwatts: milliwatts / 1000),
+        "clock_max_hz": fact("nvmlDeviceGetMaxClockInfo", lambda mhz: mhz * 1_000_000, nvml.NVML_CLOCK_SM),
+        "ecc": fact("nvmlDeviceGetEccMode", lambda modes: bool(modes[0])),
+        "mig": fact("nvmlDeviceGetMigMode", lambda modes: bool(modes[0])),
     }
 
 
@@ -133,12 +130,44 @@ def _gpu_names(facts: Mapping[str, Any]) -> list[str]:
     return sorted({gpu["name"] + (" MIG" if gpu["mig"] else "") for gpu in facts["gpus"]})
 
 
-def _gpu_count() -> int:
-    """How many GPUs there are; none where they are hidden, as every framework understands it."""
+def _usable_gpus() -> list[Any]:
+    """The handles of the GPUs; empty where CUDA_VISIBLE_DEVICES hides all, as every framework understands it."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.split(",")[0].strip() in ("", "-1", "NoDevFiles"):
-        return 0
-    return int(nvidia_driver().nvmlDeviceGetCount()) if nvidia_driver() else 0
+        return []
+    return [handle for _, handle in handles(nvidia_driver())]
+
+
+def handles(nvml: Any) -> Iterator[tuple[int, Any]]:
+    """(index, handle) of each card that NVML opens for this process; without a driver (None) there are no cards.
+
+    NVML counts cards that it does not open: those of another job on the node, and a card that fell off the bus.
+    """
+    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
+        handle = ask(nvml, "nvmlDeviceGetHandleByIndex", index)
+        if handle is not None:
+            yield index, handle
+
+
+def unopened(nvml: Any) -> Iterator[tuple[int, str]]:
+    """(index, reason) of each card that NVML counts and does not open."""
+    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
+        try:
+            nvml.nvmlDeviceGetHandleByIndex(index)
+        except nvml.NVMLError as error:
+            yield index, str(error)
+
+
+def ask(nvml: Any, question: str, *arguments: Any) -> Any:
+    """NVML's answer; None where a card does not answer this question, or the driver is too old for it.
+
+    pynvml reports a function that an old driver lacks as NVMLError, or as NVMLLibraryMismatchError, which is not a
+    subclass of NVMLError.
+    """
+    try:
+        return getattr(nvml, question)(*arguments)
+    except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
+        return None
 
 
 @cache

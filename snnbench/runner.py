@@ -117,7 +117,8 @@ def measure(
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
     with slots.held(card.name if card else None, run.say, stop) if cell.measure != "verify" else nullcontext():
         begun()
-        before, watch = throttling.counters(), Watch(card) if card else None
+        index = card.index if card else None
+        before, watch = throttling.counters(card_index=index), Watch(card) if card else None
         try:
             ending = process.run(
                 interpreter.python,
@@ -131,7 +132,7 @@ def measure(
             return finished(cell, key, run, judge.skipped("unavailable", str(error)))
         except OSError as error:
             return finished(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
-        observed = {"throttled"} if throttling.grown(before, throttling.counters()) else set()
+        observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
         observed |= {"shared"} if watch and watch.others() else set()
     return finished(cell, key, run, judge.outcome(ending, run.protocol.timeout_seconds), ending, observed, card)
 

@@ -7,23 +7,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from snnbench.machine import ROOT, nvidia_driver
+from snnbench.machine import ROOT, ask, handles, nvidia_driver
 
 COUNTERS = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
 
 
-def counters(root: Path = ROOT, nvml: Any = None) -> dict[str, int]:
-    """Every counter that this machine shows, by name: events of CPUs, nanoseconds of GPUs. Virtual ones show none."""
+def counters(root: Path = ROOT, nvml: Any = None, card_index: int | None = None) -> dict[str, int]:
+    """The counters that this machine shows, by name: events of all CPUs, and nanoseconds of one GPU.
+
+    `card_index` is NVML's number of the card that a cell uses. None adds no GPU: a cell on the CPU uses no card, and a
+    slice of a card has no number. Other cards are left out, since other people use them. Virtual CPUs show no counters.
+    """
     found = {str(path.relative_to(root)): int(path.read_text()) for path in sorted(root.glob(COUNTERS))}
+    if card_index is None:
+        return found
     nvml = nvml or nvidia_driver()
-    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        for name in ("POWER", "THERMAL"):
-            try:
-                status = nvml.nvmlDeviceGetViolationStatus(handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
-            except nvml.NVMLError:  # not every card counts
-                continue
-            found[f"gpu {index} {name.lower()}"] = int(status.violationTime)
+    handle = dict(handles(nvml)).get(card_index)
+    for name in ("POWER", "THERMAL") if handle is not None else ():
+        status = ask(nvml, "nvmlDeviceGetViolationStatus", handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
+        if status is not None:  # not every card counts
+            found[f"gpu {card_index} {name.lower()}"] = int(status.violationTime)
     return found
 
 

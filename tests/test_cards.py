@@ -17,8 +17,13 @@ class Driver:
     class NVMLError(Exception):
         pass
 
+    class NVMLLibraryMismatchError(Exception):
+        pass
+
     def __init__(self) -> None:
         self.there: list[int] = []
+        self.refused: set[int] = set()
+        self.old = False
         self.samples: list[tuple[int, int]] = []
         self.silent = False
         self.models = ["H200"] * 3
@@ -30,6 +35,8 @@ class Driver:
         return len(UUIDS)
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        if index in self.refused:
+            raise Driver.NVMLError
         return index
 
     def nvmlDeviceGetUUID(self, handle: int) -> bytes:
@@ -38,6 +45,8 @@ class Driver:
     def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> list[Any]:
         if self.silent:
             raise Driver.NVMLError
+        if self.old:
+            raise Driver.NVMLLibraryMismatchError
         return [SimpleNamespace(pid=pid) for pid in self.there]
 
     def nvmlDeviceGetProcessUtilization(self, handle: int, since_us: int) -> list[Any]:
@@ -110,6 +119,21 @@ def test_a_card_that_does_not_say_is_not_flagged() -> None:
     driver = Driver()
     driver.silent = True
     assert not Watch(CARDS[0], driver).others()
+
+
+def test_an_old_driver_does_not_say_either() -> None:
+    driver = Driver()
+    driver.old = True
+    assert not Watch(CARDS[0], driver).others()
+
+
+def test_a_refused_card_is_skipped_and_the_others_keep_the_drivers_numbers() -> None:
+    driver = Driver()
+    driver.refused, driver.there = {0}, [99]
+    assert visible({}, driver) == CARDS[1:]
+    assert visible({"CUDA_VISIBLE_DEVICES": "0"}, driver) == [CARDS[1]], "CUDA counts the cards that it can open"
+    assert visible({"CUDA_VISIBLE_DEVICES": UUIDS[0]}, driver) == []
+    assert Watch(CARDS[1], driver).others() and not Watch(CARDS[0], driver).others()
 
 
 def test_unlike_cards_are_not_mixed_and_numbers_of_them_say_nothing() -> None:

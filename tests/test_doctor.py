@@ -1,5 +1,6 @@
 """The doctor, on machines made of files and a driver made of answers."""
 
+import errno
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from snnbench import doctor, machine
-from snnbench.doctor import Finding
+from snnbench.finding import Finding
 
 CPU: dict[str, Any] = {
     "frequency_governors": ["performance"],
@@ -37,7 +38,7 @@ def test_what_cannot_be_seen_is_unknown() -> None:
     assert [one.state for one in doctor.clock_speed(hidden)] == ["unknown", "unknown"]
     (clock,) = doctor.source_of_time(Path("/none"))
     assert clock.state == "unknown"
-    (gpu,) = doctor.gpus(None)
+    (gpu,) = doctor.gpus(None, Path("/none"))
     assert gpu.state == "unknown" and "none is visible" in gpu.what
 
 
@@ -86,68 +87,43 @@ def test_others_that_compute_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["load"].startswith("others use 1.5 CPUs") and "0.2" in found["stolen time"]
 
 
-class Driver:
-    """A card that answers what it is asked, or refuses."""
-
-    class NVMLError(Exception):
-        pass
-
-    nvmlClocksEventReasonSwPowerCap = 4
-    nvmlClocksEventReasonHwThermalSlowdown = 64
-
-    def __init__(self, **answers: Any) -> None:
-        self.answers = answers
-
-    def nvmlDeviceGetCount(self) -> int:
-        return 1
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
-        return f"card {index}"
-
-    def __getattr__(self, name: str) -> Any:
-        def answer(handle: str) -> Any:
-            if name not in self.answers:
-                raise Driver.NVMLError(name)
-            return self.answers[name]
-
-        if not name.startswith("nvmlDevice"):
-            raise AttributeError(name)
-        return answer
+def kernel(root: Path, vmstat: str = "oom_kill 0\n") -> Path:
+    """A machine whose kernel has what workers need."""
+    (root / "proc/self").mkdir(parents=True)
+    (root / "proc/self/clear_refs").write_text("")
+    (root / "proc/vmstat").write_text(vmstat)
+    return root
 
 
-QUIET = {
-    "nvmlDeviceGetComputeRunningProcesses": [],
-    "nvmlDeviceGetCurrentClocksEventReasons": 1,
-    "nvmlDeviceGetPersistenceMode": 1,
-}
+def test_a_kernel_with_all_that_workers_need(tmp_path: Path) -> None:
+    found = list(doctor.workers(kernel(tmp_path)))
+    assert [(one.name, one.state) for one in found] == [("workers", "well"), ("peak memory", "well")]
+    assert (tmp_path / "proc/self/clear_refs").read_text() == "5"
 
 
-def test_a_quiet_card() -> None:
-    assert [one.state for one in doctor.gpus(Driver(**QUIET))] == ["well"]
+def test_a_kernel_without_clear_refs_fails_cells_of_memory(tmp_path: Path) -> None:
+    (kernel(tmp_path) / "proc/self/clear_refs").unlink()
+    found = spoiled(doctor.workers(tmp_path))
+    assert list(found) == ["peak memory"] and "cells of memory fail" in found["peak memory"]
 
 
-def test_a_card_that_others_use_and_that_is_held_back() -> None:
-    busy = QUIET | {
-        "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=7)],
-        "nvmlDeviceGetCurrentClocksEventReasons": 4 | 64,
-        "nvmlDeviceGetPersistenceMode": 0,
-    }
-    found = [one.what for one in doctor.gpus(Driver(**busy)) if one.state == "spoils"]
-    assert found[0] == "other processes compute there (7)"
-    assert found[1] == "its clock is held back: the power limit, heat (hardware)"
-    assert "first calls" in found[2]
+def test_a_sandbox_without_vmstat_or_pidfd_starts_no_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (kernel(tmp_path) / "proc/vmstat").unlink()
+    assert "vmstat, without which no worker is started" in spoiled(doctor.workers(tmp_path))["workers"]
+
+    def not_implemented(pid: int) -> int:
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(doctor.os, "pidfd_open", not_implemented)
+    assert "lacks pidfd_open" in spoiled(doctor.workers(kernel(tmp_path / "other")))["workers"]
 
 
-def test_a_card_that_says_nothing_is_unknown() -> None:
-    assert [one.state for one in doctor.gpus(Driver())] == ["unknown"]
-
-
-def test_every_throttle_reason_is_one_that_the_driver_has() -> None:
-    import pynvml
-
-    assert all(hasattr(pynvml, name) for name in doctor.THROTTLES)
+def test_a_kernel_that_does_not_count_kills_is_unknown(tmp_path: Path) -> None:
+    first, _ = doctor.workers(kernel(tmp_path, "nr_free_pages 1\n"))
+    assert first.state == "unknown"
 
 
 def test_this_machine_can_be_examined() -> None:
     names = [one.name for one in doctor.examine(machine.facts())]
     assert {"load", "governor", "threads", "CPU quota", "memory", "swap", "clock", "disk"} <= set(names)
+    assert {"workers", "peak memory", "C compiler", "Python headers"} <= set(names)

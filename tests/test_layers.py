@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case container difference installer nearest outcome pins statistics surrogate ways
+snnbench case container difference finding installer nearest outcome pins statistics surrogate ways
 
 compiler_caches rule decision schema
 
@@ -31,13 +31,12 @@ kernels.layer
 
 kernels
 
-backends backends.torch_errors backends.torch_ways comparability contender declaration doctor environments exam
-mistake process
-cards mark rounding submission throttling tidy
+backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
+exam gpu_doctor mistake process cards mark rounding submission throttling tidy
 
 sample
 
-backends.jax backends.numpy backends.torch_session config library memory peaks slots spotcheck standing
+backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck standing
 
 backends.torch_graph cell compare measurement noise selection shard shown verdicts
 

@@ -265,13 +265,22 @@ class NoAnswer(Exception):
     """What the made-up driver says to a question that its card does not know."""
 
 
+class TooOld(Exception):
+    """What pynvml says, in place of the above, where the driver lacks a function."""
+
+
 def refuse(*arguments: object) -> object:
-    raise NoAnswer
+    raise NoAnswer("Insufficient Permissions")
+
+
+def lack(*arguments: object) -> object:
+    raise TooOld
 
 
 def driver(**changes: object) -> Any:
     answers: dict[str, Any] = {
         "NVMLError": NoAnswer,
+        "NVMLLibraryMismatchError": TooOld,
         "NVML_CLOCK_SM": 1,
         "nvmlDeviceGetCount": lambda: 1,
         "nvmlDeviceGetHandleByIndex": lambda index: index,
@@ -309,6 +318,28 @@ def test_card_that_does_not_answer() -> None:
     found = machine.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
     assert found["ecc"] is found["mig"] is None
     assert machine.slug(description() | {"gpus": [found]}) == "h200"
+
+
+def test_driver_that_lacks_a_function_does_not_answer() -> None:
+    assert machine.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
+
+
+def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    def opened(index: int) -> object:
+        return refuse() if index == 0 else f"card {index}"
+
+    partly = driver(nvmlDeviceGetCount=lambda: 3, nvmlDeviceGetHandleByIndex=opened)
+    assert list(machine.handles(partly)) == [(1, "card 1"), (2, "card 2")]
+    assert list(machine.unopened(partly)) == [(0, "Insufficient Permissions")]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(machine, "nvidia_driver", lambda: partly)
+    assert len(machine.facts()["gpus"]) == 2 and machine.has_cuda()
+    monkeypatch.setattr(machine, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
+    assert machine.facts()["gpus"] == [] and not machine.has_cuda()
+
+
+def test_no_driver_has_no_cards() -> None:
+    assert list(machine.handles(None)) == list(machine.unopened(None)) == []
 
 
 def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:

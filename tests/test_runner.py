@@ -4,12 +4,15 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from snnbench import adapter, declaration, machine, runner
+from snnbench import adapter, declaration, judge, machine, runner, throttling
+from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell, cells
 from snnbench.config import Protocol, Work
@@ -274,6 +277,34 @@ def test_nobody_waits_for_an_environment_in_which_nothing_will_run(bench: Bench)
     """As one that only a machine with a CUDA toolkit could make."""
     bench.add("elsewhere", CORRECT + '\nDEVICES = ("cuda",)\n', Interpreter(Path(), "", {}, "cannot be made"))
     assert bench.one("elsewhere").outcome == {"status": "skipped", "kind": "unsupported", "reason": "runs on cuda only"}
+
+
+def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    readings = count()
+    hot_card = SimpleNamespace(
+        NVMLError=OSError,
+        NVMLLibraryMismatchError=KeyError,
+        NVML_PERF_POLICY_POWER=0,
+        NVML_PERF_POLICY_THERMAL=1,
+        nvmlDeviceGetCount=lambda: 2,
+        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetViolationStatus=lambda handle, policy: SimpleNamespace(
+            violationTime=next(readings) if handle == 0 else 0
+        ),
+    )
+    monkeypatch.setattr(throttling, "nvidia_driver", lambda: hot_card)
+    monkeypatch.setattr(throttling, "COUNTERS", "no counters of CPUs")
+    bench.add("a")
+    cell = Cell(SMALL, "a", "default", 0, "time")
+    setup = Run(bench.adapters, bench.interpreters, PROTOCOL, "a laptop", 1 << 40)
+
+    def flagged(card: Card | None) -> bool:
+        return "throttled" in runner.measure(cell, "key", setup, judge.Inference(), card).flags
+
+    assert flagged(Card("GPU-hot", 0))
+    assert not flagged(Card("GPU-cool", 1))
+    assert not flagged(Card("MIG-slice", None))
+    assert not flagged(None)
 
 
 def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:

@@ -11,6 +11,10 @@ class NVMLError(Exception):
     """What the driver raises for a question that a card does not answer."""
 
 
+class NVMLLibraryMismatchError(Exception):
+    """What pynvml raises for a function that the driver lacks."""
+
+
 def driver(power_ns: int) -> Any:
     """A driver with two cards, of which the second counts nothing."""
 
@@ -21,6 +25,7 @@ def driver(power_ns: int) -> Any:
 
     return SimpleNamespace(
         NVMLError=NVMLError,
+        NVMLLibraryMismatchError=NVMLLibraryMismatchError,
         NVML_PERF_POLICY_POWER="power policy",
         NVML_PERF_POLICY_THERMAL="thermal policy",
         nvmlDeviceGetCount=lambda: 2,
@@ -39,15 +44,24 @@ def sysfs(root: Path, cpu: int, count: int) -> None:
 def test_what_went_up_between_two_readings_is_named(tmp_path: Path) -> None:
     sysfs(tmp_path, 0, 3)
     sysfs(tmp_path, 1, 5)
-    before = counters(tmp_path, driver(10))
+    before = counters(tmp_path, driver(10), card_index=0)
     assert sorted(before.values()) == [0, 3, 5, 10]
     sysfs(tmp_path, 1, 6)
-    after = counters(tmp_path, driver(11))
+    after = counters(tmp_path, driver(11), card_index=0)
     assert grown(before, before) == []
     assert grown(before, after) == [
         "gpu 0 power",
         "sys/devices/system/cpu/cpu1/thermal_throttle/core_throttle_count",
     ]
+
+
+def test_only_the_card_in_use_is_read(tmp_path: Path) -> None:
+    sysfs(tmp_path, 0, 3)
+    cpu = {"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": 3}
+    assert counters(tmp_path, driver(10)) == cpu, "a cell on the CPU, or on a slice of a card, has no card's number"
+    assert counters(tmp_path, driver(10), card_index=1) == cpu, "this card counts nothing"
+    assert counters(tmp_path, driver(10), card_index=7) == cpu, "no such card"
+    assert counters(tmp_path, driver(10), card_index=0) == cpu | {"gpu 0 power": 10, "gpu 0 thermal": 0}
 
 
 def test_a_counter_that_was_not_there_before_says_nothing() -> None:

@@ -24,11 +24,14 @@ def doctor(
     changed, which `snnbench compare` calls no change from then on, and the true change that so many would show.
     """
     from snnbench import doctor as doctors
-    from snnbench import machine
+    from snnbench import environments, machine
+    from snnbench.library import discover
 
     facts = machine.facts()
+    adapters = discover(adapter or []).values()
+    versions = environments.versions(environments.current()) if env is Env.current else None
     marks = {"well": "well   ", "spoils": "SPOILS ", "unknown": "unknown"}
-    found = doctors.examine(facts)
+    found = doctors.examine(facts, adapters=adapters, versions=versions)
     for one in found:
         step = f" -> {one.step}" if one.step else ""
         typer.echo(f"{marks[one.state]}  {one.name}: {one.what}{step}")

@@ -1,0 +1,87 @@
+"""The doctor's look at compilers, on a PATH and a Python of the test's own."""
+
+from pathlib import Path
+
+import pytest
+
+from snnbench import compiler_doctor
+from snnbench.library import discover
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder on the PATH; empty."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def program(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_a_compiler_and_headers_are_named(path: Path, tmp_path: Path) -> None:
+    gcc = program(path / "gcc")
+    (tmp_path / "Python.h").write_text("")
+    compiler, headers = compiler_doctor.c_modules({}, tmp_path)
+    assert (compiler.state, compiler.what) == ("well", str(gcc))
+    assert headers.state == "well"
+
+
+def test_without_compiler_and_headers_the_packages_are_named(path: Path, tmp_path: Path) -> None:
+    compiler, headers = compiler_doctor.c_modules({}, tmp_path)
+    assert compiler.state == headers.state == "spoils"
+    assert "neither gcc nor clang" in compiler.what and "apt install gcc" in compiler.step
+    assert "Triton" in headers.what and "python3-dev" in headers.step
+
+
+def test_a_cc_that_is_no_program_is_not_rescued_by_gcc(path: Path, tmp_path: Path) -> None:
+    program(path / "gcc")
+    compiler, _ = compiler_doctor.c_modules({"CC": "icc"}, tmp_path)
+    assert compiler.state == "spoils" and "CC=icc" in compiler.what
+
+
+def test_clang_will_do(path: Path, tmp_path: Path) -> None:
+    program(path / "clang")
+    compiler, _ = compiler_doctor.c_modules({}, tmp_path)
+    assert compiler.state == "well"
+
+
+def test_headers_are_looked_for_where_triton_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = compiler_doctor.include_folder()
+    assert expected.name.startswith("python3")
+    monkeypatch.setattr(compiler_doctor.sysconfig, "get_default_scheme", lambda: "posix_local")
+    assert compiler_doctor.include_folder() == expected
+
+
+def test_nvrtc_comes_with_environments_a_package_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiler_doctor, "find_library", lambda name: None)
+    assert compiler_doctor.nvrtc(None).state == "well"
+    assert compiler_doctor.nvrtc({"nvidia-cuda-nvrtc": "13.0.88"}).what == "nvidia-cuda-nvrtc 13.0.88"
+    missing = compiler_doctor.nvrtc({"torch": "2.13.0"})
+    assert missing.state == "spoils" and "nvidia-cuda-nvrtc" in missing.step
+    monkeypatch.setattr(compiler_doctor, "find_library", lambda name: f"lib{name}.so.13")
+    assert compiler_doctor.nvrtc({}).what == "libnvrtc.so.13"
+
+
+def test_nvcc_is_missed_by_those_alone_that_compile_with_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiler_doctor, "TOOLKIT", str(tmp_path / "none"))
+    adapters = discover()
+    (missing,) = compiler_doctor.nvcc(adapters.values(), {})
+    assert missing.state == "spoils" and missing.step
+    assert "only lava-dl/defaults, lava-dl/slayer, rockpool/exodus, sinabs/exodus compile with it" in missing.what
+    assert list(compiler_doctor.nvcc([adapters["torch-loop"]], {})) == []
+    nvcc = program(tmp_path / "toolkit/bin/nvcc")
+    (found,) = compiler_doctor.nvcc(adapters.values(), {"CUDA_HOME": str(tmp_path / "toolkit")})
+    assert (found.state, found.what) == ("well", str(nvcc))
+    (found,) = compiler_doctor.nvcc(adapters.values(), {})
+    assert found.state == "spoils"
+    program(path / "nvcc")
+    (found,) = compiler_doctor.nvcc(adapters.values(), {})
+    assert found.state == "well"
