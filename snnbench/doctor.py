@@ -197,19 +197,20 @@ def workers(root: Path) -> Iterator[Finding]:
     """What the kernel has to offer, or no worker starts, or none tells its memory."""
     try:
         os.close(os.pidfd_open(os.getpid()))
-        kills = (root / "proc/vmstat").read_text()
-    except OSError as error:
-        what = f"the kernel lacks {error.filename or 'pidfd_open'}, without which no worker is started"
+    except OSError:
+        what = "the kernel lacks pidfd_open, by which workers are waited for: every cell is `unavailable`"
         step = "run outside of a sandbox such as gVisor (docker run --runtime=runc), on Linux 5.3 or newer"
         yield Finding("workers", "spoils", what, step)
     else:
-        told = "oom_kill" in kills
-        what = "can be started and ended" + ("" if told else "; the kernel does not count what it kills for memory")
-        yield Finding("workers", "well" if told else "unknown", what)
+        vmstat = root / "proc/vmstat"
+        counted = vmstat.is_file() and "oom_kill " in vmstat.read_text()
+        uncounted = "; the kernel does not count what it kills for memory, so such an end is called a crash"
+        what = "can be started and ended" + ("" if counted else uncounted)
+        yield Finding("workers", "well" if counted else "unknown", what)
     try:
         _reset_peak(root / "proc/self/clear_refs")
     except OSError as error:
-        what = f"{error.filename or 'clear_refs'}: {error.strerror}; cells of memory fail, as no peak can be set back"
+        what = f"{error.filename or 'clear_refs'}: {error.strerror}; no peak can be set back: memory is `unavailable`"
         step = "measure on a kernel with CONFIG_PROC_PAGE_MONITOR, or leave memory out: --set protocol.memory_trials=0"
         yield Finding("peak memory", "spoils", what, step)
     else:

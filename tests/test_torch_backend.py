@@ -2,13 +2,19 @@
 
 import subprocess
 import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter import Unavailable  # noqa: E402
+from snnbench.adapter import Unavailable, load  # noqa: E402
+from snnbench.backends import numpy as numpy_backend  # noqa: E402
 from snnbench.backends.torch import Backend  # noqa: E402
+from snnbench.backends.torch_session import Session  # noqa: E402
+from snnbench.declaration import read  # noqa: E402
+from snnbench.inputs import Problem  # noqa: E402
 from tests.fakes import CASE  # noqa: E402
 
 READ_BACK = """
@@ -42,3 +48,23 @@ def test_a_machine_without_a_usable_card_is_unavailable(
     monkeypatch.setattr(torch.version, "cuda", cuda)
     with pytest.raises(Unavailable, match=said):
         Backend(CASE.resized(device="cuda"))
+
+
+def test_sessions_of_torch_and_numpy_have_arrays_of_their_own() -> None:
+    path = Path(__file__).parent.parent / "adapters" / "torch-loop.py"
+    variant = read(path).variants["unbind"]
+    for session_of in (
+        lambda problem: Session(load(path).build, variant, problem, torch.device("cpu")),
+        lambda problem: numpy_backend.Session(lambda *given: None, variant, problem),  # type: ignore[arg-type,return-value]
+    ):
+        problem = Problem(CASE)
+        session = session_of(problem)  # type: ignore[no-untyped-call]
+        before = sums(session)
+        problem.input(0)[...] = 0
+        problem.cotangent(0)[...] = 0
+        assert before[0] > 0 and sums(session) == before
+
+
+def sums(session: Any) -> tuple[float, float]:
+    """Of a session's input and cotangent."""
+    return float(torch.as_tensor(session.input).detach().sum()), float(session.cotangent.sum())

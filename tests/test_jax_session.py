@@ -1,0 +1,74 @@
+"""A session of JAX, in the environment that snnbench makes: what its compiler plans, and whose its arrays are."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from snnbench import environments
+from snnbench.library import discover
+from snnbench.process import environment
+from tests.fakes import CASE
+
+pytestmark = pytest.mark.libraries
+
+SCRIPT = """
+import json, sys
+import jax
+from snnbench.adapter import Unavailable, load
+from snnbench.backends.jax import Backend
+from snnbench.case import Case
+from snnbench.declaration import read
+from snnbench.inputs import Problem
+from pathlib import Path
+
+path, case = Path(sys.argv[1]), Case(**json.loads(sys.argv[2]))
+backend, problem = Backend(case), Problem(case)
+session = backend.session(load(path).build, read(path).variants["default"], problem)
+said = {"resets": backend.reset_peak(), "planned": {}}
+for phase in ("inference", "forward", "train"):
+    session.compile(phase)
+    said["planned"][phase] = session.planned_bytes(phase)
+    outputs = getattr(session, phase)()
+    said[phase] = sum(leaf.nbytes for leaf in jax.tree.leaves(outputs))
+before = session.input.sum().item()
+problem.input(0)[...] = 0
+said["input kept"] = before > 0 and session.input.sum().item() == before
+try:
+    Backend(case.resized(device="cuda"))
+except Unavailable as error:
+    said["no card"] = str(error)
+print(json.dumps(said))
+"""
+
+
+@pytest.fixture(scope="module")
+def said() -> Iterator[dict[str, Any]]:
+    """What the script prints, in the environment of jax-scan."""
+    adapter = discover()["jax-scan"]
+    planned = environments.sync(environments.plan(adapter, "default", cuda=False), print)
+    command = [str(planned.python), "-P", "-c", SCRIPT, str(adapter.path), json.dumps(asdict(CASE))]
+    env = environment(1, environments.home())
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, check=True)
+    yield json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("phase", ["inference", "forward", "train"])
+def test_the_compiler_plans_at_least_what_comes_out(said: dict[str, Any], phase: str) -> None:
+    assert not said["resets"], "or the plan would not be asked for"
+    array_bytes = 4 * CASE.updates
+    assert said["planned"][phase] >= said[phase] >= array_bytes
+    assert said["planned"][phase] < 20 * array_bytes
+
+
+def test_a_session_has_arrays_of_its_own(said: dict[str, Any]) -> None:
+    assert said["input kept"]
+
+
+def test_a_machine_without_a_card_is_unavailable_and_says_what_it_takes(said: dict[str, Any]) -> None:
+    assert said["no card"].startswith("JAX ") and "has no device cuda: " in said["no card"]
+    assert "an NVIDIA driver 580 or newer" in said["no card"]
