@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
@@ -235,11 +235,12 @@ def cubin(build: Build, arch: str) -> bytes:
     return code
 
 
-def _compile(text: str, build: Build, arch: str) -> bytes:
+def _compile(text: str, build: Build, arch: str, log: IO[str] | None = None) -> bytes:
+    """Machine code from NVRTC, which writes to `log` what its compiler and assembler report."""
     from cuda.core import Program, ProgramOptions
 
     options = ProgramOptions(name=SOURCE.name, arch=arch, define_macro=list(build.macros), **OPTIONS)
-    return bytes(Program(text, "c++", options).compile("cubin").code)
+    return bytes(Program(text, "c++", options).compile("cubin", logs=log).code)
 
 
 @cache
