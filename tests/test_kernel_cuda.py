@@ -1,20 +1,18 @@
 """The CUDA kernels: their text run on the CPU thread by thread, compiled for GPUs without one, and run on one.
 
-On the CPU g++ compiles lif_cuda.cu behind cuda_on_cpu.hpp, many kernels into one library, and takes the place of
-`lif_cuda.launch`; so what chooses, names and calls a kernel is tested, too.
+On the CPU an emulator (emulator.py) takes the place of `lif_cuda.launch`; so what chooses, names and calls a kernel is
+tested, too. test_cuda_launch.py tests `lif_cuda.launch` itself.
 """
 
 import ctypes
 import io
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -26,59 +24,12 @@ from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, B
 from snnbench.kernels.neuron import Neuron  # noqa: E402
 from tests import contract, oracle  # noqa: E402
 from tests.contract import PAIRS, Kernels  # noqa: E402
+from tests.emulator import Emulator  # noqa: E402
 from tests.oracle import FORMATS, NEURONS  # noqa: E402
 
-SHIM = Path(__file__).with_name("cuda_on_cpu.hpp")
 STRIPS = [Strip(vector=1, rows=3, threads=4), Strip(2, 2, 4), Strip(4, 3, 2)]
 COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last of which has idle threads
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
-
-
-def needed(tool: str) -> str:
-    """The tool's path. Without it the test is skipped, but not where the tests are meant to be complete."""
-    if path := shutil.which(tool):
-        return path
-    if os.environ.get("CI"):
-        pytest.fail(f"no {tool} on the PATH")
-    pytest.skip(f"no {tool} on the PATH")
-
-
-class Emulator:
-    """Runs kernels on the CPU, thread after thread; compiles those that it does not know yet."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.compiler = needed("g++")
-        self.kernels: dict[Build, tuple[ctypes.CDLL, str]] = {}
-
-    def compile(self, builds: Iterable[Build]) -> None:
-        """All into one library, each in a namespace of its own."""
-        number = len(self.kernels)
-        text, names = [f'#include "{SHIM}"'], {}
-        for build in dict.fromkeys(builds):
-            name = names[build] = f"{build.name}_{len(names)}"
-            macros = {macro: name if value == build.name else value for macro, value in build.macros}
-            text += [f"namespace of_{name} {{", *(f"#define {macro} {value}" for macro, value in macros.items())]
-            text += [f'#include "{lif_cuda.SOURCE}"', *(f"#undef {macro}" for macro in (*macros, "INLINE")), "}"]
-        source = self.folder / f"kernels{number}.cpp"
-        source.write_text("\n".join(text))
-        library = source.with_suffix(".so")
-        flags = ["-O1", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC"]
-        subprocess.run([self.compiler, *flags, str(source), "-o", str(library)], check=True)
-        loaded = ctypes.CDLL(str(library))
-        self.kernels |= {build: (loaded, name) for build, name in names.items()}
-
-    def launch(self, build: Build, blocks: int, device: Any, *arguments: Any) -> None:
-        """In place of lif_cuda.launch."""
-        if build not in self.kernels:
-            self.compile([build])
-        library, name = self.kernels[build]
-        kernel, stand_at = library[name], library.stand_at
-        given = [ctypes.c_void_p(one) if isinstance(one, int) else one for one in arguments]
-        for block in range(blocks):
-            for thread in range(build.threads):
-                stand_at(block, thread)
-                kernel(*given)
 
 
 def strip_of(neuron: Neuron) -> Strip:
