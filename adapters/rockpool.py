@@ -102,8 +102,8 @@ def with_torch(case, weights):
             potential, threshold = ctx.saved_tensors
             return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
 
-    def constant(value):
-        return Constant(torch.tensor(value, device=case.device))
+    def constant(value):  # on the host, as Rockpool makes a NumPy array of it; `to` below moves it
+        return Constant(torch.tensor(value))
 
     linears, modules = [], []
     for layer in weights:
