@@ -7,6 +7,7 @@ them. What a graph reads and writes stays where it was, so that a new input is c
 Source: the CUDA graphs section of PyTorch's CUDA semantics notes.
 """
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,13 @@ from snnbench.inputs import Problem
 
 WARM_UPS = 3
 """Passes before a capture: what allocates, tunes or compiles at first does so outside of it."""
+
+
+def existing(device: torch.device) -> list[torch.Tensor]:
+    """All tensors on a device of this type that Python knows of."""
+    # By `type`: isinstance asks an object for its class, which a dead proxy answers with ReferenceError.
+    tensors = (candidate for candidate in gc.get_objects() if issubclass(type(candidate), torch.Tensor))
+    return [tensor for tensor in tensors if tensor.device.type == device.type]
 
 
 class Captured(Session):
