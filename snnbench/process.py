@@ -54,11 +54,14 @@ def command(python: Path, adapter: Path) -> list[str]:
     return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
 
 
-def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(
+    threads: int, home: Path, extra: Mapping[str, str] | None = None, current: bool = False
+) -> dict[str, str]:
     """The worker's environment: thread limits before any framework is imported, and this package on the path.
 
     Of this package's surroundings nothing else may be importable there, so a folder that holds only a link to it is
-    what PYTHONPATH names.
+    what PYTHONPATH names. A worker in the `current` Python also gets the packages that this process gets from
+    PYTHONPATH and from the user's site folder.
     """
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
@@ -67,6 +70,9 @@ def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
     caches = dict.fromkeys(COMPILER_CACHES, str(home / "compilers"))
     inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    if current:
+        del fixed["PYTHONNOUSERSITE"]
+        fixed["PYTHONPATH"] = os.pathsep.join(filter(None, (fixed["PYTHONPATH"], os.environ.get("PYTHONPATH"))))
     return {**inherited, **limits, **fixed, **jax, **caches, **(extra or {})}
 
 

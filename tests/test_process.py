@@ -263,3 +263,17 @@ def test_the_environment_of_the_caller_does_not_choose_the_threads(
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     env = environment(CASE.threads, tmp_path)
     assert env["OMP_NUM_THREADS"] == "1" and "/elsewhere" not in env["PYTHONPATH"]
+
+
+def test_worker_in_the_current_python_sees_the_packages_that_its_parent_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "carried.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    command = [sys.executable, "-P", "-c", "import carried, snnbench"]
+    ours, managed = environment(1, tmp_path, current=True), environment(1, tmp_path)
+    assert subprocess.run(command, env=ours).returncode == 0
+    assert subprocess.run(command, env=managed, stderr=subprocess.DEVNULL).returncode != 0
+    assert "PYTHONNOUSERSITE" not in ours and managed["PYTHONNOUSERSITE"] == "1"
