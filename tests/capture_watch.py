@@ -1,6 +1,7 @@
 """What a library's pass does that a CUDA graph cannot replay. Needs no GPU; runs in the library's own environment.
 
-    python capture_watch.py ADAPTER VARIANT     prints a report for each phase as JSON
+    python capture_watch.py passes ADAPTER VARIANT          a report of each phase, as JSON
+    python capture_watch.py devices ADAPTER VARIANT...      where each variant's spikes are if its weights are on `meta`
 
 A graph replays kernels at the addresses of its capture, without Python and without the host. So a pass must not use
 memory of an earlier pass that it then frees: on the CPU a dispatch mode sees which storages come from outside of the
@@ -182,11 +183,20 @@ def host(made: Session) -> dict[str, list[str]]:
     return found
 
 
-if __name__ == "__main__":
-    path, name = Path(sys.argv[1]), sys.argv[2]
-    report = {
+def passes(path: Path, name: str) -> dict[str, dict[str, list[str]]]:
+    """What is freed, with and without a hold, and what needs the host."""
+    return {
         "freed": freed(session(path, name, "cpu"), hold=False),
         "freed though held": freed(session(path, name, "cpu"), hold=True),
         "host": host(session(path, name, "meta")),
     }
-    print(json.dumps(report))
+
+
+def devices(path: Path, *names: str) -> dict[str, str]:
+    """By variant, the device of its spikes, built and run with weights and input on `meta`."""
+    return {name: session(path, name, "meta").inference().device.type for name in names}
+
+
+if __name__ == "__main__":
+    command = {"passes": passes, "devices": devices}[sys.argv[1]]
+    print(json.dumps(command(Path(sys.argv[2]), *sys.argv[3:])))

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from snnbench import environments  # noqa: E402
 from snnbench.backends.torch_graph import existing  # noqa: E402
 from snnbench.library import discover  # noqa: E402
+from snnbench.pins import Pins  # noqa: E402
 from snnbench.process import environment  # noqa: E402
 from tests import capture_watch  # noqa: E402
 
@@ -28,21 +29,41 @@ CAPTURED = [
 NOTHING: dict[str, list[str]] = {"inference": [], "forward": [], "backward": [], "train": []}
 
 
+OTHER_DEVICE: dict[tuple[str, Pins], list[str]] = {}
+"""Torch variants of both devices, by library and environment, but for those that Inductor compiles: it has no code for
+the device meta."""
+for library, adapter in ADAPTERS.items():
+    for name, variant in adapter.variants.items():
+        eager = variant.backend == "torch" and variant.way == "" and "compile" not in f"{library}/{name}"
+        if eager and {"cpu", "cuda"} <= set(variant.devices) and not variant.needs:
+            OTHER_DEVICE.setdefault((library, variant.pins), []).append(name)
+
+
+def reported(command: str, library: str, *names: str) -> Any:
+    """What capture_watch.py prints of variants that share an environment, which is the library's managed one."""
+    adapter = ADAPTERS[library]
+    planned = environments.sync(environments.plan(adapter, names[0], cuda=False), print)
+    done = subprocess.run(
+        [planned.python, "-P", SCRIPT, command, adapter.path, *names],
+        capture_output=True,
+        text=True,
+        env=environment(1, environments.home()),
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
 @cache
 def watched(library: str, name: str) -> dict[str, dict[str, list[str]]]:
-    """The report on a variant, from a process in the library's managed environment."""
-    adapter = ADAPTERS[library]
-    planned = environments.sync(environments.plan(adapter, name, cuda=False), print)
-    command = [planned.python, "-P", SCRIPT, adapter.path, name]
-    worker = environment(1, environments.home())
-    done = subprocess.run(command, capture_output=True, text=True, env=worker, timeout=300)
-    assert done.returncode == 0, done.stderr[-4000:]
-    report: dict[str, dict[str, list[str]]] = json.loads(done.stdout.splitlines()[-1])
+    """The report on a variant's passes."""
+    report: dict[str, dict[str, list[str]]] = reported("passes", library, name)
     return report
 
 
 def test_every_torch_library_is_watched() -> None:
     assert {library for library, _ in CAPTURED} >= {"torch-loop", "norse", "sinabs", "snntorch", "spikingjelly"}
+    assert {library for library, _ in OTHER_DEVICE} >= {"bindsnet", "lava-dl", "rockpool", "norse", "spikingjelly"}
 
 
 @pytest.mark.libraries
@@ -68,6 +89,17 @@ def test_rockpool_copies_its_state_from_the_host_and_so_is_not_captured() -> Non
     host = watched("rockpool", "torch")["host"]
     assert host["train"] == host["inference"] == ["aten._to_copy.default copies between host and device"]
     assert "cuda-graph" not in ADAPTERS["rockpool"].variants
+
+
+@pytest.mark.libraries
+@pytest.mark.parametrize(
+    ("library", "names"),
+    [(library, names) for (library, _), names in OTHER_DEVICE.items()],
+    ids=[f"{library}/{names[0]}" for (library, _), names in OTHER_DEVICE.items()],
+)
+def test_networks_run_on_another_device_than_the_host(library: str, names: list[str]) -> None:
+    """No tensor is left on the host that would have to be on the device: on a GPU that is a crash."""
+    assert reported("devices", library, *names) == dict.fromkeys(names, "meta")
 
 
 ON_META = torch.ones(3, device="meta")
