@@ -45,7 +45,7 @@ RESETS = "Rockpool's neurons subtract, with the gradient attached"
 DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
 }
-WAYS = ("compile", "cuda-graph", "amp")
+WAYS = ("compile", "amp")  # no "cuda-graph": reset_state makes the state on the host and copies it to the device
 PROVIDER = {"exodus": ("lifForwardKernel",)}
 NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
 DT = 0.001
@@ -102,8 +102,8 @@ def with_torch(case, weights):
             potential, threshold = ctx.saved_tensors
             return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
 
-    def constant(value):
-        return Constant(torch.tensor(value, device=case.device))
+    def constant(value):  # on the host, as Rockpool makes a NumPy array of it; `to` below moves it
+        return Constant(torch.tensor(value))
 
     linears, modules = [], []
     for layer in weights:

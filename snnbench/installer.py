@@ -6,8 +6,6 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import uv
-
 NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
     ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
     ("No interpreter found|inspect Python", "install a Python {requires_python}"),
@@ -35,8 +33,10 @@ def install(
     this process is killed, a lock that it held is held until uv, too, has ended.
     """
     try:
+        import uv  # here, so that `--env current` needs no uv
+
         command = [uv.find_uv_bin(), *arguments]
-    except FileNotFoundError as error:
+    except (ImportError, FileNotFoundError) as error:
         raise EnvironmentFailed(f"{about['name']}: no uv program; install the package `uv`") from error
     with subprocess.Popen(
         command,

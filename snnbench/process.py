@@ -57,11 +57,14 @@ def command(python: Path, adapter: Path) -> list[str]:
     return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
 
 
-def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def environment(
+    threads: int, home: Path, extra: Mapping[str, str] | None = None, current: bool = False
+) -> dict[str, str]:
     """The worker's environment: thread limits before any framework is imported, and this package on the path.
 
     Of this package's surroundings nothing else may be importable there, so a folder that holds only a link to it is
-    what PYTHONPATH names.
+    what PYTHONPATH names. A worker in the `current` Python also gets the packages that this process gets from
+    PYTHONPATH and from the user's site folder.
     """
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
@@ -72,6 +75,9 @@ def environment(threads: int, home: Path, extra: Mapping[str, str] | None = None
     profiler = {"TEARDOWN_CUPTI": "0"}  # or later sessions of a process may see no kernel
     caches = compiler_caches.shared(home)
     inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    if current:
+        del fixed["PYTHONNOUSERSITE"]
+        fixed["PYTHONPATH"] = os.pathsep.join(filter(None, (fixed["PYTHONPATH"], os.environ.get("PYTHONPATH"))))
     return {**inherited, **limits, **fixed, **jax, **profiler, **caches, **(extra or {})}
 
 

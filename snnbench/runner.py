@@ -124,7 +124,9 @@ def measure(
                 interpreter.python,
                 run.adapters[cell.library].path,
                 cell.request(run.protocol, cpus, run.memory_bytes),
-                process.environment(cell.case.threads, environments.home(), extra),
+                process.environment(
+                    cell.case.threads, environments.home(), extra, interpreter.python == environments.current()
+                ),
                 run.protocol.timeout_seconds,
                 stop,
             )

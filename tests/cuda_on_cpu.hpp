@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #define __device__
@@ -14,7 +15,24 @@ struct Place {
   unsigned int x;
 };
 static thread_local Place blockIdx, threadIdx;
-extern "C" void stand_at(unsigned int block, unsigned int thread) { blockIdx.x = block, threadIdx.x = thread; }
+
+/* All threads of all blocks, one after the other. A kernel's own parameters say what lies behind the pointers, as on a
+   GPU: a launch with other types gives it other numbers. */
+template <typename... Parameter, std::size_t... number>
+void launch(void (*kernel)(Parameter...), unsigned int blocks, unsigned int threads, void **arguments,
+            std::index_sequence<number...>) {
+  for (blockIdx.x = 0; blockIdx.x < blocks; ++blockIdx.x)
+    for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x)
+      kernel(*static_cast<Parameter *>(arguments[number])...);
+}
+template <typename... Parameter>
+void launch(void (*kernel)(Parameter...), unsigned int blocks, unsigned int threads, void **arguments) {
+  launch(kernel, blocks, threads, arguments, std::index_sequence_for<Parameter...>());
+}
+#define LAUNCH(space, kernel) \
+  extern "C" void launch_##kernel(unsigned int blocks, unsigned int threads, void **arguments) { \
+    launch(space::kernel, blocks, threads, arguments); \
+  }
 
 /* Where kernels may read rows from; with no such place named, anywhere. Reads elsewhere give zeros and are counted. */
 struct Range {

@@ -63,6 +63,13 @@ def key(wanted: Adapter, cuda: bool = False) -> str:
     return plan(wanted, cuda).key
 
 
+def test_without_the_package_uv_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "uv", None)
+    about = {"name": "norse", "source": "norse.py", "requires_python": ">=3.11"}
+    with pytest.raises(EnvironmentFailed, match="norse: no uv program; install the package `uv`"):
+        installer.install(["--version"], tmp_path, quiet, about)
+
+
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "chosen"))
     assert environments.home() == tmp_path / "chosen"

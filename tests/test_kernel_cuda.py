@@ -1,19 +1,18 @@
 """The CUDA kernels: their text run on the CPU thread by thread, compiled for GPUs without one, and run on one.
 
-On the CPU g++ compiles lif_cuda.cu behind cuda_on_cpu.hpp, many kernels into one library, and takes the place of
-`lif_cuda.launch`; so what chooses, names and calls a kernel is tested, too.
+On the CPU an emulator (emulator.py) takes the place of `lif_cuda.launch`; so what chooses, names and calls a kernel is
+tested, too. test_cuda_launch.py tests `lif_cuda.launch` itself.
 """
 
 import ctypes
+import io
 import os
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,59 +24,12 @@ from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, B
 from snnbench.kernels.neuron import Neuron  # noqa: E402
 from tests import contract, oracle  # noqa: E402
 from tests.contract import PAIRS, Kernels  # noqa: E402
+from tests.emulator import Emulator  # noqa: E402
 from tests.oracle import FORMATS, NEURONS  # noqa: E402
 
-SHIM = Path(__file__).with_name("cuda_on_cpu.hpp")
 STRIPS = [Strip(vector=1, rows=3, threads=4), Strip(2, 2, 4), Strip(4, 3, 2)]
 COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last of which has idle threads
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
-
-
-def needed(tool: str) -> str:
-    """The tool's path. Without it the test is skipped, but not where the tests are meant to be complete."""
-    if path := shutil.which(tool):
-        return path
-    if os.environ.get("CI"):
-        pytest.fail(f"no {tool} on the PATH")
-    pytest.skip(f"no {tool} on the PATH")
-
-
-class Emulator:
-    """Runs kernels on the CPU, thread after thread; compiles those that it does not know yet."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.compiler = needed("g++")
-        self.kernels: dict[Build, tuple[ctypes.CDLL, str]] = {}
-
-    def compile(self, builds: Iterable[Build]) -> None:
-        """All into one library, each in a namespace of its own."""
-        number = len(self.kernels)
-        text, names = [f'#include "{SHIM}"'], {}
-        for build in dict.fromkeys(builds):
-            name = names[build] = f"{build.name}_{len(names)}"
-            macros = {macro: name if value == build.name else value for macro, value in build.macros}
-            text += [f"namespace of_{name} {{", *(f"#define {macro} {value}" for macro, value in macros.items())]
-            text += [f'#include "{lif_cuda.SOURCE}"', *(f"#undef {macro}" for macro in (*macros, "INLINE")), "}"]
-        source = self.folder / f"kernels{number}.cpp"
-        source.write_text("\n".join(text))
-        library = source.with_suffix(".so")
-        flags = ["-O1", "-std=c++17", "-ffp-contract=off", "-shared", "-fPIC"]
-        subprocess.run([self.compiler, *flags, str(source), "-o", str(library)], check=True)
-        loaded = ctypes.CDLL(str(library))
-        self.kernels |= {build: (loaded, name) for build, name in names.items()}
-
-    def launch(self, build: Build, blocks: int, device: Any, *arguments: Any) -> None:
-        """In place of lif_cuda.launch."""
-        if build not in self.kernels:
-            self.compile([build])
-        library, name = self.kernels[build]
-        kernel, stand_at = library[name], library.stand_at
-        given = [ctypes.c_void_p(one) if isinstance(one, int) else one for one in arguments]
-        for block in range(blocks):
-            for thread in range(build.threads):
-                stand_at(block, thread)
-                kernel(*given)
 
 
 def strip_of(neuron: Neuron) -> Strip:
@@ -249,26 +201,8 @@ VARIANTS: list[Build] = [
     ),
 ]
 """One of each size and format, with all sums where registers are scarce, and what an odd number of columns comes to."""
-
-
-@pytest.mark.parametrize("arch", ["sm_80", "sm_90", "sm_100"])
-def test_registers_suffice(arch: str, tmp_path: Path) -> None:
-    """Nothing is spilled: what would be in memory then is what was to be kept out of it."""
-    nvcc = needed("nvcc")
-    for build in VARIANTS:
-        macros = [f"-D{macro}={value}" for macro, value in build.macros]
-        command = [nvcc, f"-arch={arch}", "-cubin", "-Xptxas", "-v", "-prec-div=false", "-std=c++17", *macros]
-        done = subprocess.run(
-            [*command, str(lif_cuda.SOURCE), "-o", str(tmp_path / "cubin")], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
-        said = done.stdout + done.stderr
-        assert "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in said, (build, said)
-        assert "warning" not in said, said
-        registers = re.search(r"Used (\d+) registers", said)
-        assert registers is not None
-        chosen = dict(build.macros)
-        print(arch, build.name, *(chosen[one] for one in ("STORED", "KEPT", "VECTOR", "ROWS")), registers[1])
+ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
+"""A100, RTX 4090 and L40, H100 and H200, B200."""
 
 
 @pytest.fixture
@@ -284,17 +218,54 @@ def nvrtc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("nvrtc")
+@pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.parametrize("build", VARIANTS, ids=lambda build: "-".join(value for _, value in build.macros[-6:]))
-def test_nvrtc_makes_machine_code(build: Build) -> None:
-    code = lif_cuda.cubin(build, "sm_90")
+def test_nvrtc_makes_machine_code(build: Build, arch: str) -> None:
+    code = lif_cuda.cubin(build, arch)
     assert code[:4] == b"\x7fELF" and build.name.encode() in code
+
+
+NO_SPILLS = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
+
+
+@pytest.fixture
+def assembled(nvrtc: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Build, str], str]:
+    """Compiles a build for an architecture, and returns what NVRTC's assembler reports of its registers."""
+    monkeypatch.setitem(lif_cuda.OPTIONS, "ptxas_options", ["-v"])
+
+    def report(build: Build, arch: str) -> str:
+        log = io.StringIO()
+        lif_cuda._compile(lif_cuda.SOURCE.read_text(), build, arch, log)
+        return log.getvalue()
+
+    return report
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_registers_suffice(assembled: Callable[[Build, str], str], arch: str) -> None:
+    """No build spills: its state and two batches of rows stay in registers."""
+    for build in VARIANTS:
+        report = assembled(build, arch)
+        assert f"Compiling entry function '{build.name}' for '{arch}'" in report, (build, report)
+        assert NO_SPILLS in report, (build, report)
+        assert "warning" not in report, report
+        registers = re.search(r"Used (\d+) registers", report)
+        assert registers is not None, report
+        macros = dict(build.macros)
+        print(arch, build.name, *(macros[name] for name in ("STORED", "KEPT", "VECTOR", "ROWS")), registers[1])
+
+
+def test_the_assembler_reports_a_strip_too_large_for_the_registers(assembled: Callable[[Build, str], str]) -> None:
+    large = Strip(vector=4, rows=32, threads=128)
+    build = lif_cuda.backward_build("zero", False, "atan", torch.float32, torch.float32, (True, True, True), large)
+    assert NO_SPILLS not in assembled(build, "sm_90")
 
 
 @pytest.mark.usefixtures("nvrtc")
 def test_machine_code_is_kept_by_all_that_it_depends_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     first, other = VARIANTS[:2]
     code = lif_cuda.cubin(first, "sm_90")
-    monkeypatch.setattr(lif_cuda, "_compile", lambda text, build, arch: b"compiled")
+    monkeypatch.setattr(lif_cuda, "_compile", lambda *arguments: b"compiled")
     assert lif_cuda.cubin(first, "sm_90") == code
     assert lif_cuda.cubin(other, "sm_90") == lif_cuda.cubin(first, "sm_80") == b"compiled"
     monkeypatch.setitem(lif_cuda.OPTIONS, "prec_div", True)
@@ -307,7 +278,7 @@ def test_machine_code_is_kept_by_all_that_it_depends_on(monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("nvrtc")
 def test_a_cache_that_cannot_be_written_is_done_without(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "kernels").write_text("not a folder")
-    monkeypatch.setattr(lif_cuda, "_compile", lambda text, build, arch: b"compiled")
+    monkeypatch.setattr(lif_cuda, "_compile", lambda *arguments: b"compiled")
     assert lif_cuda.cubin(VARIANTS[0], "sm_90") == b"compiled"
 
 

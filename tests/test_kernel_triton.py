@@ -102,8 +102,12 @@ def test_two_runs_agree_in_every_bit(small: Kernels) -> None:
     contract.check_runs_agree(small)
 
 
-def compiled(function: Any, strip: Strip, **constants: Any) -> dict[str, Any]:
-    """What Triton makes of a kernel for an H100: name of the stage -> its text. Needs no GPU."""
+ARCHITECTURES = (80, 89, 90, 100)
+"""A100, RTX 4090 and L40, H100 and H200, B200."""
+
+
+def compiled(function: Any, architecture: int, strip: Strip, **constants: Any) -> dict[str, Any]:
+    """What Triton makes of a kernel for a GPU: name of the stage -> its text. Needs no GPU."""
     constants |= {"RESETS_TO_ZERO": False, "ROWS": strip.rows, "WIDTH": strip.width}
     types = {"steps": "i32", "columns": "i32", "beta": "fp32", "threshold": "fp32", "slope": "fp32"}
     signature = {name: "constexpr" if name in constants else types.get(name, "*fp32") for name in function.arg_names}
@@ -118,7 +122,7 @@ def compiled(function: Any, strip: Strip, **constants: Any) -> dict[str, Any]:
         },
     )
     options = {"num_warps": strip.warps, "enable_fp_fusion": function is lif_triton._backward}
-    return dict(triton.compile(source, GPUTarget("cuda", 90, 32), options).asm)
+    return dict(triton.compile(source, GPUTarget("cuda", architecture, 32), options).asm)
 
 
 def loads_before_a_store(ptx: str) -> int:
@@ -127,18 +131,29 @@ def loads_before_a_store(ptx: str) -> int:
     return loop[: loop.index("st.global")].count("ld.global")
 
 
-def test_compiled_forward_has_all_rows_in_flight_and_rounds_twice() -> None:
+def target(ptx: str) -> str:
+    """The architecture that the assembler is told."""
+    return ptx.split(".target ", 1)[1].split()[0]
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_compiled_forward_has_all_rows_in_flight_and_rounds_twice(architecture: int) -> None:
     strip = lif_triton.strip_for(10**6)
-    ptx = compiled(lif_triton._forward, strip)["ptx"]
+    stages = compiled(lif_triton._forward, architecture, strip)
+    ptx = stages["ptx"]
+    assert target(ptx).startswith(f"sm_{architecture}") and stages["cubin"][:4] == b"\x7fELF"
     assert loads_before_a_store(ptx) == strip.rows
     assert "ld.global.v4.b32" in ptx and "st.global.v4.b32" in ptx
     assert "fma" not in ptx
 
 
-def test_compiled_backward_has_all_rows_in_flight() -> None:
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_compiled_backward_has_all_rows_in_flight(architecture: int) -> None:
     strip = lif_triton.strip_for(10**6)
     sigmoid = lif_triton.surrogate_function("sigmoid")
-    ptx = compiled(lif_triton._backward, strip, SURROGATE=sigmoid, DETACHED=False)["ptx"]
+    stages = compiled(lif_triton._backward, architecture, strip, SURROGATE=sigmoid, DETACHED=False)
+    ptx = stages["ptx"]
+    assert target(ptx).startswith(f"sm_{architecture}") and stages["cubin"][:4] == b"\x7fELF"
     assert loads_before_a_store(ptx) == 2 * strip.rows
     assert "fma" in ptx
 

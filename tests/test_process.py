@@ -317,3 +317,17 @@ def test_what_frameworks_are_told_of_a_card(tmp_path: Path) -> None:
     assert env["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert env["XLA_CLIENT_MEM_FRACTION"] == env["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     assert env["TEARDOWN_CUPTI"] == "0"
+
+
+def test_worker_in_the_current_python_sees_the_packages_that_its_parent_sees(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "carried.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.delenv("PYTHONNOUSERSITE", raising=False)
+    command = [sys.executable, "-P", "-c", "import carried, snnbench"]
+    ours, managed = environment(1, tmp_path, current=True), environment(1, tmp_path)
+    assert subprocess.run(command, env=ours).returncode == 0
+    assert subprocess.run(command, env=managed, stderr=subprocess.DEVNULL).returncode != 0
+    assert "PYTHONNOUSERSITE" not in ours and managed["PYTHONNOUSERSITE"] == "1"

@@ -267,6 +267,16 @@ def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
     assert other["a", "default"].key != found["a", "default"].key
 
 
+def test_worker_in_the_current_python_imports_what_pythonpath_names(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (bench.folder / "site").mkdir()
+    (bench.folder / "site" / "carried.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(bench.folder / "site"))
+    bench.add("a", CORRECT + "\nimport carried\n")
+    assert bench.one("a").outcome["status"] == "measured"
+
+
 def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
     found = runner.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)

@@ -64,6 +64,6 @@ def request(
     python = (
         environments.plan(adapters[name], variant, machine.has_cuda()).python if managed else environments.current()
     )
-    folder = process.environment(case.threads, environments.home())["PYTHONPATH"]
+    folder = process.environment(case.threads, environments.home(), current=not managed)["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))
     typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)
