@@ -10,7 +10,7 @@ from math import log
 from snnbench.case import Case
 from snnbench.comparability import Incomparable, changed, matched
 from snnbench.decision import WORDS, Thresholds, decide
-from snnbench.difference import Difference, adjusted, differences
+from snnbench.difference import Difference, adjusted, between
 from snnbench.record import Recording
 from snnbench.standing import Standing, standings
 from snnbench.statistics import Interval, Summary, bootstrap
@@ -103,26 +103,32 @@ def compare(
 def judged(cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None) -> list[Cell]:
     """The cells, each with its difference, q and word; those that have a word already keep it.
 
-    Variances of times are looked at together, and so are those of peaks.
+    Variances of times are looked at together, and so are those of peaks. A side counts once, in however many cells it
+    stands.
     """
-    found: dict[int, Difference] = {}
+    differences: dict[int, Difference] = {}
     for timed in (True, False):
         numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
-        pairs = [_trials(cells[number]) for number in numbers]
+        both = [_sides(cells[number]) for number in numbers]
+        sides = {id(side): side for pair in both for side in pair}
+        places = {name: place for place, name in enumerate(sides)}
+        pairs = [(places[id(base)], places[id(new)]) for base, new in both]
         counted = [cells[number].metric in COUNTED for number in numbers]
-        found |= dict(zip(numbers, differences(pairs, 1 - thresholds.alpha, counted), strict=True))
-    q = dict(zip(found, adjusted([difference.p for difference in found.values()]), strict=True))
+        samples = [side.summary.trials for side in sides.values()]
+        differences |= dict(zip(numbers, between(samples, pairs, 1 - thresholds.alpha, counted), strict=True))
+    q = dict(zip(differences, adjusted([difference.p for difference in differences.values()]), strict=True))
     result = list(cells)
-    for number, difference in found.items():
-        bars = thresholds.memory_floor, 0.0
-        if cells[number].metric == "time":
-            cell, fewest = cells[number], min(map(len, _trials(cells[number])))
-            asked = by_chance if not thresholds.detectable else None
-            least = asked(cell.case.device, cell.phase, fewest) if asked else None
-            bars = thresholds.time_floor, least or thresholds.detectable
-        word, reason = decide(difference, q[number], *bars, thresholds.alpha)
-        reason = "; ".join(part for part in (reason, cells[number].reason) if part)
-        result[number] = replace(cells[number], word=word, reason=reason, difference=difference, q=q[number])
+    for number, difference in differences.items():
+        cell = cells[number]
+        floor, chance = thresholds.memory_floor, 0.0
+        if cell.metric == "time":
+            floor, chance = thresholds.time_floor, thresholds.chance
+            if by_chance and not chance:
+                fewest = min(side.summary.count for side in _sides(cell))
+                chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
+        word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
+        reason = "; ".join(part for part in (reason, cell.reason) if part)
+        result[number] = replace(cell, word=word, reason=reason, difference=difference, q=q[number])
     return result
 
 
@@ -165,10 +171,10 @@ def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | N
         yield Cell(case, name, "", "", None, None, "failed", reasons)
 
 
-def _trials(cell: Cell) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _sides(cell: Cell) -> tuple[Side, Side]:
     if cell.base is None or cell.new is None:
         raise ValueError(f"{cell.contender}: one side only, and no word that says so")
-    return cell.base.summary.trials, cell.new.summary.trials
+    return cell.base, cell.new
 
 
 def _side(standing: Standing | None, phase: str, metric: str) -> Side | None:

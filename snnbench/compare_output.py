@@ -69,7 +69,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "new": comparison.new,
         "allowed": comparison.allowed,
         "changed": comparison.changed,
-        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "detectable")},
+        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "chance")},
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
     }

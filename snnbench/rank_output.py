@@ -61,7 +61,7 @@ FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markd
 
 def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    yield f"{ranked.recording}: times over those of {ranked.baseline}; a rank is shared where intervals overlap"
+    yield f"{ranked.recording}: times over those of {ranked.baseline}; nobody in a rank is slower than another"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)

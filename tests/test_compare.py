@@ -174,8 +174,8 @@ def test_what_times_differ_by_on_this_machine_is_no_change_and_memory_is_as_it_w
     base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
     new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
     old, other = recording(*base), recording(*new)
-    for detectable, word in ((0.19, "slower"), (0.21, "inconclusive")):
-        found = compare(old, other, Thresholds(detectable=detectable))
+    for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
+        found = compare(old, other, Thresholds(chance=chance))
         assert {cell.metric: cell.word for cell in found.cells} == {"time": word, "host_peak": "slower"}
 
 
@@ -259,10 +259,10 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
     assert cell.word == "slower"
     (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
     assert (cell.word, asked) == ("inconclusive", [("cpu", "train", 5)])
-    assert "0.2 that times differ by here" in cell.reason
+    assert "this machine's run-to-run difference (20 %)" in cell.reason
     (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
     assert cell.word == "slower", "nothing is known of this phase"
-    (cell,) = compare(old, new, Thresholds(detectable=0.05), by_chance=least).cells
+    (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
     assert cell.word == "slower", "what the user says counts"
 
 

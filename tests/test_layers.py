@@ -42,11 +42,11 @@ backends.torch_graph cell compare measurement noise selection shard shown verdic
 
 backends.torch estimate jobs judge merge sheet worker
 
-checking.cell checking.files checking.trials compare_output rank runner
+checking.cell checking.files checking.trials compare_output pairs runner
 
-checking executor rank_output replay status
+checking executor rank replay status
 
-report.citation report.exponent report.numbers report.section report.work
+rank_output report.citation report.exponent report.numbers report.section report.work
 
 report.charts report.charts.style report.findings report.tables
 

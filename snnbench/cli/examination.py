@@ -9,7 +9,8 @@ from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, On
 
 def doctor(
     aa: Annotated[
-        bool, typer.Option("--aa", help="Time the config's baseline against itself, and say what can be seen here.")
+        bool,
+        typer.Option("--aa", help="Time the config's baseline against itself, and say what change is detectable here."),
     ] = False,
     trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
     config: ConfigOption = "quick",

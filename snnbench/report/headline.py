@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from snnbench.case import Case
-from snnbench.compare import Cell, Side, judged
+from snnbench.compare import Side
 from snnbench.decision import Thresholds
+from snnbench.pairs import pairs, slower
 from snnbench.record import Record
 from snnbench.report import work
 from snnbench.report.findings import FEW, Findings, Point
@@ -27,7 +28,7 @@ ANSWERS = 40
 NAMED = 4
 """Most contenders that a tie names."""
 TEST = Thresholds()
-"""By which a lead is claimed: that of `rank` and `compare`, unless they are told otherwise."""
+"""The test of a lead: that of `rank` and `compare` with their default options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +78,20 @@ def words(records: Iterable[Record]) -> str:
 def leads(findings: Findings) -> dict[Case, Lead]:
     """Who is fastest in each case, of the exact; where nobody is, of the equivalent. Without a time there is no lead.
 
-    The others are those whom `rank` would call slower, were the one with the lowest median its baseline: all of the
-    page are tested together.
+    The others are those that the test of `rank` calls slower than the one with the lowest median: all pairs of
+    contenders of the page are tested together.
     """
-    ranked = {case: found for case in findings.cases if (found := _ranked(findings, case))}
-    cells = []
-    for case, (first, *others) in ranked.items():
-        base = _side(findings, first)
-        cells += [
-            Cell(case, other.contender, findings.headline, "time", base, _side(findings, other)) for other in others
-        ]
-    words = {(cell.case, cell.contender): cell.word for cell in judged(cells, TEST)}
+    ranked = {case: points for case in findings.cases if (points := _ranked(findings, case))}
+    fields = [
+        (case, findings.headline, {point.contender: _side(findings, point) for point in points})
+        for case, points in ranked.items()
+    ]
     result = {}
-    for case, (first, *others) in ranked.items():
-        slower = [other for other in others if words[case, other.contender] == "slower"]
-        level = [other for other in others if other not in slower]
+    for (case, (first, *others)), words in zip(ranked.items(), pairs(fields, "", TEST), strict=True):
+        behind = [other for other in others if slower(words, other.contender, first.contender)]
+        level = [other for other in others if other not in behind]
         failed = [p.contender for p in findings.points(case, findings.headline) if p.ranked and findings.failed(p)]
-        result[case] = Lead(case, (first, *level), slower[0] if slower else None, tuple(failed))
+        result[case] = Lead(case, (first, *level), behind[0] if behind else None, tuple(failed))
     return result
 
 
