@@ -13,7 +13,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case container difference finding installer nearest outcome pins statistics surrogate ways
+snnbench case container difference finding installer nearest outcome pins refusal statistics surrogate
+ways
 
 compiler_caches rule decision schema
 
@@ -82,7 +83,7 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("pins", "ways"),
+    *("pins", "refusal", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
