@@ -4,17 +4,24 @@ All tests of a command are one family: their variances are looked at together, a
 two contenders is the same wherever it is said, as a word against a baseline or as a rank.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
 from snnbench.case import Case
-from snnbench.compare import Cell, Side, judged
+from snnbench.compare import CONTENDED, Cell, Side, judged
 from snnbench.decision import Thresholds
+from snnbench.standing import Standing
 
 Field = tuple[Case, str, Mapping[str, Side]]
 """(case, phase, the times of each contender)."""
 Pairs = dict[tuple[str, str], Cell]
 """(base, new), two contenders -> new over base."""
+
+
+def times(standing: Standing, phase: str, allowed: Collection[str] = ()) -> Side:
+    """The times of a contender in a phase, by its name if others disturbed them and that is not `allowed`."""
+    contended = standing.contender if CONTENDED in standing.flags and CONTENDED not in allowed else ""
+    return Side(standing.summaries[phase, "time"], standing.repetitions.get(phase, []), contended=contended)
 
 
 def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> list[Pairs]:

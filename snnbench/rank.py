@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from snnbench.case import Case
-from snnbench.compare import Cell, Side
+from snnbench.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
 from snnbench.contender import UnknownContender
 from snnbench.decision import Thresholds
 from snnbench.difference import intervals
 from snnbench.nearest import unknown
-from snnbench.pairs import Pairs, pairs, slower
+from snnbench.pairs import Pairs, pairs, slower, times
 from snnbench.record import Recording
 from snnbench.standing import PHASES, Standing, standings
 from snnbench.statistics import geometric_mean
@@ -28,7 +28,7 @@ class Place:
 
     A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
     them slower than nobody in it. So the words of no two contenders of a rank are slower or faster. The `interval` [ns]
-    is of the geometric mean of trials. One trial has no interval, and no rank.
+    is of the geometric mean of trials. One trial has no interval and no rank; a time that others disturbed has no rank.
     """
 
     contender: str
@@ -66,26 +66,35 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every ranking of a recording, and their means."""
+    """Every ranking of a recording, and their means; `allowed` says what the user insists on."""
 
     recording: str
     baseline: str
     thresholds: Thresholds
     rankings: list[Ranking]
     means: list[Mean]
+    allowed: list[str]
 
 
-def rank(recording: Recording, baseline: str, thresholds: Thresholds, phases: Collection[str] = ()) -> Ranked:
+def rank(
+    recording: Recording,
+    baseline: str,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+) -> Ranked:
     """Every case and phase of a recording, of these phases or of all; the p of all pairs are adjusted together.
 
-    `baseline` is a contender, or a library with one; if empty, the config's. Raises UnknownContender.
+    `baseline` is a contender, or a library with one; if empty, the config's. Times that others disturbed have a rank
+    and a word only if "contended" is `allowed`. Raises UnknownContender.
     """
     found = standings(recording.records)
     name = _baseline(recording, baseline, found)
     wanted = [phase for phase in PHASES if not phases or phase in phases]
-    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted)]
+    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted, allowed)]
     rankings = _decided(drafts, name, thresholds)
-    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)))
+    facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
 
 
 def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing]]) -> str:
@@ -101,12 +110,14 @@ def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing
     raise UnknownContender(f"--baseline: {unknown('contender', name, of_library or known)}")
 
 
-def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection[str]) -> Iterator[Ranking]:
+def _drafts(
+    case: Case, group: list[Standing], baseline: str, phases: Collection[str], allowed: Collection[str]
+) -> Iterator[Ranking]:
     """Rankings without ranks and words yet; a case of which nothing was timed has those that are told apart."""
     timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
     for phase in timed:
         sides = {
-            one.contender: Side(one.summaries[phase, "time"], one.repetitions.get(phase, []))
+            one.contender: times(one, phase, allowed)
             for one in group
             if one.verdict != "deviates" and not one.failure and (phase, "time") in one.summaries
         }
@@ -117,7 +128,8 @@ def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection
             name = standing.contender
             base = sides.get(baseline)
             cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
-            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags))))
+            told = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
+            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - told))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
@@ -145,7 +157,7 @@ def _numbered(places: list[Place], words: Pairs) -> list[Place]:
     members: list[Place] = []
     rank = 0
     for place in places:
-        if place.interval is None:
+        if place.interval is None or place.side.contended:
             result.append(place)
             continue
         if not members or any(slower(words, place.contender, one.contender) for one in members):

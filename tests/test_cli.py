@@ -88,7 +88,8 @@ def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tu
 
 def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, Any]) -> None:
     _, done = finished
-    line = r"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s(?: \(about \d+ s left\))?$"
+    circumstances = r"(?:, disturbed by others)?(?: \(about \d+ s left\))?"
+    line = rf"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s{circumstances}$"
     ended = re.findall(line, done.stderr, re.MULTILINE)
     assert [number for number, _ in ended] == list("123456")
     assert "|" not in done.stderr and "cells in" not in done.stdout

@@ -13,13 +13,15 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case container difference finding installer nearest outcome pins refusal statistics surrogate
+snnbench case container contention difference finding installer nearest outcome pins refusal statistics surrogate
 ways
 
 compiler_caches rule decision schema
 
-adapter contention document inputs layout machine record reference roofline slurm splicing timing varying verify wire
+adapter document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
+
+attempts
 
 writer
 kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice

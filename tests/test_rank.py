@@ -1,9 +1,11 @@
 """Rankings of recordings made by hand: who shares a rank, who has none, and over what a mean is taken."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from snnbench import rank_output
 from snnbench.adapter import ONLY_VARIANT
 from snnbench.contender import UnknownContender
 from snnbench.decision import Thresholds
@@ -90,6 +92,38 @@ def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
 def test_a_contender_of_one_trial_stands_between_two_of_a_rank() -> None:
     (ranking,) = ranked(*times("a", 1), timed("b", train=1.01), *times("c", 1.02)).rankings
     assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 1)]
+
+
+def contended(name: str, factor: float) -> list[Record]:
+    """Five trials, of which others disturbed the last."""
+    return [replace(one, flags=["contended"] if one.trial == 4 else []) for one in times(name, factor)]
+
+
+def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_is_allowed() -> None:
+    records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
+    (ranking,) = ranked(*records).rankings
+    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 2)]
+    told = [(one.cell.word, one.cell.reason) for one in ranking.places if one.cell]
+    advice = "run again on a quieter machine, or --allow contended"
+    assert told == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
+    assert ranking.places[1].reason == "", "it is said once"
+    found = ranked(*records, allowed=["contended"])
+    assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].places] == [
+        *[(1, None), (2, "slower"), (3, "slower")]
+    ]
+    assert found.rankings[0].places[1].reason == "contended"
+    for write in rank_output.FORMATS.values():
+        said = "contended: times that others disturbed have words, too"
+        assert (said in write(found)) is (write is not rank_output.csv)
+        assert said not in write(ranked(*records))
+
+
+def test_a_baseline_that_others_disturbed_leaves_ranks_and_no_words() -> None:
+    (ranking,) = ranked(*contended("a", 1), *times("b", 2), *times("c", 3)).rankings
+    assert [(one.contender, one.rank, one.reason) for one in ranking.places] == [
+        *[("a", None, "contended"), ("b", 1, ""), ("c", 2, "")]
+    ]
+    assert [one.cell.word for one in ranking.places if one.cell] == ["inconclusive"] * 2
 
 
 def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:

@@ -48,7 +48,7 @@ def test_a_kernel_s_device_and_format_are_of_the_kernel_and_not_of_the_machine()
     ):
         with pytest.raises(refusal.Unsupported, match=f"kernel '{name}'"):
             kernels.require(name, device, dtype)
-    assert kernels.automatic(torch.device("meta"), torch.float32) == "torch"
+    assert kernels.automatic(cuda, torch.float64) == "torch"
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,10 @@ def compare(
         str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
     ] = "",
     allow: Annotated[
-        str, typer.Option("--allow", metavar="FACTS", help="Compare although these differ: machine,protocol.")
+        str,
+        typer.Option(
+            "--allow", metavar="FACTS", help="Compare although these differ, or were disturbed: machine,contended."
+        ),
     ] = "",
     time_floor: TimeFloorOption = 0.05,
     memory_floor: Annotated[
@@ -56,7 +59,7 @@ def compare(
     if detectable is not None:
         raise typer.BadParameter("--detectable is called --chance now: what times differ by with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
-    allowed = listed(allow, ALLOWABLE, "--allow")
+    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     older, newer = record.read(base), record.read(new)

@@ -69,7 +69,7 @@ def _against_itself(
     typer.echo(noise.table(found))
     typer.echo(
         f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
-        f"Seen: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; among many it "
-        "must be larger."
+        f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
+        "among many it must be larger."
     )
     say(f"kept in {kept}: `snnbench compare` calls what differs by chance on this machine inconclusive")
