@@ -15,7 +15,7 @@ Docs: https://docs.pytorch.org/docs/stable/library.html
 import torch
 
 from snnbench import kernels
-from snnbench.adapter import Unavailable, require
+from snnbench.adapter import require
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
@@ -56,12 +56,7 @@ KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 def build(case, weights, variant):
     require(case, "what it computes has a reset", profile=EXACT)
     kernel, _, kept = variant.partition("-")
-    if kernel in ("triton", "cuda"):
-        require(case, "the kernels for GPUs have no float64", dtype=("float32", "bfloat16", "float16"))
-    try:
-        kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
-    except kernels.Unavailable as error:
-        raise Unavailable(str(error)) from error
+    kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
     network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(kept, "potential"))
     return Network(network, network.linears, provider=f"snnbench:{kernel}")
 

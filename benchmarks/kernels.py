@@ -32,7 +32,7 @@ from typing import Any
 
 import torch
 
-from snnbench.kernels import KEEPS, KERNELS, Neuron, Unavailable, lif, lif_ref, linear_lif, require
+from snnbench.kernels import KEEPS, KERNELS, Neuron, Unavailable, Unsupported, lif, lif_ref, linear_lif, require
 
 NEURON = Neuron(0.9, 1.0)
 OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
@@ -134,7 +134,7 @@ def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
     """Our kernels in all their ways, then the others."""
     found = [Contender("floor", floor(work))]
     for kernel in KERNELS:
-        with suppress(Unavailable):
+        with suppress(Unavailable, Unsupported):
             require(kernel, work.inputs.device, work.inputs.dtype)
             for keep in KEEPS:
                 found.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))

@@ -1,7 +1,7 @@
 """An adapter: one file that says how to build the harness's network in one library.
 
 The harness *reads* an adapter file without running it (declaration.py says what it holds), and *runs* it only in a
-worker process, in the library's own environment. An adapter imports what it needs to say no from here.
+worker process, in the library's own environment. Adapters import `require`, `Unsupported` and `Unavailable` from here.
 """
 
 import hashlib
@@ -14,15 +14,23 @@ from types import ModuleType
 from typing import Any
 
 from snnbench.pins import Pins
+from snnbench.refusal import Unavailable, Unsupported
 from snnbench.ways import WAYS
 
-
-class Unsupported(Exception):
-    """Raised by an adapter for a case that its library cannot express; the message is the reason."""
-
-
-class Unavailable(Exception):
-    """Raised by an adapter where the machine lacks what the library needs; the message says what, and where it is."""
+__all__ = [
+    "ONLY_VARIANT",
+    "Adapter",
+    "AdapterError",
+    "Incorrect",
+    "Unavailable",
+    "Unsupported",
+    "Variant",
+    "builder",
+    "label",
+    "load",
+    "own_rule",
+    "require",
+]
 
 
 class Incorrect(Exception):

@@ -10,7 +10,7 @@ from typing import Any
 from snnbench.case import Case
 from snnbench.record import Record, Recording
 
-FREE = ("trials", "memory_trials", "seed", "timeout_seconds")
+FREE = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
 """Keys of a protocol that change how sure a number is, not what it is of."""
 VOLATILE = ("model", "load", "schema")
 """Facts of a machine that say nothing of it, or are told elsewhere."""

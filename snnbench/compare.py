@@ -10,7 +10,7 @@ from math import log
 from snnbench.case import Case
 from snnbench.comparability import Incomparable, changed, matched
 from snnbench.decision import WORDS, Thresholds, decide
-from snnbench.difference import Difference, adjusted, differences
+from snnbench.difference import Difference, adjusted, between
 from snnbench.record import Recording
 from snnbench.standing import Standing, standings
 from snnbench.statistics import Interval, Summary, bootstrap
@@ -20,17 +20,24 @@ METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 COUNTED = ("device_peak",)
 """An allocator's count of bytes: the same program gives the same."""
 SIDES = ("base", "new")
+CONTENDED = "contended"
+"""The flag of a time that others disturbed, and what a user says to have words of such times."""
+CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
 ByChance = Callable[[str, str, int], float | None]
 """(device, phase, trials a side) -> what times differ by with nothing changed, a share; None where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one recording knows of a cell; `interval` is the bootstrap's, of times and where it was asked for."""
+    """What one recording knows of a cell; `interval` is the bootstrap's, of times and where it was asked for.
+
+    `contended` names the side where others disturbed a trial, unless the user allows that; such a time has no word.
+    """
 
     summary: Summary
     repetitions: list[tuple[float, ...]]
     interval: Interval | None = None
+    contended: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +97,11 @@ def compare(
     says what times differ by on this machine, where the thresholds do not.
     """
     cases, facts = matched(base, new, allowed)
-    cells = [cell for cell in _cells(base, new, cases) if not phases or cell.phase in ("", *phases)]
+    cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
     if not cells:
         what = f"of {' or '.join(phases)} " if phases else ""
         raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
+    facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
     cells = judged(cells, thresholds, by_chance)
     if explained:
         cells = _with_intervals(cells)
@@ -103,30 +111,46 @@ def compare(
 def judged(cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None) -> list[Cell]:
     """The cells, each with its difference, q and word; those that have a word already keep it.
 
-    Variances of times are looked at together, and so are those of peaks.
+    Variances of times are looked at together, and so are those of peaks. A side counts once, in however many cells it
+    stands. A cell with a contended side takes no part in q, and is inconclusive.
     """
-    found: dict[int, Difference] = {}
+    differences: dict[int, Difference] = {}
     for timed in (True, False):
         numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
-        pairs = [_trials(cells[number]) for number in numbers]
+        both = [_sides(cells[number]) for number in numbers]
+        sides = {id(side): side for pair in both for side in pair}
+        places = {name: place for place, name in enumerate(sides)}
+        pairs = [(places[id(base)], places[id(new)]) for base, new in both]
         counted = [cells[number].metric in COUNTED for number in numbers]
-        found |= dict(zip(numbers, differences(pairs, 1 - thresholds.alpha, counted), strict=True))
-    q = dict(zip(found, adjusted([difference.p for difference in found.values()]), strict=True))
+        samples = [side.summary.trials for side in sides.values()]
+        differences |= dict(zip(numbers, between(samples, pairs, 1 - thresholds.alpha, counted), strict=True))
+    p = [None if _disturbance(cells[number]) else difference.p for number, difference in differences.items()]
+    q = dict(zip(differences, adjusted(p), strict=True))
     result = list(cells)
-    for number, difference in found.items():
-        bars = thresholds.memory_floor, 0.0
-        if cells[number].metric == "time":
-            cell, fewest = cells[number], min(map(len, _trials(cells[number])))
-            asked = by_chance if not thresholds.detectable else None
-            least = asked(cell.case.device, cell.phase, fewest) if asked else None
-            bars = thresholds.time_floor, least or thresholds.detectable
-        word, reason = decide(difference, q[number], *bars, thresholds.alpha)
-        reason = "; ".join(part for part in (reason, cells[number].reason) if part)
-        result[number] = replace(cells[number], word=word, reason=reason, difference=difference, q=q[number])
+    for number, difference in differences.items():
+        cell = cells[number]
+        floor, chance = thresholds.memory_floor, 0.0
+        if cell.metric == "time":
+            floor, chance = thresholds.time_floor, thresholds.chance
+            if by_chance and not chance:
+                fewest = min(side.summary.count for side in _sides(cell))
+                chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
+        word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
+        if disturbance := _disturbance(cell):
+            word, reason = "inconclusive", "; ".join(part for part in (difference.lacking, disturbance) if part)
+        reason = "; ".join(part for part in (reason, cell.reason) if part)
+        result[number] = replace(cell, word=word, reason=reason, difference=difference, q=q[number])
     return result
 
 
-def _cells(base: Recording, new: Recording, cases: dict[Case, Case]) -> Iterator[Cell]:
+def _disturbance(cell: Cell) -> str:
+    """Why nothing can be said of a cell that others disturbed; nothing where they did not."""
+    names = dict.fromkeys(side.contended for side in (cell.base, cell.new) if side and side.contended)
+    advice = "run again on a quieter machine, or --allow contended"
+    return f"contended in {' and '.join(names)}: {advice}" if names else ""
+
+
+def _cells(base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]) -> Iterator[Cell]:
     """Cells that have a word where there is nothing to divide, and otherwise what is to be judged."""
     before, after = standings(base.records), standings(new.records)
     others = {one: case for case, one in cases.items()}
@@ -134,18 +158,19 @@ def _cells(base: Recording, new: Recording, cases: dict[Case, Case]) -> Iterator
         olds = {standing.contender: standing for standing in before.get(case, [])}
         news = {standing.contender: standing for standing in after.get(cases.get(case, case), [])}
         for name in dict.fromkeys((*olds, *news)):
-            yield from _of_contender(case, name, olds.get(name), news.get(name))
+            yield from _of_contender(case, name, olds.get(name), news.get(name), allowed)
 
 
-def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | None) -> Iterator[Cell]:
+def _of_contender(
+    case: Case, name: str, old: Standing | None, new: Standing | None, allowed: Collection[str]
+) -> Iterator[Cell]:
     standing = dict(zip(SIDES, (old, new), strict=True))
     found = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
     failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
-    flagged = {where: " and ".join(sorted(side.flags)) for where, side in standing.items() if side and side.flags}
     deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
     told = False
     for phase, metric in found:
-        base, other = (_side(side, phase, metric) for side in (old, new))
+        base, other = (_side(side, phase, metric, where, allowed) for where, side in standing.items())
         lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
         word = reason = ""
         if lacking:
@@ -158,24 +183,35 @@ def _of_contender(case: Case, name: str, old: Standing | None, new: Standing | N
         elif old and new and old.deviation != new.deviation:
             word, reason = "incomparable", f"deviates otherwise: {old.deviation} in base, {new.deviation} in new"
         else:
-            reason = "; ".join(f"{flags} in {where}" for where, flags in flagged.items())
+            sides = zip(SIDES, (base, other), strict=True)
+            reason = "; ".join(text for where, side in sides for text in _flags(standing[where], side, where))
         yield Cell(case, name, phase, metric, base, other, word, reason)
     if failures and not told:
         reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
         yield Cell(case, name, "", "", None, None, "failed", reasons)
 
 
-def _trials(cell: Cell) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _sides(cell: Cell) -> tuple[Side, Side]:
     if cell.base is None or cell.new is None:
         raise ValueError(f"{cell.contender}: one side only, and no word that says so")
-    return cell.base.summary.trials, cell.new.summary.trials
+    return cell.base, cell.new
 
 
-def _side(standing: Standing | None, phase: str, metric: str) -> Side | None:
+def _side(standing: Standing | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
     summary = standing.summaries.get((phase, metric)) if standing else None
     if standing is None or summary is None:
         return None
-    return Side(summary, standing.repetitions.get(phase, []) if metric == "time" else [])
+    if metric != "time":
+        return Side(summary, [])
+    contended = where if CONTENDED in standing.flags and CONTENDED not in allowed else ""
+    return Side(summary, standing.repetitions.get(phase, []), contended=contended)
+
+
+def _flags(standing: Standing | None, side: Side | None, where: str) -> list[str]:
+    """The flags of a side, without the one that decides its word."""
+    left_out = {CONTENDED} if side and side.contended else set()
+    flags = sorted(standing.flags - left_out) if standing else []
+    return [f"{' and '.join(flags)} in {where}"] if flags else []
 
 
 def _reason(standing: Standing | None, status: str) -> str:

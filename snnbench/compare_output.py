@@ -69,7 +69,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "new": comparison.new,
         "allowed": comparison.allowed,
         "changed": comparison.changed,
-        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "detectable")},
+        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "chance")},
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
     }
@@ -139,7 +139,7 @@ FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
 def _opening(comparison: Comparison, common: str) -> list[str]:
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
     lines += [f"all cells: {common}"]
-    lines += [f"allowed to differ: {fact}" for fact in comparison.allowed]
+    lines += [f"allowed: {fact}" for fact in comparison.allowed]
     return lines + [f"changed: {line}" for line in comparison.changed]
 
 

@@ -29,6 +29,7 @@ from snnbench.contender import Contender, UnknownContender, find, find_all
 from snnbench.document import ConfigError, Document, override, read
 from snnbench.machine import usable_cpus
 from snnbench.mistake import Mistake, explain, mistakes
+from snnbench.schema import MOST_ATTEMPTS
 
 __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
@@ -71,11 +72,16 @@ Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
 Trials = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+Attempts = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS, strict=True)]
 Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
 Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
 Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
 Profile = Annotated[str, AfterValidator(_profile)]
+
+
+NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "seed", "remeasure"}
+"""Keys of a protocol on which no single cell's numbers depend."""
 
 
 class Protocol(BaseModel, frozen=True, extra="forbid"):
@@ -91,11 +97,12 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     timeout_seconds: Positive
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
+    remeasure: Attempts = 2  # how often a cell that others disturbed is measured again
 
     @property
     def digest(self) -> str:
         """16 hexadecimal digits for what one cell's numbers depend on, neither their count nor their order."""
-        return digest(self.model_dump(mode="json", exclude={"trials", "memory_trials", "timeout_seconds", "seed"}))
+        return digest(self.model_dump(mode="json", exclude=NOT_OF_A_CELL))
 
 
 class Axes(BaseModel, frozen=True, extra="forbid"):

@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 PROC_STAT = Path("/proc/stat")
 
@@ -40,3 +41,9 @@ def between(before: Usage, after: Usage) -> dict[str, float]:
         "stolen_cpus": round((after.stolen_s - before.stolen_s) / wall_s, 3),
         "own_cpus": round((after.own_s - before.own_s) / wall_s, 3),
     }
+
+
+def others_cpus(phases: Mapping[str, Any]) -> float:
+    """CPUs, on average, that others took in the most disturbed of a record's phases; 0 where nothing says so."""
+    taken = (phase["contention"] for phase in phases.values() if "contention" in phase)
+    return max((each["foreign_cpus"] + each["stolen_cpus"] for each in taken), default=0.0)

@@ -11,32 +11,32 @@ WORDS = ("slower", "faster", "failed", "missing", "incomparable", "inconclusive"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a change must pass. Floors and `detectable` are relative: 0.05 is 5 %, and its inverse the other way.
+    """What a change must pass. Floors and `chance` are relative: 0.05 is 5 %, and its inverse the other way.
 
-    `time_floor` and `memory_floor` are effects that nobody needs to know of. `detectable` is what times differ by on
-    this machine from one recording to another with nothing changed, whatever their spread within a recording.
-    `alpha` is the share of false ones that is borne among changes found. Raises ValueError.
+    A change within `time_floor` or `memory_floor` is too small to matter. `chance` is what times differ by from one
+    recording to another with nothing changed, whatever their spread within a recording; the larger true change that
+    shows through it is what noise.py calls detectable. `alpha` is the accepted false discovery rate. Raises ValueError.
     """
 
     time_floor: float = 0.05
     memory_floor: float = 0.01
     alpha: float = 0.05
-    detectable: float = 0.0
+    chance: float = 0.0
 
     def __post_init__(self) -> None:
-        for name in ("time_floor", "memory_floor", "detectable"):
+        for name in ("time_floor", "memory_floor", "chance"):
             if not (isfinite(value := getattr(self, name)) and value >= 0):
                 raise ValueError(f"{name.replace('_', '-')}: expected a share, 0.05 for 5 %, got {value:g}")
         if not 0 < self.alpha < 1:
             raise ValueError(f"alpha: expected a probability between 0 and 1, got {self.alpha:g}")
 
 
-def decide(difference: Difference, q: float | None, floor: float, detectable: float, alpha: float) -> tuple[str, str]:
+def decide(difference: Difference, q: float | None, floor: float, chance: float, alpha: float) -> tuple[str, str]:
     """(word, reason) of one cell, of slower, faster, same and inconclusive; only the last has a reason.
 
     A change is certain or has a q of at most `alpha`, lies beyond the floor, and goes the same way for the median and
     for the mean of logarithms, so that no single odd trial makes one. The same is what lies within the floor with its
-    whole interval. Where neither holds, or only holds of less than is detectable, nothing is known.
+    whole interval. Where neither holds, or only holds of less than times differ by by chance, nothing is known.
     """
     if difference.ratio is None or difference.low is None or difference.high is None:
         return "inconclusive", difference.lacking
@@ -44,11 +44,18 @@ def decide(difference: Difference, q: float | None, floor: float, detectable: fl
     upwards = difference.ratio > 1
     agreed = difference.low * difference.high > 1 if upwards else difference.low * difference.high < 1
     found = difference.certain or (q is not None and q <= alpha)
-    unlike = f"below the {detectable:.3g} that times differ by here with nothing changed"
+    unlike = f"smaller than this machine's run-to-run difference ({100 * chance:.3g} %)"
     if found and agreed and far > 1 + floor:
-        if far <= 1 + detectable:
+        if far <= 1 + chance:
             return "inconclusive", unlike
         return ("slower" if upwards else "faster"), ""
     if max(far, difference.high, 1 / difference.low) <= 1 + floor:
-        return ("inconclusive", unlike) if detectable > floor else ("same", "")
-    return "inconclusive", "within the floor or beyond it: more trials can tell"
+        return ("inconclusive", unlike) if chance > floor else ("same", "")
+    return "inconclusive", f"{_unknown(difference.low, difference.high, floor, agreed)}: run more trials"
+
+
+def _unknown(low: float, high: float, floor: float, agreed: bool) -> str:
+    """Why trials that were tested give no word."""
+    if low <= 1 + floor < high or low < 1 / (1 + floor) <= high:
+        return f"the interval crosses {100 * floor:.3g} %"
+    return "q is above alpha" if agreed else "the median and the mean of the trials disagree"

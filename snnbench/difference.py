@@ -50,14 +50,25 @@ def differences(
 
     `counted` says of each pair whether its values are counts that the same program repeats: then one trial is enough.
     """
+    samples = [trials for pair in pairs for trials in pair]
+    return between(samples, [(2 * number, 2 * number + 1) for number in range(len(pairs))], confidence, counted)
+
+
+def between(
+    samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confidence: float, counted: Sequence[bool] = ()
+) -> list[Difference]:
+    """The difference of each pair (base, new) of `samples`, which are given by their numbers.
+
+    The variance of a sample counts once, in however many pairs the sample takes part. `counted` as in `differences`.
+    """
     counts = counted or [False] * len(pairs)
-    found = [_untested(base, new, alone) for (base, new), alone in zip(pairs, counts, strict=True)]
-    tested = [number for number, difference in enumerate(found) if difference is None]
+    result = [_untested(samples[base], samples[new], alone) for (base, new), alone in zip(pairs, counts, strict=True)]
+    tested = [number for number, difference in enumerate(result) if difference is None]
     if tested:
         some = [pairs[number] for number in tested]
-        for number, difference in zip(tested, _tested(some, confidence), strict=True):
-            found[number] = difference
-    return [difference for difference in found if difference is not None]
+        for number, difference in zip(tested, _tested(samples, some, confidence), strict=True):
+            result[number] = difference
+    return [difference for difference in result if difference is not None]
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
@@ -88,33 +99,26 @@ def _untested(base: Trials, new: Trials, counted: bool) -> Difference | None:
     return None
 
 
-def _tested(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> list[Difference]:
+def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confidence: float) -> list[Difference]:
     from scipy.special import stdtr, stdtrit
 
-    means, variances, counts = (np.empty((2, len(pairs))) for _ in range(3))
-    for number, pair in enumerate(pairs):
-        for side, trials in enumerate(pair):
-            logs = np.log(trials)
-            means[side, number], counts[side, number] = logs.mean(), len(trials)
-            variances[side, number] = _variance(logs)
-    moderated, prior_degrees, most_degrees = moderate(variances, counts - 1)
+    used = {sample: place for place, sample in enumerate(dict.fromkeys(sample for pair in pairs for sample in pair))}
+    logs = [np.log(samples[sample]) for sample in used]
+    means, counts = np.array([each.mean() for each in logs]), np.array([len(each) for each in logs], dtype=np.float64)
+    moderated, prior_degrees, most_degrees = moderate(np.array([_variance(each) for each in logs]), counts - 1)
+    base, new = np.array([[used[sample] for sample in pair] for pair in pairs]).T
     parts = moderated / counts
-    squared = parts.sum(0)
+    own_degrees = parts**2 / (counts - 1)
+    squared = parts[base] + parts[new]
     # What is known of all is known once, not once a side.
-    freedom = np.minimum(squared**2 / (parts**2 / (counts - 1)).sum(0) + prior_degrees, most_degrees)
-    distances, errors = means[1] - means[0], np.sqrt(squared)
+    freedom = np.minimum(squared**2 / (own_degrees[base] + own_degrees[new]) + prior_degrees, most_degrees)
+    distances, errors = means[new] - means[base], np.sqrt(squared)
     p = 2 * stdtr(freedom, -np.abs(distances) / errors)
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
-    return [
-        Difference(median(new) / median(base), low, high, one)
-        for (base, new), low, high, one in zip(
-            pairs,
-            np.exp(distances - reach).tolist(),
-            np.exp(distances + reach).tolist(),
-            p.tolist(),
-            strict=True,
-        )
-    ]
+    medians = np.array([median(samples[sample]) for sample in used])
+    ratios = (medians[new] / medians[base]).tolist()
+    lows, highs = (np.exp(distances + sign * reach).tolist() for sign in (-1, 1))
+    return [Difference(*numbers) for numbers in zip(ratios, lows, highs, p.tolist(), strict=True)]
 
 
 def _variance(logs: Floats) -> float:

@@ -36,6 +36,10 @@ class Estimate:
         self._left: dict[Kind, int] = defaultdict(int)
         self._cells: dict[Kind, Cell] = {}
         self._totals: dict[Kind, Total] = defaultdict(Total)
+        self.add(cells)
+
+    def add(self, cells: Iterable[Cell]) -> None:
+        """More cells are left."""
         for cell in cells:
             self._left[_same(cell)] += 1
             self._cells.setdefault(_same(cell), cell)

@@ -35,19 +35,39 @@ class Progress(Interface):
     def end(self, cell: Cell, record: Record) -> None:
         """A cell has become a record."""
 
+    def add(self, cells: Sequence[Cell]) -> None:
+        """These will be measured again."""
+
 
 class Executor:
     """One run over its plan; several threads may be at it, each with a card."""
 
     def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
         self.run, self.progress = run, progress
-        self._writer, self._done = writer, writer.done(retry)
+        self._writer, self._done, self._attempts = writer, writer.done(retry), writer.attempts()
         mark.clear(writer.folder)
         self._inference, self._lock = judge.Inference(), Lock()
         self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
-        """Run what is missing of `plan`. An interrupt records the cells that it stopped as cancelled."""
+        """Run what is missing of `plan`, then measure again what others disturbed, in rounds, as often as the protocol
+        allows. An interrupt records the cells that it stopped as cancelled.
+        """
+        self._run(plan, cards)
+        while again := self._disturbed(plan):
+            self.run.say(f"others disturbed {len(again)} of {len(plan)} cells, which are measured again")
+            for key in again:
+                self._done.pop(key)
+                self._attempts.current[key] = self._attempts.next[key]
+            self.progress.add(list(again.values()))
+            self._run(plan, cards)  # all of it, so that each case has the card that it had
+
+    def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
+        """The cells to be measured once more, in the order of the plan."""
+        due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
+        return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
+
+    def _run(self, plan: Sequence[Cell], cards: Sequence[Card]) -> None:
         on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
         self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
         dealt = deal(on_cards, self._with_cpus(on_cards, cards))
@@ -72,16 +92,19 @@ class Executor:
                 continue
             with self._lock:
                 self.progress.start(cell)
+            attempt = self._attempts.current.get(key, 0)
             try:
-                gone = replace(finished(cell, key, self.run, GONE), settings={"cells_before": self._ended})
-                begun = partial(mark.put, self._writer.folder, gone)
+                gone = finished(cell, key, self.run, GONE)
+                draft = replace(gone, attempt=attempt, settings={"cells_before": self._ended})
+                begun = partial(mark.put, self._writer.folder, draft)
                 record = measure(cell, key, self.run, self._inference, card, stop, begun, place)
+                record = replace(record, attempt=attempt)
             except (KeyboardInterrupt, Stopped):
                 if self._silent:
                     raise  # the mark stays, for whoever knows what ended all this
                 stopped = judge.failed("cancelled", "interrupted; the same command continues here")
                 with suppress(RecordingError), self._lock:
-                    self._writer.add(finished(cell, key, self.run, stopped))
+                    self._writer.add(replace(finished(cell, key, self.run, stopped), attempt=attempt))
                     mark.remove(self._writer.folder, key)
                 raise
             with self._lock:
@@ -90,6 +113,8 @@ class Executor:
                 finally:  # a full disk is not the cell's fault
                     mark.remove(self._writer.folder, key)
                 self._ended += 1
+                self._done[key] = record.outcome
+                self._attempts.add(record)
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
 

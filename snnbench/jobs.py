@@ -129,7 +129,8 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
     found = []
     with append(folder, known.config, known.machine) as writer:
         for one in mark.read(folder):
-            if one.cell not in {other.cell for other in known.records if other.started >= one.started}:
+            later = (other for other in (*known.records, *known.attempts) if other.started >= one.started)
+            if (one.cell, one.attempt) not in {(other.cell, other.attempt) for other in later}:
                 kind = slurm.kind(state, one.settings.get("cells_before", 0) == 0)
                 outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
                 found.append(replace(one, outcome=outcome, settings={}))

@@ -8,6 +8,7 @@ from typing import Any
 
 from snnbench import schema
 from snnbench.cell import Cell
+from snnbench.contention import others_cpus
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.process import Ending
 from snnbench.wire import Reply
@@ -58,13 +59,8 @@ OBSERVED = ("throttled", "shared")
 
 def flags(reply: Reply, threads: int, observed: Collection[str]) -> list[str]:
     """What a reader should know of the circumstances of a cell that asked for so many threads."""
-    taken = [
-        phase["contention"]["foreign_cpus"] + phase["contention"]["stolen_cpus"]
-        for phase in reply.phases.values()
-        if "contention" in phase
-    ]
     raised = {
-        "contended": bool(taken) and max(taken) > CONTENDED_CPUS,
+        "contended": others_cpus(reply.phases) > CONTENDED_CPUS,
         **{flag: flag in observed for flag in OBSERVED},
         "threads": reply.settings.get("threads", threads) != threads,
         "graph-breaks": reply.settings.get("graph_breaks", 0) > 0,

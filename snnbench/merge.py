@@ -2,7 +2,8 @@
 
 What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
 counts before one that failed, and of two that failed the later. But what says that the work was another is never
-dropped for a time: in two recordings it is a contradiction, and within one it stays there.
+dropped for a time: in two recordings it is a contradiction, and within one it stays there. All attempts of a cell that
+was disturbed are kept, each as a cell is.
 """
 
 import json
@@ -21,6 +22,10 @@ from snnbench.writer import append
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "whole", "planned", "whole_planned")
 """What the configs of shards say of a shard, or of which shards there are."""
+
+
+Attempt = tuple[str, int]
+"""(cell, attempt)."""
 
 
 class Disagreement(ValueError):
@@ -66,11 +71,19 @@ def _agreeing(parts: list[Recording]) -> list[Recording]:
 
 
 def cells(parts: Sequence[Recording]) -> list[Record]:
-    """Every cell of all parts once, in the order in which they were started."""
-    best: dict[str, Record] = {}
-    for one in (one for part in parts for one in part.records):
-        best[one.cell] = max(best.get(one.cell, one), one, key=_weight)
+    """Every attempt of every cell of all parts once, in the order in which they were started."""
+    best: dict[Attempt, Record] = {}
+    for one in (one for part in parts for one in _all(part)):
+        best[_attempt(one)] = max(best.get(_attempt(one), one), one, key=_weight)
     return sorted(best.values(), key=_when)
+
+
+def _all(part: Recording) -> list[Record]:
+    return [*part.records, *part.attempts]
+
+
+def _attempt(one: Record) -> Attempt:
+    return one.cell, one.attempt
 
 
 def _disproofs(parts: Sequence[Recording]) -> list[Record]:
@@ -91,9 +104,9 @@ def _weight(one: Record) -> tuple[bool, bool, str, str]:
     return one.status == "measured", conclusive, one.started, _text(one)
 
 
-def _when(one: Record) -> tuple[str, int, str]:
-    """What was started in one second keeps the order of its trials."""
-    return one.started, one.trial, one.cell
+def _when(one: Record) -> tuple[str, int, int, str]:
+    """What was started in one second keeps the order of its attempts and trials."""
+    return one.started, one.attempt, one.trial, one.cell
 
 
 def _text(one: Record) -> str:
@@ -138,17 +151,17 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
     """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
-    measured: dict[str, tuple[Record, Path]] = {}
-    disproved = {one.cell: (one, part.folder) for part in parts for one in part.records if _disproved(one)}
+    measured: dict[Attempt, tuple[Record, Path]] = {}
+    disproved = {_attempt(one): (one, part.folder) for part in parts for one in _all(part) if _disproved(one)}
     lines = []
     for part in parts:
-        for one in part.records:
+        for one in _all(part):
             if one.status == "measured":
-                other, where = measured.setdefault(one.cell, (one, part.folder))
+                other, where = measured.setdefault(_attempt(one), (one, part.folder))
                 if other != one:
                     lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
-                if one.cell in disproved:
-                    failed, where = disproved[one.cell]
+                if _attempt(one) in disproved:
+                    failed, where = disproved[_attempt(one)]
                     name = f"{one.cell} ({label(one.library, one.variant)})"
                     lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines

@@ -119,9 +119,9 @@ def known(model: str) -> Noise | None:
 
 
 def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
-    """Spread by device and phase, what differs by it, and the change that is seen through it, Markdown."""
+    """Spread by device and phase, what times differ by with nothing changed, and the change detectable, Markdown."""
     columns = ["phase", "spread between trials"]
-    columns += [f"{what} with {count} trials" for what in ("by chance", "seen") for count in counts]
+    columns += [f"{what} with {count} trials" for what in ("by chance", "detectable") for count in counts]
     lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
     for place, spread in noise.spreads.items():
         shares = [spread, *(size(spread, count) for size in (by_chance, detectable) for count in counts)]

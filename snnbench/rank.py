@@ -8,11 +8,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 
 from snnbench.case import Case
-from snnbench.compare import Cell, Side, judged
+from snnbench.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
 from snnbench.contender import UnknownContender
 from snnbench.decision import Thresholds
 from snnbench.difference import intervals
 from snnbench.nearest import unknown
+from snnbench.pairs import Pairs, pairs, slower, times
 from snnbench.record import Recording
 from snnbench.standing import PHASES, Standing, standings
 from snnbench.statistics import geometric_mean
@@ -25,8 +26,9 @@ Class = tuple[str, str, str, str]
 class Place:
     """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
 
-    A `rank` is begun by the fastest contender that is in none before it, and shared by those that follow and whose
-    intervals [ns] overlap with that one's. One trial has no interval, and no rank.
+    A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
+    them slower than nobody in it. So the words of no two contenders of a rank are slower or faster. The `interval` [ns]
+    is of the geometric mean of trials. One trial has no interval and no rank; a time that others disturbed has no rank.
     """
 
     contender: str
@@ -64,26 +66,35 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every ranking of a recording, and their means."""
+    """Every ranking of a recording, and their means; `allowed` says what the user insists on."""
 
     recording: str
     baseline: str
     thresholds: Thresholds
     rankings: list[Ranking]
     means: list[Mean]
+    allowed: list[str]
 
 
-def rank(recording: Recording, baseline: str, thresholds: Thresholds, phases: Collection[str] = ()) -> Ranked:
-    """Every case and phase of a recording, of these phases or of all; all p of them are adjusted together.
+def rank(
+    recording: Recording,
+    baseline: str,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+) -> Ranked:
+    """Every case and phase of a recording, of these phases or of all; the p of all pairs are adjusted together.
 
-    `baseline` is a contender, or a library with one; if empty, the config's. Raises UnknownContender.
+    `baseline` is a contender, or a library with one; if empty, the config's. Times that others disturbed have a rank
+    and a word only if "contended" is `allowed`. Raises UnknownContender.
     """
     found = standings(recording.records)
     name = _baseline(recording, baseline, found)
     wanted = [phase for phase in PHASES if not phases or phase in phases]
-    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted)]
-    rankings = _ranked(_judged(drafts, thresholds), 1 - thresholds.alpha)
-    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)))
+    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted, allowed)]
+    rankings = _decided(drafts, name, thresholds)
+    facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
 
 
 def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing]]) -> str:
@@ -99,12 +110,14 @@ def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing
     raise UnknownContender(f"--baseline: {unknown('contender', name, of_library or known)}")
 
 
-def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection[str]) -> Iterator[Ranking]:
+def _drafts(
+    case: Case, group: list[Standing], baseline: str, phases: Collection[str], allowed: Collection[str]
+) -> Iterator[Ranking]:
     """Rankings without ranks and words yet; a case of which nothing was timed has those that are told apart."""
     timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
     for phase in timed:
         sides = {
-            one.contender: Side(one.summaries[phase, "time"], one.repetitions.get(phase, []))
+            one.contender: times(one, phase, allowed)
             for one in group
             if one.verdict != "deviates" and not one.failure and (phase, "time") in one.summaries
         }
@@ -114,48 +127,43 @@ def _drafts(case: Case, group: list[Standing], baseline: str, phases: Collection
         for standing in (one for one in group if one.contender in sides):
             name = standing.contender
             base = sides.get(baseline)
-            word, reason = ("", "") if base else ("missing", lacking)
-            cell = Cell(case, name, phase, "time", base, sides[name], word, reason) if name != baseline else None
-            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags))))
+            cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
+            told = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
+            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - told))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
         yield Ranking(case, "", [], apart)
 
 
-def _judged(rankings: list[Ranking], thresholds: Thresholds) -> list[Ranking]:
-    """With the words of all cells, decided together."""
-    cells = [place.cell for ranking in rankings for place in ranking.places if place.cell]
-    words = iter(judged(cells, thresholds))
-    return [
-        replace(one, places=[replace(place, cell=next(words)) if place.cell else place for place in one.places])
-        for one in rankings
-    ]
-
-
-def _ranked(rankings: list[Ranking], confidence: float) -> list[Ranking]:
-    """With intervals, whose variances are looked at together, and ranks."""
+def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> list[Ranking]:
+    """With words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
+    fields = [(one.case, one.phase, {place.contender: place.side for place in one.places}) for one in rankings]
     samples = [place.side.summary.trials for ranking in rankings for place in ranking.places]
-    found = iter(intervals(samples, confidence))
+    ends = iter(intervals(samples, 1 - thresholds.alpha))
     result = []
-    for ranking in rankings:
-        places = [replace(place, interval=next(found)) for place in ranking.places]
-        result.append(replace(ranking, places=_numbered(places)))
+    for ranking, words in zip(rankings, pairs(fields, baseline, thresholds), strict=True):
+        places = [
+            replace(place, interval=next(ends), cell=words.get((baseline, place.contender), place.cell))
+            for place in ranking.places
+        ]
+        result.append(replace(ranking, places=_numbered(places, words)))
     return result
 
 
-def _numbered(places: list[Place]) -> list[Place]:
+def _numbered(places: list[Place], words: Pairs) -> list[Place]:
     """With their ranks; places come by their medians."""
     result: list[Place] = []
-    first: Place | None = None
+    members: list[Place] = []
+    rank = 0
     for place in places:
-        if place.interval and first and first.interval and place.interval[0] <= first.interval[1]:
-            result.append(replace(place, rank=first.rank))
-        elif place.interval:
-            first = replace(place, rank=1 + sum(one.rank is not None for one in result))
-            result.append(first)
-        else:
+        if place.interval is None or place.side.contended:
             result.append(place)
+            continue
+        if not members or any(slower(words, place.contender, one.contender) for one in members):
+            rank, members = 1 + sum(one.rank is not None for one in result), []
+        members.append(place)
+        result.append(replace(place, rank=rank))
     return result
 
 

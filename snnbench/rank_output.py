@@ -52,7 +52,8 @@ def to_json(ranked: Ranked) -> str:
         | {"ratios": {name: rounded(ratio) for name, ratio in one.ratios.items()}}
         for one in ranked.means
     ]
-    found = {"recording": ranked.recording, "baseline": ranked.baseline, "rankings": rankings, "means": means}
+    found: dict[str, Any] = {"recording": ranked.recording, "baseline": ranked.baseline, "allowed": ranked.allowed}
+    found |= {"rankings": rankings, "means": means}
     return json.dumps(found, indent=1, allow_nan=False) + "\n"
 
 
@@ -61,8 +62,9 @@ FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markd
 
 def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    yield f"{ranked.recording}: times over those of {ranked.baseline}; a rank is shared where intervals overlap"
+    yield f"{ranked.recording}: times over those of {ranked.baseline}; nobody in a rank is slower than another"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
+    yield from (f"{'' if not mark else chr(10)}allowed: {fact}" for fact in ranked.allowed)
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"

@@ -12,20 +12,22 @@ cell is run again.
 
 import gc
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from snnbench import schema
+from snnbench.contention import others_cpus
 from snnbench.outcome import DISPROVED
 
-SCHEMA = 3
+SCHEMA = 4
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
 checks.
+4: `attempt`, which was always 0 before.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
@@ -40,6 +42,8 @@ class RecordingError(ValueError):
 class Record:
     """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
 
+    `attempt` is 0, or counts how often the cell was measured again before because others disturbed it.
+
     `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
     measured has no `phases`, no `memory`, no `peaks` and not even the seconds that its worker lived.
     """
@@ -51,6 +55,7 @@ class Record:
     measure: str
     case: dict[str, Any]
     outcome: dict[str, Any]
+    attempt: int = 0
     version: str | None = None
     adapter: str = ""
     environment: str = ""
@@ -79,6 +84,7 @@ class Record:
 class Recording:
     """A recording as read: `torn` counts lines that are not records; `environments` has versions by package by key.
 
+    `records` has one record a cell, the attempt that counts, and `attempts` the others of cells that were disturbed.
     `disproved` has the failures of cells that were measured later, though their work had been found to be another.
     """
 
@@ -89,6 +95,7 @@ class Recording:
     torn: int
     environments: dict[str, Any] = field(default_factory=dict)
     disproved: list[Record] = field(default_factory=list)
+    attempts: list[Record] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -97,16 +104,16 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """The recording in `folder`, also while it is written. Of two records of a cell the later counts.
+    """The recording in `folder`, also while it is written. Of two records of one attempt of a cell the later counts.
 
     Of a contender only the records of its latest adapter file and environment count: what was measured before either
     changed is no trial of what there is now.
     """
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
-    records: dict[str, Record] = {}
+    by_cell: dict[str, dict[int, Record]] = {}
     latest: dict[tuple[str, str], tuple[str, str]] = {}
-    failures: dict[str, Record] = {}
+    failures: dict[tuple[str, int], Record] = {}
     torn = 0
     with _uncollected():
         for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
@@ -114,14 +121,34 @@ def read(folder: Path) -> Recording:
             if record is None:
                 torn += bool(line.strip())
             else:
-                records[record.cell] = record
+                by_cell.setdefault(record.cell, {})[record.attempt] = record
                 if record.outcome.get("kind") in DISPROVED:
-                    failures[record.cell] = record
+                    failures[record.cell, record.attempt] = record
                 latest[record.library, record.variant] = (record.adapter, record.environment)
-    counting = [one for one in records.values() if (one.adapter, one.environment) == latest[one.library, one.variant]]
+    records, attempts = [], []
+    for tried in by_cell.values():
+        counting = chosen(list(tried.values()))
+        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant]:
+            records.append(counting)
+            attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
+    disproved = [
+        failures[one.cell, one.attempt]
+        for one in [*records, *attempts]
+        if one.status == "measured" and (one.cell, one.attempt) in failures
+    ]
     config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
-    disproved = [failures[one.cell] for one in counting if one.status == "measured" and one.cell in failures]
-    return Recording(folder, config, machine, counting, torn, environments, disproved)
+    return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
+
+
+def chosen(attempts: Sequence[Record]) -> Record:
+    """The attempt of a cell that counts: of those measured the least disturbed, and of equals the later.
+
+    None takes back what another found of the work itself. Without a measured one the latest counts.
+    """
+    if disproved := [one for one in attempts if one.outcome.get("kind") in DISPROVED]:
+        return max(disproved, key=lambda one: one.attempt)
+    measured = [one for one in attempts if one.status == "measured"]
+    return min(measured or attempts, key=lambda one: (others_cpus(one.phases), -one.attempt))
 
 
 def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:

@@ -12,6 +12,8 @@ from typing_extensions import TypedDict
 
 from snnbench.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
 
+MOST_ATTEMPTS = 10
+"""How often a cell may be measured again: where that does not help, another machine does."""
 MOST_NS = 10**18
 """30 years: no duration is longer."""
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
@@ -22,6 +24,7 @@ FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**12)]
+Attempt = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)]
 Duration = Annotated[int, Field(ge=0, le=MOST_NS)]
 Elapsed = Annotated[int, Field(ge=1, le=MOST_NS)]
 Bytes = Annotated[int, Field(ge=-(10**18), le=10**18)]
@@ -154,6 +157,7 @@ class RecordDocument(TypedDict):
     measure: Literal["time", "memory", "verify"]
     case: CaseDocument
     outcome: OutcomeDocument
+    attempt: NotRequired[Attempt]
     version: NotRequired[str | None]
     adapter: NotRequired[Key]
     environment: NotRequired[Key]

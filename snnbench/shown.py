@@ -8,6 +8,7 @@ from typing import Any
 from snnbench import record as records
 from snnbench.adapter import label
 from snnbench.case import Case
+from snnbench.contention import others_cpus
 from snnbench.record import Record, Recording, RecordingError
 from snnbench.standing import title
 from snnbench.statistics import Summary, summarise, trial_median
@@ -56,6 +57,7 @@ def lines(recording: Recording, one: Record) -> Iterator[str]:
     yield f"adapter {one.adapter or 'unknown'}, environment {one.environment or 'unknown'}"
     if one.flags:
         yield f"flags: {' '.join(one.flags)}"
+    yield from _attempts(recording, one)
     yield from (f"check {name}: {_check(check)}" for name, check in one.checks.items())
     yield from (f"{phase}: {_timing(timing)}" for phase, timing in one.phases.items())
     if one.memory:
@@ -69,6 +71,24 @@ def lines(recording: Recording, one: Record) -> Iterator[str]:
                 yield f"  {place}: {told}"
     if one.settings:
         yield f"settings: {json.dumps(one.settings)}"
+
+
+def _attempts(recording: Recording, one: Record) -> Iterator[str]:
+    """Which attempt of a cell that was disturbed this is, and what became of the others."""
+    others = [other for other in recording.attempts if other.cell == one.cell]
+    if not others:
+        return
+    yield f"attempt {one.attempt + 1} of {1 + len(others)} counts: {_circumstances(one)}"
+    for other in others:
+        times = [
+            f"{phase} {trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms"
+            for phase, timing in other.phases.items()
+        ]
+        yield f"  attempt {other.attempt + 1} does not: {', '.join([_circumstances(other), *times])}"
+
+
+def _circumstances(one: Record) -> str:
+    return f"others took {others_cpus(one.phases):.2g} CPUs" if one.phases else said(one.outcome)
 
 
 def samples(one: Record) -> Iterator[str]:

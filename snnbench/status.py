@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from snnbench import jobs, mark, record
+from snnbench import attempts, jobs, mark, record
 from snnbench.record import RECORDS, Record
 from snnbench.shard import Shard
 from snnbench.slurm import SlurmError, State
@@ -12,7 +12,10 @@ from snnbench.slurm import SlurmError, State
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A recording, of a whole run or of a shard; `planned` is None where it does not say."""
+    """A recording, of a whole run or of a shard; `planned` is None where it does not say.
+
+    `again` counts the cells that others disturbed and that will be measured once more, at the least.
+    """
 
     records: Sequence[Record]
     planned: int | None
@@ -21,6 +24,7 @@ class Part:
     shard: Shard | None = None
     job: str = ""
     state: State | None = None
+    again: int = 0
 
     @property
     def done(self) -> int:
@@ -33,7 +37,7 @@ class Part:
         known = [one.wall_s for one in self.records if one.wall_s is not None]
         if self.finished or self.planned is None or not known:
             return None
-        return max(0, self.planned - self.done) * sum(known) / len(known)
+        return (max(0, self.planned - self.done) + self.again) * sum(known) / len(known)
 
 
 def parts(folder: Path) -> list[Part]:
@@ -62,4 +66,5 @@ def part(folder: Path, shard: Shard | None = None, job: str = "", state: State |
     running = mark.read(folder) if mark.runs(folder) else []
     finished = bool(there.config.get("finished"))
     planned = there.config.get("planned", len(there.records) if finished else None)
-    return Part(there.records, planned, running, finished, shard, job, state)
+    again = 0 if finished else attempts.due(there)
+    return Part(there.records, planned, running, finished, shard, job, state, again)

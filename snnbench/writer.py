@@ -17,6 +17,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from snnbench import attempts
+from snnbench.attempts import Attempts
 from snnbench.record import (
     CONFIG,
     ENVIRONMENTS,
@@ -93,6 +95,10 @@ class Writer:
         """Outcomes of the cells that need not be run again."""
         found = ((one.cell, one.outcome) for one in read(self.folder).records)
         return {cell: outcome for cell, outcome in found if not repeated(outcome, retry)}
+
+    def attempts(self) -> Attempts:
+        """The attempts of its cells so far."""
+        return attempts.of(read(self.folder))
 
     def add(self, record: Record) -> None:
         """Append one record, on the disk when this returns."""

@@ -24,6 +24,7 @@ max_phase_seconds = 1.0
 timeout_seconds = {timeout_seconds}
 memory_limit_gib = 1.0
 seed = 0
+remeasure = {remeasure}
 
 [case]
 neurons = {neurons}
@@ -48,7 +49,7 @@ name = "all"
 profile = "subtract"
 libraries = {libraries}
 """
-SETTINGS = {"trials": 2, "memory_trials": 1, "timeout_seconds": 20.0, "neurons": 24}
+SETTINGS = {"trials": 2, "memory_trials": 1, "timeout_seconds": 20.0, "neurons": 24, "remeasure": 0}
 TIMEOUT_S = 60.0
 
 

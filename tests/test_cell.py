@@ -116,7 +116,7 @@ def test_what_a_number_depends_on_is_in_its_key(tmp_path: Path, change: dict[str
 
 
 @pytest.mark.parametrize(
-    "change", [{"trials": 9}, {"memory_trials": 0}, {"timeout_seconds": 1.0}, {"seed": 1}], ids=str
+    "change", [{"trials": 9}, {"memory_trials": 0}, {"timeout_seconds": 1.0}, {"seed": 1}, {"remeasure": 0}], ids=str
 )
 def test_how_many_there_are_and_when_is_not(tmp_path: Path, change: dict[str, Any]) -> None:
     assert key(tmp_path, protocol=change) == key(tmp_path)

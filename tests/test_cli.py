@@ -88,7 +88,8 @@ def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tu
 
 def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, Any]) -> None:
     _, done = finished
-    line = r"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s(?: \(about \d+ s left\))?$"
+    circumstances = r"(?:, disturbed by others)?(?: \(about \d+ s left\))?"
+    line = rf"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s{circumstances}$"
     ended = re.findall(line, done.stderr, re.MULTILINE)
     assert [number for number, _ in ended] == list("123456")
     assert "|" not in done.stderr and "cells in" not in done.stdout
@@ -364,6 +365,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
         (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
         (["compare", "a", "b", "--fail-on", "slow"], 2, "--fail-on: unknown word 'slow' (did you mean 'slower'?)"),
+        (["compare", "a", "b", "--detectable", "0.1"], 2, "--detectable is called --chance now"),
         (["compare", "a", "b", "--allow", "work"], 2, "--allow: unknown word 'work'"),
         (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
         (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),

@@ -72,7 +72,9 @@ def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() ->
         matched(both, OLD, ["threads"])
 
 
-@pytest.mark.parametrize("change", [{"trials": 9}, {"seed": 9}, {"timeout_seconds": 1.0}, {"memory_trials": 0}])
+@pytest.mark.parametrize(
+    "change", [{"trials": 9}, {"seed": 9}, {"timeout_seconds": 1.0}, {"memory_trials": 0}, {"remeasure": 2}]
+)
 def test_how_many_trials_and_in_which_order_does_not_matter(change: dict[str, Any]) -> None:
     assert matched(OLD, other(**change)) == ({CASE: CASE}, [])
 

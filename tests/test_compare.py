@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from snnbench import compare_output
 from snnbench.comparability import Incomparable
 from snnbench.compare import Cell, compare
 from snnbench.decision import Thresholds
@@ -174,14 +175,64 @@ def test_what_times_differ_by_on_this_machine_is_no_change_and_memory_is_as_it_w
     base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
     new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
     old, other = recording(*base), recording(*new)
-    for detectable, word in ((0.19, "slower"), (0.21, "inconclusive")):
-        found = compare(old, other, Thresholds(detectable=detectable))
+    for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
+        found = compare(old, other, Thresholds(chance=chance))
         assert {cell.metric: cell.word for cell in found.cells} == {"time": word, "host_peak": "slower"}
 
 
 def test_flags_stand_beside_the_word() -> None:
-    new = [timed("a", trial, train=ms, flags=["contended"]) for trial, ms in enumerate(BASE)]
-    assert only(trials("a", BASE), new).reason == "contended in new"
+    new = [timed("a", trial, train=ms, flags=["shared", "throttled"]) for trial, ms in enumerate(BASE)]
+    cell = only(trials("a", BASE), new)
+    assert (cell.word, cell.reason) == ("same", "shared and throttled in new")
+
+
+def flagged(factor: float, *flags: str, first: int = 0) -> list[Record]:
+    """Trials of a contender, so many times as long, with these flags from one of them on."""
+    times = enumerate(factor * ms for ms in BASE)
+    return [timed("a", trial, train=ms, flags=list(flags) if trial >= first else []) for trial, ms in times]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 0.5])
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [((), ("contended",), "new"), (("contended",), (), "base"), (("contended",), ("contended",), "base and new")],
+)
+def test_of_what_others_disturbed_nothing_is_said(
+    factor: float, old: tuple[str, ...], new: tuple[str, ...], where: str
+) -> None:
+    cell = only(flagged(1.0, *old), flagged(factor, *new))
+    assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(factor))
+    assert cell.reason == f"contended in {where}: run again on a quieter machine, or --allow contended"
+
+
+def test_one_disturbed_trial_of_several_is_enough() -> None:
+    cell = only(flagged(1.0), flagged(1.5, "contended", "throttled", first=4))
+    assert cell.word == "inconclusive"
+    assert cell.reason.startswith("contended in new: run again") and cell.reason.endswith("; throttled in new")
+
+
+def test_what_others_disturbed_takes_no_part_in_q() -> None:
+    """Its p would be far below all others, and make room for one of them."""
+    base = [*flagged(1.0), *trials("b", BASE)]
+    new = [*flagged(1.5, "contended"), *trials("b", [1.5 * ms for ms in BASE])]
+    qs = {cell.contender: (cell.q, cell.difference and cell.difference.p) for cell in cells(base, new)}
+    assert qs["a"][0] is None and qs["a"][1] is not None
+    assert qs["b"][0] == qs["b"][1], "one test, which is adjusted for no other"
+
+
+def test_a_peak_is_not_disturbed_by_others() -> None:
+    base = [*flagged(1.0), *(weighed("a", host_mib=6, trial=trial) for trial in range(2))]
+    new = [*flagged(1.5, "contended"), *(weighed("a", host_mib=9, trial=trial) for trial in range(2))]
+    assert {cell.metric: cell.word for cell in cells(base, new)} == {"time": "inconclusive", "host_peak": "slower"}
+
+
+def test_a_user_may_insist_on_what_others_disturbed_and_every_format_says_so() -> None:
+    old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
+    found = compare(old, new, Thresholds(), allowed=["contended"])
+    assert [(cell.word, cell.reason) for cell in found.cells] == [("slower", "contended in new")]
+    for write in compare_output.FORMATS.values():
+        assert "contended: times that others disturbed have words, too" in write(found, False, [])
+    assert compare(old, new, Thresholds()).allowed == []
 
 
 def test_changes_come_first_and_the_largest_before_the_others() -> None:
@@ -259,10 +310,10 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
     assert cell.word == "slower"
     (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
     assert (cell.word, asked) == ("inconclusive", [("cpu", "train", 5)])
-    assert "0.2 that times differ by here" in cell.reason
+    assert "this machine's run-to-run difference (20 %)" in cell.reason
     (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
     assert cell.word == "slower", "nothing is known of this phase"
-    (cell,) = compare(old, new, Thresholds(detectable=0.05), by_chance=least).cells
+    (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
     assert cell.word == "slower", "what the user says counts"
 
 

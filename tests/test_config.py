@@ -192,6 +192,14 @@ def test_the_digest_of_a_protocol_follows_its_content(tmp_path: Path) -> None:
     assert protocol.digest != load(tmp_path, WHOLE, ["protocol.warmup_passes=2"]).protocol.digest
 
 
+def test_how_often_a_cell_is_measured_again_has_bounds_and_is_written_down(tmp_path: Path) -> None:
+    assert load(tmp_path, WHOLE).protocol.remeasure == 2
+    assert load(tmp_path, WHOLE).resolved()["protocol"]["remeasure"] == 2
+    assert [load(tmp_path, WHOLE, [f"protocol.remeasure={n}"]).protocol.remeasure for n in (0, 10)] == [0, 10]
+    for wrong in ("-1", "11", "1.5", "true", "many"):
+        assert complaint(tmp_path, WHOLE, [f"protocol.remeasure={wrong}"]).startswith("--set protocol.remeasure: ")
+
+
 def test_phases_may_be_empty_and_memory_limited(tmp_path: Path) -> None:
     protocol = load(tmp_path, WHOLE, ["protocol.phases=[]", "protocol.memory_limit_gib=4"]).protocol
     assert (protocol.phases, protocol.memory_limit_gib) == ((), 4.0)

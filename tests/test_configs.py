@@ -1,5 +1,6 @@
 """The configs that ship: each loads, says why it exists, and holds the cells it promises."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -117,3 +118,10 @@ def test_a_shipped_config_is_named_as_its_file_and_says_why(file: Path) -> None:
     loaded = config.load(file)
     assert loaded.name == file.stem
     assert len(loaded.analysis.split()) > 30
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_config_that_ships_leaves_no_key_of_its_protocol_to_a_default(path: Path) -> None:
+    """But the memory of a worker, which is the machine's."""
+    given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
+    assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib"}

@@ -6,12 +6,13 @@ import pytest
 from snnbench.compare import Cell, Side, judged
 from snnbench.decision import Thresholds, decide
 from snnbench.difference import Difference
+from snnbench.pairs import Field, pairs
 from snnbench.statistics import summarise
 from tests.fakes import CASE
 
 
 @pytest.mark.parametrize(
-    ("difference", "q", "detectable", "word"),
+    ("difference", "q", "chance", "word"),
     [
         (Difference(1.10, 1.06, 1.14, 0.001), 0.05, 0.0, "slower"),
         (Difference(0.90, 0.86, 0.94, 0.001), 0.05, 0.0, "faster"),
@@ -32,9 +33,9 @@ from tests.fakes import CASE
     ],
 )
 def test_a_word_follows_from_size_and_certainty(
-    difference: Difference, q: float | None, detectable: float, word: str
+    difference: Difference, q: float | None, chance: float, word: str
 ) -> None:
-    found, reason = decide(difference, q, 0.05, detectable, 0.05)
+    found, reason = decide(difference, q, 0.05, chance, 0.05)
     assert found == word
     assert bool(reason) is (word == "inconclusive")
 
@@ -44,7 +45,7 @@ def test_a_word_follows_from_size_and_certainty(
     [
         ("time_floor", -0.1),
         ("memory_floor", float("nan")),
-        ("detectable", float("inf")),
+        ("chance", float("inf")),
         ("alpha", 0.0),
         ("alpha", 1.0),
     ],
@@ -82,6 +83,38 @@ def test_a_tenth_more_in_one_cell_of_60_is_found_in_95_of_100_comparisons() -> N
     words = [simulated(random, 1.1) for _ in range(200)]
     assert sum(one[0] == "slower" for one in words) >= 190
     assert sum(bool({"slower", "faster"} & {*one[1:]}) for one in words) <= 10
+
+
+RANKINGS, CONTENDERS = 4, 8
+
+
+def ranked(random: np.random.Generator, factor: float = 1.0) -> list[list[str]]:
+    """The words of all pairs in each of several rankings, of whose first the first contender takes `factor` as long."""
+    fields: list[Field] = []
+    for number in range(RANKINGS):
+        times = {str(name): random.lognormal(10, SPREAD, TRIALS) for name in range(CONTENDERS)}
+        if not number:
+            times["0"] *= factor
+        sides = {name: Side(summarise(each.tolist()), []) for name, each in times.items()}
+        fields.append((CASE, "train", sides))
+    return [[cell.word for cell in words.values()] for words in pairs(fields, "0", Thresholds())]
+
+
+def test_of_200_rankings_of_the_same_thing_at_most_10_tell_any_two_contenders_apart() -> None:
+    random = np.random.default_rng(23)
+    words = [[word for one in ranked(random) for word in one] for _ in range(200)]
+    assert sum(bool({"slower", "faster"} & {*one}) for one in words) <= 10
+    assert {len(one) for one in words} == {RANKINGS * CONTENDERS * (CONTENDERS - 1) // 2}
+    assert np.mean([one.count("same") / len(one) for one in words]) > 0.8
+
+
+def test_a_tenth_more_of_one_contender_is_found_against_the_others_in_95_of_100_rankings() -> None:
+    """Its pairs come first: as the baseline it is the base, so that the others are faster."""
+    random = np.random.default_rng(24)
+    words = [ranked(random, 1.1) for _ in range(100)]
+    assert sum(first[: CONTENDERS - 1].count("faster") >= CONTENDERS - 2 for first, *_ in words) >= 95
+    others = [[*first[CONTENDERS - 1 :], *(word for one in rest for word in one)] for first, *rest in words]
+    assert sum(bool({"slower", "faster"} & {*one}) for one in others) <= 5
 
 
 def test_a_tenth_less_is_found_as_well() -> None:

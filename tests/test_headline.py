@@ -46,6 +46,12 @@ def test_intervals_that_lie_apart_make_no_lead() -> None:
     assert what == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
 
 
+def test_of_what_others_disturbed_no_lead_is_claimed() -> None:
+    disturbed = steady("a", 2.0, 2.1, 1.9, flags=["contended"])
+    what = said(*disturbed, *steady("b", 4.0, 4.1, 3.9))
+    assert what == "Too close to call between a (2 ms) and b (4 ms): others disturbed a."
+
+
 def test_a_difference_that_nobody_needs_to_know_of_is_no_lead() -> None:
     assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.1, 2.1, 2.1)).startswith("Too close to call between a")
     assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a was fastest, 2 ms.")

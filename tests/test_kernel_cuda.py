@@ -19,9 +19,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from snnbench.kernels import lif_cuda  # noqa: E402
-from snnbench.kernels.compiler import Unavailable, cache_folder  # noqa: E402
+from snnbench.kernels.compiler import cache_folder  # noqa: E402
 from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, Build, Strip  # noqa: E402
 from snnbench.kernels.neuron import Neuron  # noqa: E402
+from snnbench.refusal import Unavailable  # noqa: E402
 from tests import contract, oracle  # noqa: E402
 from tests.contract import PAIRS, Kernels  # noqa: E402
 from tests.emulator import Emulator  # noqa: E402

@@ -387,7 +387,7 @@ def test_where_the_compiler_cannot_auto_takes_torch_and_cpu_says_so(tmp_path: An
 
 @pytest.mark.parametrize("name", ["triton", "cuda"])
 def test_a_kernel_for_another_device_is_refused_and_not_replaced(name: str) -> None:
-    with pytest.raises(kernels.Unavailable, match="CUDA devices only"):
+    with pytest.raises(kernels.Unsupported, match="CUDA devices only"):
         lif(torch.zeros(3, 2, 4), beta=0.9, threshold=1.0, kernel=name)
 
 

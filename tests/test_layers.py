@@ -13,12 +13,15 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case container difference finding installer nearest outcome pins statistics surrogate ways
+snnbench case container contention difference finding installer nearest outcome pins refusal statistics surrogate
+ways
 
 compiler_caches rule decision schema
 
-adapter contention document inputs layout machine record reference roofline slurm splicing timing varying verify wire
+adapter document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
+
+attempts
 
 writer
 kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
@@ -42,11 +45,11 @@ backends.torch_graph cell compare measurement noise selection shard shown verdic
 
 backends.torch estimate jobs judge merge sheet worker
 
-checking.cell checking.files checking.trials compare_output rank runner
+checking.cell checking.files checking.trials compare_output pairs runner
 
-checking executor rank_output replay status
+checking executor rank replay status
 
-report.citation report.exponent report.numbers report.section report.work
+rank_output report.citation report.exponent report.numbers report.section report.work
 
 report.charts report.charts.style report.findings report.tables
 
@@ -82,7 +85,7 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("pins", "ways"),
+    *("pins", "refusal", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),

@@ -110,6 +110,6 @@ def test_the_table_has_what_3_5_and_10_trials_show() -> None:
     header, _, row = noise.table(Noise("aa", 10, {"cpu train": 0.02}), (3, 5)).splitlines()
     assert header == (
         "| phase | spread between trials | by chance with 3 trials | by chance with 5 trials "
-        "| seen with 3 trials | seen with 5 trials |"
+        "| detectable with 3 trials | detectable with 5 trials |"
     )
     assert row == "| cpu train | 2.0% | 4.6% | 3.0% | 6.3% | 4.1% |"

@@ -1,14 +1,20 @@
 """Rankings of recordings made by hand: who shares a rank, who has none, and over what a mean is taken."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
+from snnbench import rank_output
+from snnbench.adapter import ONLY_VARIANT
 from snnbench.contender import UnknownContender
 from snnbench.decision import Thresholds
 from snnbench.rank import Ranked, rank
-from snnbench.record import Record
+from snnbench.record import Record, read
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials
 
+RESULTS = Path(__file__).parent.parent / "results"
 LARGE = CASE.resized(neurons=96)
 ZERO = CASE.resized(reset="zero", detach_reset=True)
 ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
@@ -17,6 +23,11 @@ ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
 def times(name: str, factor: float, **fields: object) -> list[Record]:
     """Five trials of so many milliseconds, give or take 2 %."""
     return trials(name, [factor * ms for ms in ONE], **fields)
+
+
+def quiet() -> list[Record]:
+    """So many contenders with as large a spread that it is well known."""
+    return [one for n in range(8) for one in trials(f"q{n}", (10.0 * 3**n, 11.0 * 3**n, 12.0 * 3**n))]
 
 
 def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
@@ -34,13 +45,41 @@ def test_contenders_come_by_time_with_a_word_and_a_ratio_to_the_baseline() -> No
     )
 
 
-def test_a_rank_is_shared_with_the_fastest_of_it_by_those_whose_intervals_overlap_with_its() -> None:
-    """Intervals reach 0.9 % or so either way: 1.015 overlaps with 1, 1.025 with 1.015 only, and begins a rank."""
-    factors = {"a": 1.0, "b": 1.015, "c": 1.03, "d": 1.045, "e": 2.0}
+def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_one_in_it() -> None:
+    """Above a by 4 % is within the floor, by 8 % is slower: c is slower than a, though not than b, and begins a rank.
+
+    The intervals of a and b reach 0.9 % or so either way. They lie apart, which made two ranks once.
+    """
+    factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
     assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("e", 5)]
     ends = {one.contender: one.interval for one in ranking.places}
-    assert ends["b"] and ends["c"] and ends["c"][0] < ends["b"][1], "they overlap, and b is no beginning of a rank"
+    assert ends["a"] and ends["b"] and ends["a"][1] < ends["b"][0]
+    words = [one.cell and one.cell.word for one in ranking.places]
+    assert words == [None, "inconclusive", "slower", "slower", "slower"]
+
+
+def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() -> None:
+    """4 torch-loop baseline, 4 spikingjelly slower: one rank and two words, which a shipped recording had."""
+    (ranking,) = ranked(*trials("a", (1.0, 1.1, 1.2)), *trials("b", (1.2, 1.32, 1.44)), *quiet(), baseline="a").rankings
+    places = {one.contender: one for one in ranking.places}
+    first, second = places["a"], places["b"]
+    assert first.interval and second.interval and second.interval[0] < first.interval[1]
+    assert second.cell and (second.cell.word, second.rank != first.rank) == ("slower", True)
+
+
+@pytest.mark.parametrize("baseline", ["a", "b", "c", "d", "e"])
+def test_nobody_in_the_baseline_s_rank_is_called_slower_or_faster(baseline: str) -> None:
+    """Whoever the baseline is: the ranks stay, and so do q, which are of all pairs."""
+    factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
+    records = [record for name, factor in factors.items() for record in times(name, factor)]
+    (ranking,) = ranked(*records, baseline=baseline).rankings
+    assert [one.rank for one in ranking.places] == [1, 1, 3, 3, 5]
+    words = {one.rank: set[str]() for one in ranking.places}
+    for one in ranking.places:
+        words[one.rank].add(one.cell.word if one.cell else "baseline")
+    of_baseline = next(found for found in words.values() if "baseline" in found)
+    assert not of_baseline & {"slower", "faster"}
 
 
 def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
@@ -48,6 +87,67 @@ def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
     assert [(one.contender, one.rank, one.interval) for one in ranking.places] == [("a", None, None), ("b", None, None)]
     cell = ranking.places[1].cell
     assert cell and (cell.word, cell.ratio) == ("inconclusive", 9.0)
+
+
+def test_a_contender_of_one_trial_stands_between_two_of_a_rank() -> None:
+    (ranking,) = ranked(*times("a", 1), timed("b", train=1.01), *times("c", 1.02)).rankings
+    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 1)]
+
+
+def contended(name: str, factor: float) -> list[Record]:
+    """Five trials, of which others disturbed the last."""
+    return [replace(one, flags=["contended"] if one.trial == 4 else []) for one in times(name, factor)]
+
+
+def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_is_allowed() -> None:
+    records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
+    (ranking,) = ranked(*records).rankings
+    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 2)]
+    told = [(one.cell.word, one.cell.reason) for one in ranking.places if one.cell]
+    advice = "run again on a quieter machine, or --allow contended"
+    assert told == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
+    assert ranking.places[1].reason == "", "it is said once"
+    found = ranked(*records, allowed=["contended"])
+    assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].places] == [
+        *[(1, None), (2, "slower"), (3, "slower")]
+    ]
+    assert found.rankings[0].places[1].reason == "contended"
+    for write in rank_output.FORMATS.values():
+        said = "contended: times that others disturbed have words, too"
+        assert (said in write(found)) is (write is not rank_output.csv)
+        assert said not in write(ranked(*records))
+
+
+def test_a_baseline_that_others_disturbed_leaves_ranks_and_no_words() -> None:
+    (ranking,) = ranked(*contended("a", 1), *times("b", 2), *times("c", 3)).rankings
+    assert [(one.contender, one.rank, one.reason) for one in ranking.places] == [
+        *[("a", None, "contended"), ("b", 1, ""), ("c", 2, "")]
+    ]
+    assert [one.cell.word for one in ranking.places if one.cell] == ["inconclusive"] * 2
+
+
+def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
+    """Three contenders in two cases are 6 tests; the largest p of them is its own q."""
+    noisy = (0.8, 0.9, 1.0, 1.1, 1.2)
+    records = [one for case in (CASE, LARGE) for name in "abc" for one in trials(name, noisy, case=case)]
+    found = ranked(*records, *times("d", 0.5)).rankings
+    cells = [one.cell for ranking in found for one in ranking.places if one.cell]
+    (fast,) = (cell for cell in cells if cell.contender == "d")
+    assert fast.difference and fast.difference.p and fast.q
+    assert len(cells) == 5 and 2 < fast.q / fast.difference.p <= 9, "9 tests, of which d's 3 have the least p"
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*/records.jsonl")), ids=str)
+def test_no_rank_of_a_committed_recording_has_two_words(folder: Path) -> None:
+    """Two contenders of a rank are neither slower nor faster than one another, whichever is the baseline."""
+    real = read(folder)
+    for baseline in sorted({f"{one.library}/{one.variant}" for one in real.records}):
+        name = baseline.removesuffix(f"/{ONLY_VARIANT}")
+        for ranking in rank(real, name, Thresholds()).rankings:
+            own = next((place for place in ranking.places if place.contender == name), None)
+            for place in ranking.places if own and own.rank else []:
+                if place.cell and place.rank == own.rank:
+                    assert place.cell.word not in ("slower", "faster"), (folder.name, ranking.phase, place.contender)
 
 
 def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> None:

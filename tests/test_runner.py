@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
@@ -36,6 +36,7 @@ PROTOCOL = Protocol(
     timeout_seconds=20.0,
     memory_limit_gib=1.0,
     seed=0,
+    remeasure=0,
 )
 HERE = Interpreter(Path(sys.executable), "here", {"numpy": "0.0"})
 NOTED = "from pathlib import Path\nPath(__file__).with_suffix('.built').open('a').write('x')\n"
@@ -48,12 +49,17 @@ class Watcher:
     def __init__(self) -> None:
         self.started: list[Cell] = []
         self.ended: list[tuple[Cell, Record]] = []
+        self.again: list[Cell] = []
 
     def start(self, cell: Cell) -> None:
         self.started.append(cell)
 
     def end(self, cell: Cell, record: Record) -> None:
         self.ended.append((cell, record))
+
+
+    def add(self, cells: Sequence[Cell]) -> None:
+        self.again += cells
 
 
 class Bench:

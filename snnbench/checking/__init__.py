@@ -18,7 +18,8 @@ from snnbench.machine import SETTINGS
 from snnbench.record import Recording
 
 RULES = {
-    "files": "lines are records of one schema, none twice or measured after it was incorrect, and the run is finished",
+    "files": "lines are records of one schema, a cell is measured again only where others disturbed it and never after "
+    "it was incorrect, and the run is finished",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
     "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
@@ -56,8 +57,9 @@ def check(folder: Path) -> list[Complaint]:
     found += _guarded("trials", records.RECORDS, trials.complaints(recording, config))
     machine = str(recording.machine.get("model"))
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
-    for one in recording.records:
-        of = f"{one.cell} ({label(one.library, one.variant)}, {one.measure} {one.trial})"
+    for one in [*recording.records, *recording.attempts]:
+        again = f", attempt {one.attempt}" if one.attempt else ""
+        of = f"{one.cell} ({label(one.library, one.variant)}, {one.measure} {one.trial}{again})"
         pairs = cell.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found

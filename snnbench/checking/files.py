@@ -1,4 +1,6 @@
-"""The rule of files: every line is a record of one schema, none twice, and the run is finished.
+"""The rule of files: every line is a record of one schema, and the run is finished.
+
+A cell is there once, or several times where others disturbed it: then each attempt is there once.
 
 A line says itself of which schema it is, and older ones are asked less. So none may hold what its schema did not have.
 """
@@ -7,8 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from snnbench import attempts
 from snnbench import record as records
-from snnbench.record import Recording
+from snnbench.record import Record, Recording
 from snnbench.schema import FLOOR
 
 Line = dict[str, Any]
@@ -22,11 +25,13 @@ def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, s
         yield records.RECORDS, "no cell is recorded"
     if not recording.config.get("finished"):
         yield records.CONFIG, "the run is not finished; the same command continues it"
-    earlier: dict[str, Any] = {}
+    earlier: dict[tuple[str, int], Any] = {}
     for line in found:
-        if earlier.get(line["cell"], {}).get("status") == "measured":
+        attempt = line["cell"], line.get("attempt", 0)
+        if earlier.get(attempt, {}).get("status") == "measured":
             yield records.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
-        earlier[line["cell"]] = line.get("outcome", {})
+        earlier[attempt] = line.get("outcome", {})
+    yield from ((records.RECORDS, complaint) for complaint in _attempts(recording))
     for one in recording.disproved:
         yield records.RECORDS, f"cell {one.cell} was {one.outcome['kind']} before it was measured"
     if len(schemas := sorted({line["schema"] for line in found})) > 1:
@@ -37,6 +42,23 @@ def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, s
         if newer := list(dict.fromkeys(_newer(line))):
             text = f"cell {line['cell']} is of schema {line['schema']}, which did not have {', '.join(newer)}"
             yield records.RECORDS, text
+
+
+def _attempts(recording: Recording) -> Iterator[str]:
+    """What does not hold of cells that were measured again."""
+    allowed = attempts.limit(recording.config)
+    by_cell: dict[str, list[Record]] = {}
+    for one in [*recording.records, *recording.attempts]:
+        by_cell.setdefault(one.cell, []).append(one)
+    for cell, tried in by_cell.items():
+        tried.sort(key=lambda one: one.attempt)
+        numbers = [one.attempt for one in tried]
+        if numbers != list(range(len(tried))):
+            yield f"cell {cell} has the attempts {', '.join(map(str, numbers))}, and should have all from 0 on"
+        if numbers[-1] > allowed:
+            yield f"cell {cell} was measured again {numbers[-1]} times, where the protocol allows {allowed}"
+        if any(one.status == "measured" and not attempts.disturbed(one) for one in tried[:-1]):
+            yield f"cell {cell} was measured again, though an earlier attempt was not disturbed"
 
 
 def lines(recording: Recording) -> list[Line]:
@@ -59,3 +81,5 @@ def _newer(line: Line) -> Iterator[str]:
         yield from (name for name in ("own_rule", "inference_only") if name in line["outcome"])
         yield from (name for name in line.get("checks", {}) if name.startswith("common-"))
         yield from ["input_kind"] if "input_kind" in line["case"] else []
+    if line["schema"] < 4:
+        yield from ["attempt"] if "attempt" in line else []

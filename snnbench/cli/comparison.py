@@ -28,16 +28,20 @@ def compare(
         str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
     ] = "",
     allow: Annotated[
-        str, typer.Option("--allow", metavar="FACTS", help="Compare although these differ: machine,protocol.")
+        str,
+        typer.Option(
+            "--allow", metavar="FACTS", help="Compare although these differ, or were disturbed: machine,contended."
+        ),
     ] = "",
     time_floor: TimeFloorOption = 0.05,
     memory_floor: Annotated[
-        float, typer.Option("--memory-floor", metavar="SHARE", help="Smaller changes of memory are none: 0.01 is 1 %.")
+        float, typer.Option("--memory-floor", metavar="SHARE", help="Ignore memory changes below this: 0.01 is 1 %.")
     ] = 0.01,
     alpha: AlphaOption = 0.05,
-    detectable: Annotated[
-        float, typer.Option("--detectable", metavar="SHARE", help="What times differ by here with nothing changed.")
+    chance: Annotated[
+        float, typer.Option("--chance", metavar="SHARE", help="What times differ by here with nothing changed.")
     ] = 0.0,
+    detectable: Annotated[float | None, typer.Option("--detectable", hidden=True)] = None,
     explain: Annotated[
         bool, typer.Option("--explain", help="Show what each word rests on: trials, intervals, p and q.")
     ] = False,
@@ -52,12 +56,14 @@ def compare(
     from snnbench.comparability import ALLOWABLE
     from snnbench.decision import WORDS
 
+    if detectable is not None:
+        raise typer.BadParameter("--detectable is called --chance now: what times differ by with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
-    allowed = listed(allow, ALLOWABLE, "--allow")
-    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, detectable=detectable)
+    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED), "--allow")
+    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     older, newer = record.read(base), record.read(new)
-    known = noise.known(str(newer.machine.get("model"))) if not detectable else None
+    known = noise.known(str(newer.machine.get("model"))) if not chance else None
     limit = known.by_chance if known else None
     found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain, limit)
     emit(compare_output.FORMATS[form](found, explain, failing), output)

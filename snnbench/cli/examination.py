@@ -9,7 +9,8 @@ from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, On
 
 def doctor(
     aa: Annotated[
-        bool, typer.Option("--aa", help="Time the config's baseline against itself, and say what can be seen here.")
+        bool,
+        typer.Option("--aa", help="Time the config's baseline against itself, and say what change is detectable here."),
     ] = False,
     trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
     config: ConfigOption = "quick",
@@ -68,7 +69,7 @@ def _against_itself(
     typer.echo(noise.table(found))
     typer.echo(
         f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
-        f"Seen: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; among many it "
-        "must be larger."
+        f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
+        "among many it must be larger."
     )
     say(f"kept in {kept}: `snnbench compare` calls what differs by chance on this machine inconclusive")

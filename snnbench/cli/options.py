@@ -65,11 +65,9 @@ PhaseOption = Annotated[
     list[ComparedPhase] | None, typer.Option("--phase", help="Only this phase; may be repeated. All if left out.")
 ]
 TimeFloorOption = Annotated[
-    float, typer.Option("--time-floor", metavar="SHARE", help="Smaller changes of time are none: 0.05 is 5 %.")
+    float, typer.Option("--time-floor", metavar="SHARE", help="Ignore time changes below this: 0.05 is 5 %.")
 ]
-AlphaOption = Annotated[
-    float, typer.Option("--alpha", metavar="SHARE", help="How many of the changes found may be none.")
-]
+AlphaOption = Annotated[float, typer.Option("--alpha", metavar="SHARE", help="Accepted false discovery rate.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
 ]

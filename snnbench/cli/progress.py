@@ -38,6 +38,11 @@ class Pace:
         self._estimate.learn(cell, now - self._started.pop(cell, self._last))
         self._last = now
 
+    def add(self, cells: Sequence[Cell]) -> None:
+        """These are to be run, too."""
+        self.total += len(cells)
+        self._estimate.add(cells)
+
     @property
     def left(self) -> str:
         """In words; nothing as long as nothing is known, and after the last."""
@@ -61,6 +66,10 @@ class Lines:
         self.pace.end(cell)
         left = f" ({self.pace.left})" if self.pace.left else ""
         say(f"[{self.pace.count}/{self.pace.total}] {describe(cell)}: {ending(record)}{left}")
+
+    def add(self, cells: Sequence[Cell]) -> None:
+        """Reckon with them."""
+        self.pace.add(cells)
 
 
 class Bar:
@@ -95,6 +104,11 @@ class Bar:
             self.display.console.print(f"{describe(cell)}: {ending(record)}", markup=False, highlight=False)
         self.display.advance(self.task)
 
+    def add(self, cells: Sequence[Cell]) -> None:
+        """Make the bar longer."""
+        self.pace.add(cells)
+        self.display.update(self.task, total=self.pace.total)
+
 
 @contextmanager
 def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
@@ -121,5 +135,8 @@ def describe(cell: Cell) -> str:
 def ending(record: Record) -> str:
     """How a cell ended, on one line."""
     if record.status == "measured":
-        return f"{record.outcome['verdict']}, {record.wall_s:.1f} s"
+        circumstances = ["measured again"] * (record.attempt > 0) + ["disturbed by others"] * (
+            "contended" in record.flags
+        )
+        return ", ".join([record.outcome["verdict"], f"{record.wall_s:.1f} s", *circumstances])
     return f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}"

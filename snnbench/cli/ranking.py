@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, thresholds_of
+from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, listed, thresholds_of
 
 
 class RankingFormat(StrEnum):
@@ -24,6 +24,9 @@ def rank(
         str, typer.Option("--baseline", metavar="LIBRARY", help="Who others are divided by; the config's if left out.")
     ] = "",
     phase: PhaseOption = None,
+    allow: Annotated[
+        str, typer.Option("--allow", metavar="FACTS", help="contended: rank times that others disturbed, too.")
+    ] = "",
     time_floor: TimeFloorOption = 0.05,
     alpha: AlphaOption = 0.05,
     form: Annotated[RankingFormat, typer.Option("--format", help="How to print it.")] = RankingFormat.table,
@@ -32,7 +35,9 @@ def rank(
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
     from snnbench import rank as ranks
     from snnbench import rank_output, record
+    from snnbench.compare import CONTENDED
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
-    found = ranks.rank(record.read(recording), baseline, thresholds, phase or ())
+    allowed = listed(allow, [CONTENDED], "--allow")
+    found = ranks.rank(record.read(recording), baseline, thresholds, phase or (), allowed)
     emit(rank_output.FORMATS[form](found), output)

@@ -32,10 +32,11 @@ def lines(folder: Path) -> Iterator[str]:
     left_s = max((one.left_s for one in found if one.running and one.left_s is not None), default=None)
     left = f", about {spoken(left_s)} left" if left_s is not None else ""
     finished = ", finished" if all(one.finished for one in found) else left
-    yield f"{folder}: {done} of {planned or '?'} cells{finished}{_outcomes(found)}"
+    yield f"{folder}: {done} of {planned or '?'} cells{_again(found)}{finished}{_outcomes(found)}"
     for one in found:
         if one.shard:
-            yield f"shard {one.shard}: {one.done} of {one.planned or '?'} cells{_job(one)}{_outcomes([one])}"
+            job = f"{_again([one])}{_job(one)}{_outcomes([one])}"
+            yield f"shard {one.shard}: {one.done} of {one.planned or '?'} cells{job}"
         yield from _running(one)
 
 
@@ -51,6 +52,12 @@ def _job(one: "Part") -> str:
     if one.finished:
         return ", finished"
     return f", job {one.job} {one.state}" if one.job else ", no job yet"
+
+
+def _again(found: Sequence["Part"]) -> str:
+    """How many cells will be measured again, if any."""
+    count = sum(one.again for one in found)
+    return f", {count} of them disturbed and to be measured again" if count else ""
 
 
 def _outcomes(found: Sequence["Part"]) -> str:

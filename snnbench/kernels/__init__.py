@@ -28,9 +28,9 @@ autograd, and layer.py is what a user calls.
 """
 
 from snnbench.kernels.choice import KERNELS, automatic, require
-from snnbench.kernels.compiler import Unavailable
 from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.pipeline import KEEPS
+from snnbench.refusal import Unavailable, Unsupported
 
-__all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "automatic", "lif", "linear_lif", "require"]
+__all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "Unsupported", "automatic", "lif", "linear_lif", "require"]

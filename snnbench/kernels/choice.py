@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from snnbench.kernels.compiler import Unavailable
+from snnbench.refusal import Unavailable, Unsupported
 
 KERNELS = ("torch", "cpu", "triton", "cuda")
 
@@ -16,7 +16,7 @@ def automatic(device: torch.device, dtype: torch.dtype) -> str:
     for name in {"cpu": ("cpu",), "cuda": ("cuda", "triton")}.get(device.type, ()):
         try:
             require(name, device, dtype)
-        except Unavailable:
+        except (Unavailable, Unsupported):
             continue
         return name
     return "torch"
@@ -29,18 +29,20 @@ def module(name: str) -> Any:
 
 @cache
 def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
-    """Raise Unavailable, saying why and what to do, where a kernel cannot compute on this device in this format."""
+    """Raise Unsupported where a kernel is not made for this device or format, Unavailable where this machine lacks what
+    the kernel needs; the message says what to do.
+    """
     if name == "torch":
         return
     if name == "cpu":
         if device.type != "cpu":
-            raise Unavailable(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
+            raise Unsupported(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
         module(name).ready()
         return
     if device.type != "cuda":
-        raise Unavailable(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")
+        raise Unsupported(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")
     if dtype == torch.float64:
-        raise Unavailable(f"the kernel {name!r} has no float64; use the kernel 'torch'")
+        raise Unsupported(f"the kernel {name!r} has no float64; use the kernel 'torch'")
     package, project = {"triton": ("triton", "triton"), "cuda": ("cuda.core", "cuda-core")}[name]
     try:
         import_module(package)

@@ -11,13 +11,11 @@ from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 
+from snnbench.refusal import Unavailable
+
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: the results of vector code are those of scalar code."""
 OTHERWISE = "or use the kernel 'torch', which needs none"
-
-
-class Unavailable(RuntimeError):
-    """What a kernel needs is not on this machine; the message says what, and what to do."""
 
 
 def cache_folder() -> Path:

@@ -33,7 +33,8 @@ def lif(
     computes it: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last
     two with a state in float32. A learned tensor on a GPU is waited for in each call, which no CUDA graph can capture.
     Reverse mode only: torch.func.jvp and forward-mode differentiation see no derivative in it. Raises ValueError for a
-    word or shape that does not fit, Unavailable where the kernel cannot run.
+    word or shape that does not fit, Unsupported for a device or format that the kernel is not made for, Unavailable
+    where this machine lacks what the kernel needs.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
@@ -73,7 +74,7 @@ def _value(number: Number) -> float:
 
 @torch.compiler.assume_constant_result
 def _chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
-    """The kernel that will run. Raises Unavailable."""
+    """The kernel that will run. Raises Unsupported, Unavailable."""
     name = choice.automatic(device, dtype) if kernel == "auto" else kernel
     choice.require(name, device, dtype)
     return name

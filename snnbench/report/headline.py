@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from snnbench.case import Case
-from snnbench.compare import Cell, Side, judged
+from snnbench.compare import Side
 from snnbench.decision import Thresholds
+from snnbench.pairs import pairs, slower, times
 from snnbench.record import Record
 from snnbench.report import work
 from snnbench.report.findings import FEW, Findings, Point
@@ -27,20 +28,22 @@ ANSWERS = 40
 NAMED = 4
 """Most contenders that a tie names."""
 TEST = Thresholds()
-"""By which a lead is claimed: that of `rank` and `compare`, unless they are told otherwise."""
+"""The test of a lead: that of `rank` and `compare` with their default options."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
     """Of one case: the contenders that nothing tells from the fastest, itself first, and the next one, if any.
 
-    `failed` have a time, too, but failed in another trial, so that they are not ranked.
+    `failed` have a time, too, but failed in another trial, so that they are not ranked. `contended` are leaders of
+    which others disturbed a trial, so that nothing is claimed of them.
     """
 
     case: Case
     leaders: tuple[Point, ...]
     following: Point | None
     failed: tuple[str, ...]
+    contended: tuple[str, ...]
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,23 +80,22 @@ def words(records: Iterable[Record]) -> str:
 def leads(findings: Findings) -> dict[Case, Lead]:
     """Who is fastest in each case, of the exact; where nobody is, of the equivalent. Without a time there is no lead.
 
-    The others are those whom `rank` would call slower, were the one with the lowest median its baseline: all of the
-    page are tested together.
+    The others are those that the test of `rank` calls slower than the one with the lowest median: all pairs of
+    contenders of the page are tested together.
     """
-    ranked = {case: found for case in findings.cases if (found := _ranked(findings, case))}
-    cells = []
-    for case, (first, *others) in ranked.items():
-        base = _side(findings, first)
-        cells += [
-            Cell(case, other.contender, findings.headline, "time", base, _side(findings, other)) for other in others
-        ]
-    words = {(cell.case, cell.contender): cell.word for cell in judged(cells, TEST)}
+    ranked = {case: points for case in findings.cases if (points := _ranked(findings, case))}
+    fields = [
+        (case, findings.headline, {point.contender: _side(findings, point) for point in points})
+        for case, points in ranked.items()
+    ]
     result = {}
-    for case, (first, *others) in ranked.items():
-        slower = [other for other in others if words[case, other.contender] == "slower"]
-        level = [other for other in others if other not in slower]
+    for (case, _, sides), words in zip(fields, pairs(fields, "", TEST), strict=True):
+        first, *others = ranked[case]
+        behind = [other for other in others if slower(words, other.contender, first.contender)]
+        level = [other for other in others if other not in behind]
         failed = [p.contender for p in findings.points(case, findings.headline) if p.ranked and findings.failed(p)]
-        result[case] = Lead(case, (first, *level), slower[0] if slower else None, tuple(failed))
+        contended = tuple(point.contender for point in (first, *level) if sides[point.contender].contended)
+        result[case] = Lead(case, (first, *level), behind[0] if behind else None, tuple(failed), contended)
     return result
 
 
@@ -106,7 +108,7 @@ def _ranked(findings: Findings, case: Case) -> list[Point]:
 
 def _side(findings: Findings, point: Point) -> Side:
     standing = next(one for one in findings.standings[point.case] if one.contender == point.contender)
-    return Side(standing.summaries[findings.headline, "time"], standing.repetitions.get(findings.headline, []))
+    return times(standing, findings.headline)
 
 
 def _answers(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
@@ -147,11 +149,12 @@ def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, st
         named = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:NAMED]]
         named += [counted(len(leaders) - NAMED, "other")] if len(leaders) > NAMED else []
         alone = any(point.trials == 1 for one in run for point in one.leaders)
-        why = (
-            "one trial cannot tell them apart"
-            if alone
-            else f"no difference above {100 * TEST.time_floor:g} % is certain"
-        )
+        contended = list(dict.fromkeys(name for one in run for name in one.contended))
+        why = f"no difference above {100 * TEST.time_floor:g} % is certain"
+        if alone:
+            why = "one trial cannot tell them apart"
+        elif contended:
+            why = f"others disturbed {listed(contended)}"
         return where, f"Too close to call{of} between {listed(named)}: {why}.{closing}"
     mine = _times([one.leaders[0] for one in run])
     nexts = [(one.following, one.leaders[0]) for one in run if one.following]

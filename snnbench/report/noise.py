@@ -7,6 +7,7 @@ from snnbench.case import Case
 from snnbench.judge import FLAGS
 from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
+from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
 from snnbench.tidy import contender
 
@@ -57,11 +58,24 @@ def section(findings: Findings) -> Section:
             "own, and what differs between trials is what another day may show again.",
             "Flags count the processes that they were raised in; nothing was dropped for them."
             + (f" The charts are of the {len(charts)} noisiest cells." if spreads else ""),
+            *_again(findings),
         ],
         tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
         charts=charts,
         folded=[("What the flags mean", "\n".join(f"{flag}: {meaning}" for flag, meaning in FLAGS.items()))],
     )
+
+
+def _again(findings: Findings) -> list[str]:
+    """How many cells were measured again, if any."""
+    cells = {one.cell for one in findings.recording.attempts}
+    if not cells:
+        return []
+    verb = "was" if len(cells) == 1 else "were"
+    return [
+        f"{counted(len(cells), 'cell')} {verb} measured again because others disturbed them: the least disturbed "
+        "attempt counts, and `snnbench show CELL` has the others."
+    ]
 
 
 def _spreads(findings: Findings, phase: str) -> list[Spread]:
