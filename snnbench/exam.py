@@ -5,8 +5,10 @@ the second input with its cotangent reversed in time, so that a gradient which i
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench import reference
 from snnbench.case import Case
@@ -42,6 +44,22 @@ def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = Tr
         if not finding.correct:
             break  # the first complaint says most; later ones follow from it
     return finding
+
+
+def continuation(problem: Problem, spikes: NDArray[Any] | None) -> str:
+    """What a second pass, on input 1 after input 0 and without a reset, did with the state of the first.
+
+    "continues" where its spikes [T, B, N] are those of both inputs in a row, "restarts" where they are those of input 1
+    alone, else "neither".
+    """
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    first, second = (problem.input(which).astype(np.float64) for which in (0, 1))
+    in_a_row = reference.network_forward(layers, np.concatenate([first, second]), problem.case)[-1].spikes[len(first) :]
+    alone = reference.network_forward(layers, second, problem.case)[-1].spikes
+    for kind, expected in (("continues", in_a_row), ("restarts", alone)):
+        if spikes is not None and np.array_equal(spikes, expected):
+            return kind
+    return "neither"
 
 
 def _compare(

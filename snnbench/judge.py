@@ -15,10 +15,13 @@ from snnbench.wire import Reply
 
 CONTENDED_CPUS = 0.1
 """CPUs that others took on average while a phase was timed, from which on a record is flagged."""
+LEAST_GROWTH_BYTES = 64 << 10
+"""A pass, from which on a record is flagged: what a C library keeps of its own is less."""
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
     "throttled": "a processor slowed down for heat or power meanwhile",
     "shared": "another process was on the same card before, meanwhile or after",
+    "grows": "the memory in use grew with every pass",
     "threads": "the framework ran with another number of threads than asked",
     "graph-breaks": "a compiler left parts of the network to Python",
 }
@@ -62,6 +65,9 @@ def flags(reply: Reply, threads: int, observed: Collection[str]) -> list[str]:
     raised = {
         "contended": others_cpus(reply.phases) > CONTENDED_CPUS,
         **{flag: flag in observed for flag in OBSERVED},
+        "grows": any(
+            (reply.memory.get(place, {}).get("growth_bytes") or 0) >= LEAST_GROWTH_BYTES for place in ("host", "device")
+        ),
         "threads": reply.settings.get("threads", threads) != threads,
         "graph-breaks": reply.settings.get("graph_breaks", 0) > 0,
     }

@@ -6,7 +6,10 @@ inherits its parent's through exec.
 
 import ctypes
 import gc
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,10 @@ from snnbench.adapter import Unavailable
 from snnbench.backends import Backend, Session
 
 KIB = 1024
+GROWTH_PASSES = (2, 10, 50)
+"""After so many passes the memory in use is read; it should not have grown."""
+GROWTH_NS = 300_000_000
+"""After which no pass towards the last of these begins."""
 CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
@@ -66,6 +73,7 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
     session.synchronise((spikes, gradients))
     peak_bytes, device_after = resident().peak_bytes, backend.device_bytes()
     retained_bytes, device_retained_bytes = _retained(session, backend) if phase == "train" else (None, None)
+    grown = _growth(session, backend, phase)
     result: dict[str, Any] = {
         "phase": phase,
         "static_bytes": session.static_bytes(),
@@ -73,10 +81,12 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
             "before_bytes": before.now_bytes,
             "peak_bytes": max(0, peak_bytes - before.now_bytes),
             "retained_bytes": retained_bytes,
+            "growth_bytes": grown.host_bytes,
         },
     }
     if device_after:
         result["device"] = _device(device_before, device_after) | {"retained_bytes": device_retained_bytes}
+        result["device"]["growth_bytes"] = grown.device_bytes
         if not resets and device_after["peak"] == device_before["peak"]:
             # The process had a higher peak before, in compiling perhaps, so the counter says nothing of the pass.
             result["device"]["peak_bytes"] = session.planned_bytes(phase)
@@ -92,6 +102,34 @@ def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
     session.synchronise(kept)
     settle()
     return max(0, resident().now_bytes - host), _grown(device, backend.device_bytes(), "in_use")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Bytes that each pass leaves behind for good: the least slope between the passes where memory in use was read."""
+
+    host_bytes: int
+    device_bytes: int | None
+
+
+def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], int] = time.monotonic_ns) -> Growth:
+    """Run passes until the last of GROWTH_PASSES, or until the time for it is up, and compare what is in use."""
+    ends, done = clock() + GROWTH_NS, 0
+    seen: list[tuple[int, int, int | None]] = []
+    for passes in GROWTH_PASSES:
+        while done < passes and (len(seen) < 2 or clock() < ends):
+            session.synchronise(session.train() if phase == "train" else session.inference())
+            done += 1
+        settle()
+        seen.append((done, resident().now_bytes, backend.device_bytes().get("in_use")))
+    steps = [(before, after) for before, after in pairwise(seen) if after[0] > before[0]]
+    host = min((after[1] - before[1]) // (after[0] - before[0]) for before, after in steps)
+    device = [
+        (after[2] - before[2]) // (after[0] - before[0])
+        for before, after in steps
+        if before[2] is not None and after[2] is not None
+    ]
+    return Growth(host, min(device, default=None))
 
 
 def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict[str, int | None]:

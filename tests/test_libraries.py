@@ -105,6 +105,13 @@ def here(adapters: dict[str, Adapter]) -> Iterator[tuple[str, str, Variant]]:
                 yield adapter.name, label(adapter.name, name), variant
 
 
+def test_what_libraries_do_with_their_state_without_a_reset(exam: list[Record]) -> None:
+    states = {label(one.library, one.variant): one.settings.get("state") for one in exam if one.status == "measured"}
+    assert {states[name] for name in ("sinabs", "spikingjelly/auto")} == {"continues"}
+    assert states["rockpool/torch"] == "neither", "it keeps the state of the batch's first sample for all"
+    assert states["torch-loop/unbind"] is None
+
+
 def test_each_is_exact_in_the_profiles_that_it_declares_and_refuses_the_others(
     exam: list[Record], adapters: dict[str, Adapter]
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import memory
+from snnbench import judge, memory
 from snnbench.adapter import Unavailable
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
@@ -115,6 +115,7 @@ def test_a_device_s_bytes_are_its_allocators(tmp_path: Path, used: str, unaccoun
         "used_bytes": None if unaccounted is None else 9500,
         "unaccounted_bytes": unaccounted,
         "retained_bytes": 100,
+        "growth_bytes": 100 // 40,  # asked once in the last 40 passes
     }
 
 
@@ -183,3 +184,27 @@ def test_a_kernel_that_resets_no_high_water_mark_is_said_to_be_one(
     monkeypatch.setattr(memory, "CLEAR_REFS", tmp_path / "gone" / "clear_refs")
     with pytest.raises(Unavailable, match=r"clear_refs cannot be written .*CONFIG_PROC_PAGE_MONITOR; gVisor has none$"):
         memory.reset_peak()
+
+
+LEAKING = """
+held = []
+
+def forward(x):
+    held.append(np.ones({kib} << 10, np.uint8))
+    return right.forward(x)
+
+return Network(forward, right.backward)
+"""
+
+
+@pytest.mark.parametrize(("kib", "grows"), [(0, False), (8, False), (512, True)])
+def test_memory_that_every_pass_leaves_behind_is_measured_and_flagged(tmp_path: Path, kib: int, grows: bool) -> None:
+    reply = reply_of(ask(tmp_path, altered(LEAKING.format(kib=kib)), request("memory", SMALL)))
+    grown_bytes = reply.memory["host"]["growth_bytes"]
+    assert abs(grown_bytes - (kib << 10)) < 48 << 10
+    assert ("grows" in judge.flags(reply, 1, ())) is grows
+
+
+def test_memory_that_the_first_passes_take_for_good_is_no_growth(tmp_path: Path) -> None:
+    once = LEAKING.format(kib=4096).replace("held.append(", "len(held) > 5 or held.append(")
+    assert measured(tmp_path, altered(once))["host"]["growth_bytes"] < 48 << 10

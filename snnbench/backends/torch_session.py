@@ -117,6 +117,13 @@ class Session:
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
+    def inference_without_reset(self) -> Any:
+        """Spikes of a pass that goes on where the last one ended; None where a user resets nothing."""
+        if self.network.reset is None:
+            return None
+        with torch.no_grad():
+            return self.forwards(self.input)
+
     def run(self) -> Any:
         """Spikes of one pass over the input."""
         if self.network.reset:
