@@ -86,6 +86,9 @@ class CheckDocument(TypedDict):
     expected_rate: NotRequired[Ratio | None]
     gradient_errors: dict[str, Ratio]
     cosines: NotRequired[dict[str, Number]]
+    neurons: NotRequired[Size | None]
+    samples: NotRequired[Count | None]
+    seed: NotRequired[Count | None]
     complaints: list[str]
     correct: NotRequired[bool]
 
@@ -107,6 +110,8 @@ class TimingDocument(TypedDict):
     passes: Size
     repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
     device_ns: NotRequired[list[Duration]]
+    fresh_ns: NotRequired[list[Elapsed]]
+    drawn_ns: NotRequired[list[Elapsed]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
     flops: NotRequired[Count]

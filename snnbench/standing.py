@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench.case import Case
+from snnbench.coverage import coverage
 from snnbench.record import Record
 from snnbench.statistics import Summary, summarise
 from snnbench.tidy import common, contender, incorrect, metrics, pair
@@ -24,7 +25,8 @@ class Standing:
     `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
     for what one framework's product was seen to take the machine can do, whoever else is slower at it.
     `distance` is what a check of one that deviates found between its answer and the case's own neuron;
-    `own_rule` says that it was held to a rule that it declares, `deviation` what it says that differs.
+    `own_rule` says that it was held to a rule that it declares, `deviation` what it says that differs. `checked` is how
+    much of its answers was compared, where its records say that.
     """
 
     contender: str
@@ -38,6 +40,7 @@ class Standing:
     deviation: str = ""
     flags: set[str] = field(default_factory=set)
     floors_ns: dict[str, float] = field(default_factory=dict)
+    checked: str = ""
 
     @property
     def failure(self) -> str:
@@ -108,6 +111,9 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
         standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
         standing.summaries = {metric: summarise(found) for metric, found in values.items()}
         standing.repetitions = repetitions
+    measured = [record for record in records if record.status == "measured"]
+    spots = [check for record in measured for name, check in record.checks.items() if name.startswith("spot-")]
+    standing.checked = coverage(Case(**records[0].case), spots)
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
         standing.deviation = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)

@@ -12,6 +12,7 @@ import pytest
 from snnbench import checking
 from snnbench.checking import cell
 from snnbench.cli.exits import Exit
+from snnbench.config import Protocol
 from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from tests.sweep import snnbench
 
@@ -307,7 +308,7 @@ def test_errors_are_numbers(value: float) -> None:
     document = asdict(timed)
     spot(document).update(rate=value)
     record = replace(timed, checks=document["checks"])
-    assert "spot-train: rate is" in " ".join(cell.proof(record))
+    assert "spot-train: rate is" in " ".join(cell.proof(record, 3))
 
 
 def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
@@ -326,6 +327,33 @@ def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None
     (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
     check = sound.checks["spot-inference"] | {"differing": 400}
     record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
-    assert any("400 of 76800 spikes differ" in text for text in cell.proof(record))
+    assert any("400 of 76800 spikes differ" in text for text in cell.proof(record, 3))
     deep = replace(record, case=record.case | {"layers": 2})
-    assert not any("spikes differ" in text for text in cell.proof(deep))
+    assert not any("spikes differ" in text for text in cell.proof(deep, 3))
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"passes": 2, "fresh_ns": [9] * 5, "drawn_ns": [9]}, ""),
+        ({"passes": 2, "fresh_ns": [9] * 4, "drawn_ns": [9]}, "4 fresh passes, 1 on content drawn anew, where"),
+        ({"passes": 2, "fresh_ns": [9] * 6, "drawn_ns": []}, "6 fresh passes, 0 on content drawn anew, where"),
+        ({"passes": 1, "fresh_ns": [5, 6], "drawn_ns": [7, 8]}, ""),
+        ({"passes": 1, "fresh_ns": [5], "drawn_ns": [7]}, "a repetition of a single pass is not among"),
+        ({"passes": 1}, "malformed"),
+    ],
+)
+def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any], complaint: str) -> None:
+    recording = read(RESULTS / TIMED)
+    timed = next(one for one in recording.records if one.measure == "time")
+    phases = {"train": timed.phases["train"] | {"repetitions_ns": [5, 6, 7], "warmup_ns": [1]} | changes}
+    checks = timed.checks | {"fresh-train": timed.checks["spot-train"]}
+    protocol = Protocol.model_validate(recording.config["config"]["protocol"]).model_copy(
+        update={"phases": ("train",), "repetitions": 3, "warmup_passes": 1}
+    )
+    record = replace(timed, phases=phases, checks=checks)
+    said = [text for rule, text in cell.complaints(record, 4, "", protocol) if rule == "durations"]
+    assert any(complaint in text for text in said) if complaint else said == []
+    assert [text for rule, text in cell.complaints(record, 3, "", protocol) if rule == "durations"] == []
+    without = replace(record, checks=timed.checks)
+    assert "no check fresh-train" in [text for _, text in cell.complaints(without, 4, "", protocol)]

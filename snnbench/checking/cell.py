@@ -9,11 +9,12 @@ from snnbench import judge, roofline
 from snnbench.case import Case
 from snnbench.cell import recorded
 from snnbench.config import Protocol
-from snnbench.exam import PASSES
+from snnbench.exam import PASSES as EXAM_PASSES
+from snnbench.fresh import PASSES
 from snnbench.inputs import EXAM_SHAPE
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.record import Record
-from snnbench.spotcheck import SAMPLED_NEURONS
+from snnbench.spotcheck import FEWEST_NEURONS
 from snnbench.statistics import trial_median
 from snnbench.timing import FEWEST_REPETITIONS
 from snnbench.verify import (
@@ -27,6 +28,8 @@ from snnbench.verify import (
 from snnbench.wire import Reply
 
 Complaints = Iterator[str]
+MOST_FRESH = 10_000
+"""Fresh passes of a phase: a repetition each, where it is a single pass."""
 
 
 def outcome(record: Record) -> Complaints:
@@ -53,7 +56,7 @@ def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
         yield f"its content has the name {expected}"
 
 
-def proof(record: Record) -> Complaints:
+def proof(record: Record, schema: int) -> Complaints:
     """The exam, and a spot check of everything measured: without a fault, or saying how far off what deviates is."""
     case, said = Case(**record.case), record.outcome
     deviation = said.get("deviation")
@@ -61,6 +64,7 @@ def proof(record: Record) -> Complaints:
         yield f"verdict {said['verdict']}, where {expected} is the word"
     wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
     wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
+    wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
     yield from (f"no check {name}" for name in wanted if name not in record.checks)
     if not any(name.startswith("spot-") for name in record.checks):
         yield "no spot check"
@@ -78,7 +82,7 @@ def proof(record: Record) -> Complaints:
 
 def _sized(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
     """What any check gives, also that of what deviates: as many places as the case or the exam has, and numbers."""
-    least, most = _places(name, case, said)
+    least, most = _places(name, check, case, said)
     if not least <= check["compared"] <= most:
         found = check["compared"] or "nothing"
         yield f"compared {found}, where there are {least} to {most} places"
@@ -88,7 +92,7 @@ def _sized(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
     yield from (f"{what} is {value}" for what, value in numbers.items() if not math.isfinite(value))
 
 
-def _places(name: str, case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
+def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
     """How many places a check compares, at the least and at the most.
 
     Of several layers those samples are not compared that rounding has put on another path, and never all samples.
@@ -96,12 +100,19 @@ def _places(name: str, case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
         whole = EXAM_SHAPE["batch"] * sample
-        return (sample if "own_rule" in said and name != "exam-1" else whole), len(PASSES) * whole
+        return (sample if "own_rule" in said and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
     if case.layers > 1:
         return (0 if name.startswith("common-") else sample), case.batch * sample
-    few = case.time_steps * case.batch * min(case.neurons, SAMPLED_NEURONS)
-    return few, few + sample
+    if name.startswith("fresh-"):
+        return sample, case.batch * sample * MOST_FRESH
+    if check.get("neurons") is None:  # before schema 4
+        few = case.time_steps * case.batch * min(case.neurons, FEWEST_NEURONS)
+        return few, few + sample
+    few = case.time_steps * case.batch * check["neurons"]
+    if (check["neurons"], check["samples"]) == (case.neurons, case.batch):
+        return few, few
+    return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
 
 
 def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
@@ -129,7 +140,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
         yield from (f"no gradient of {lacking}" for lacking in sorted(asked - {one.split(" ")[0] for one in errors}))
 
 
-def durations(record: Record, protocol: Protocol) -> Complaints:
+def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
     """Every raw duration of every phase is there, and nothing was compiled among them."""
     phases = [p for p in protocol.phases if p == "inference" or "inference_only" not in record.outcome]
     if sorted(record.phases) != sorted(phases):
@@ -145,8 +156,20 @@ def durations(record: Record, protocol: Protocol) -> Complaints:
             yield f"{phase}: {len(repetitions)} repetitions, where the protocol asks for {short}"
         if len(timing["warmup_ns"]) != protocol.warmup_passes:
             yield f"{phase}: {len(timing['warmup_ns'])} warm-up passes, not {protocol.warmup_passes}"
+        if schema >= 4:
+            yield from (f"{phase}: {complaint}" for complaint in _fresh(timing))
         if timing["passes"] < 1 or timing["compilations"]:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
+
+
+def _fresh(timing: Mapping[str, Any]) -> Complaints:
+    """Passes on new content are there: the repetitions where each is a single pass, else as many as it takes."""
+    fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
+    if timing["passes"] > 1:
+        if len(fresh_ns) + len(drawn_ns) <= PASSES or not drawn_ns:
+            yield f"{len(fresh_ns)} fresh passes, {len(drawn_ns)} on content drawn anew, where it takes {PASSES} and 1"
+    elif sorted(set(repetitions) - {*fresh_ns, *drawn_ns}):
+        yield "a repetition of a single pass is not among the fresh passes"
 
 
 def floor(record: Record) -> Complaints:
@@ -198,8 +221,8 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
     rules: dict[str, tuple[bool, Callable[[], Complaints]]] = {
         "outcome": (True, lambda: outcome(record)),
         "name": (schema >= 3, lambda: name(record, machine, protocol)),
-        "proof": (measured, lambda: proof(record)),
-        "durations": (measured and record.measure == "time", lambda: durations(record, protocol)),
+        "proof": (measured, lambda: proof(record, schema)),
+        "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
         "floor": (measured and record.measure == "time" and schema >= 2, lambda: floor(record)),
         "memory": (measured and record.measure == "memory", lambda: memory(record)),
         "flags": (measured, lambda: flags(record)),

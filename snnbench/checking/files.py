@@ -82,4 +82,7 @@ def _newer(line: Line) -> Iterator[str]:
         yield from (name for name in line.get("checks", {}) if name.startswith("common-"))
         yield from ["input_kind"] if "input_kind" in line["case"] else []
     if line["schema"] < 4:
+        yield from (name for name in line.get("checks", {}) if name.startswith("fresh-"))
+        for timing in line.get("phases", {}).values():
+            yield from sorted({"fresh_ns", "drawn_ns"} & timing.keys())
         yield from ["attempt"] if "attempt" in line else []

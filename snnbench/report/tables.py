@@ -75,7 +75,19 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
         lines.append("| " + " | ".join(cells) + " |")
     lines += [""] if numbered else []
     lines += _distances(shown)
+    lines += _checked(shown)
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
+
+
+def _checked(shown: list[Standing]) -> list[str]:
+    """How much was compared with the reference: one line for all, or one for each extent."""
+    by_extent: dict[str, list[str]] = {}
+    for standing in shown:
+        if standing.checked:
+            by_extent.setdefault(standing.checked, []).append(standing.contender)
+    if len(by_extent) == 1:
+        return [f"Checked: {next(iter(by_extent))}.", ""]
+    return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
 
 
 def distances(found: Iterable[Standing]) -> list[list[str]]:

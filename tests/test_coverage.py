@@ -1,0 +1,46 @@
+"""Coverage: what spot checks say that they compared, put together over processes and phases."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.coverage import coverage
+from snnbench.spotcheck import sampled
+from tests.fakes import CASE
+
+LARGE = CASE.resized(neurons=200, batch=16)
+
+
+def part(seed: int, neurons: int = 40, samples: int = 1) -> dict[str, Any]:
+    """What a check of a part says of itself."""
+    return {"neurons": neurons, "samples": samples, "seed": seed}
+
+
+def test_a_check_of_everything_is_all_whatever_the_others_were() -> None:
+    assert coverage(LARGE, [part(1), {"neurons": 200, "samples": 16, "seed": None}]) == "all"
+
+
+def test_checks_that_say_nothing_are_of_an_older_snnbench() -> None:
+    assert coverage(LARGE, [{"compared": 3}, {"neurons": None}]) == ""
+    assert coverage(LARGE, []) == ""
+
+
+def test_parts_add_up_and_what_two_compared_counts_once() -> None:
+    neurons = {*sampled(200, 40, 1), *sampled(200, 40, 2)}
+    samples = {*sampled(16, 1, 1), *sampled(16, 1, 2)}
+    expected = f"{len(neurons) / 200:.0%} of neurons, {len(samples)} of 16 samples"
+    assert coverage(LARGE, [part(1), part(2), part(1)]) == expected
+    assert 40 < len(neurons) < 80
+
+
+def test_every_sample_or_every_neuron_is_everything() -> None:
+    seeds = range(400)
+    assert {int(np.ravel(sampled(16, 1, seed))[0]) for seed in seeds} == set(range(16))
+    assert coverage(LARGE, map(part, seeds)) == "all"
+
+
+@pytest.mark.parametrize(("neurons", "share"), [(16384, "under 1%"), (512, "6%")])
+def test_a_small_share_is_not_nothing(neurons: int, share: str) -> None:
+    case = LARGE.resized(neurons=neurons)
+    assert coverage(case, [part(1, neurons=32)]).startswith(f"{share} of neurons")
