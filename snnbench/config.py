@@ -80,7 +80,7 @@ Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
 Profile = Annotated[str, AfterValidator(_profile)]
 
 
-NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "seed", "remeasure"}
+NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"}
 """Keys of a protocol on which no single cell's numbers depend."""
 
 
@@ -95,6 +95,7 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     min_repetition_ms: Positive
     max_phase_seconds: Positive  # stops repeating early, once at least 3 repetitions are there
     timeout_seconds: Positive
+    check_seconds: Positive = 2.0  # larger answers are compared in parts
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a cell that others disturbed is measured again

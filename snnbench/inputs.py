@@ -1,7 +1,7 @@
 """Inputs, weights and cotangents of a case: made from its seed, identical for every library.
 
-Two of each input and cotangent exist, numbered 0 and 1. Passes are timed on the first; before the last timed pass the
-harness swaps in the second, so that an answer kept from an earlier pass cannot pass for a new one.
+Inputs and cotangents are numbered. Repetitions run on number 0, verification on 1 as well. Further numbers are for
+fresh passes: content that no pass has seen, so that an answer kept from an earlier pass cannot pass for a new one.
 """
 
 from collections.abc import Callable
@@ -46,6 +46,16 @@ class Problem:
     def cotangent(self, which: int) -> Array:
         """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
         return self._once("cotangent", which, lambda: self._cotangent(which))
+
+    def arrange(self, number: int, order: NDArray[np.intp]) -> None:
+        """Make content `number` of content 0, with the samples of the batch in this order."""
+        for name, array in (("input", self.input(0)), ("cotangent", self.cotangent(0))):
+            self._drawn[name, number] = np.ascontiguousarray(array[:, order])
+
+    def forget(self, number: int) -> None:
+        """Drop an input and a cotangent; asked for again, they are drawn again."""
+        for name in ("input", "cotangent"):
+            self._drawn.pop((name, number), None)
 
     def _once(self, name: str, which: int, draw: Callable[[], Drawn]) -> Drawn:
         if (name, which) not in self._drawn:

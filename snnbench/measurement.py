@@ -1,17 +1,21 @@
 """One measurement: prove by the exam, measure, prove by the spot check what was measured."""
 
 import re
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any
 
-from snnbench import contention, exam, memory, roofline, timing
+from snnbench import afterwork, contention, exam, fresh, memory, roofline, timing
 from snnbench.adapter import AdapterError, Unavailable, Unsupported, Variant
 from snnbench.backends import Backend, Build, Session
 from snnbench.case import Case
+from snnbench.fresh import Contents
 from snnbench.inputs import Problem, odd
 from snnbench.inputs import exam as exam_problem
 from snnbench.peaks import Peaks
+from snnbench.phase_proof import PhaseProof, random_seed
 from snnbench.rule import Rule
 from snnbench.spotcheck import SpotCheck
 from snnbench.statistics import trial_median
@@ -21,11 +25,13 @@ from snnbench.wire import Reply, Request
 OwnRule = Callable[[Case, str], Rule | None]
 HALVES = ("bfloat16", "float16")
 CHECKED = 1
-"""The input and cotangent that the last timed pass runs on."""
+"""The input and cotangent of the answers that verification checks, after passes on number 0."""
 LOOKS = 3
 """How often a profiler is asked before it may say that a kernel did not run: it loses some now and then."""
 BUSY_NS = 200_000_000
 """How long a card is kept busy before anything on it is timed: an idle one has a low clock for tens of milliseconds."""
+SPINS = 2
+"""How often the harness looks how long threads spin after a product, on the CPU."""
 SHOWN_NAMES = 6
 """Enough to see what ran in place of what was asked for."""
 
@@ -60,6 +66,8 @@ class Measurement:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
         self.own_rule = own_rule
         self.problem = Problem(request.case)
+        self.contents = Contents(self.problem, random_seed())
+        self._whole_check: SpotCheck | None = None
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
     def run(self, reply: Reply) -> None:
@@ -132,14 +140,34 @@ class Measurement:
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
-            if rule := self._rule(problem.case):
+            rule = self._rule(problem.case)
+            if rule:
                 finding = self._own_exam(problem, answer, rule)
             else:
                 finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
             reply.checks[f"exam-{layers}"] = finding.as_dict()
             if not self._accept(reply, "exam", finding):
                 return False
+            if layers == 1 and rule is None:
+                self._look_at_state(session, problem, reply)
         return True
+
+    def _look_at_state(self, session: Session, problem: Problem, reply: Reply) -> None:
+        """Whether a second pass without a reset goes on where the first ended, starts anew, or does neither.
+
+        Asked of libraries that want a reset before every pass, run eagerly. It stands in the settings and decides
+        nothing: every pass that is timed begins with the reset.
+        """
+        go_on = getattr(session, "inference_without_reset", None)
+        if go_on is None or self.variant.way:
+            return
+        session.load(0, 0)
+        session.synchronise(session.inference())
+        session.load(1, 1)
+        spikes = go_on()
+        if spikes is not None:
+            session.synchronise(spikes)
+            reply.settings["state"] = exam.continuation(problem, session.answer(spikes, None).spikes)
 
     def _own_exam(self, problem: Problem, answer: Callable[[int, int], Answer], rule: Rule) -> Finding:
         """The exam's passes by a rule whose numbers are not exact in binary: what is close is left to rounding."""
@@ -158,7 +186,6 @@ class Measurement:
 
     def _verify(self, session: Session, reply: Reply) -> None:
         """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
-        check = self._check(CHECKED)
         every = pieces(session)
         for name in self.phases or (["inference"] if self.variant.inference_only else every):
             piece = every[name]
@@ -166,26 +193,30 @@ class Measurement:
                 session.load(which, which)
                 outputs = piece.run(piece.prepare() if piece.prepare else None)
                 session.synchronise(outputs)
-            if not self._spot(reply, name, check, piece.read(outputs)):
+            check = self._check(CHECKED)
+            if not self._spot(reply, name, check, check.check(answer := piece.read(outputs)), answer):
                 return
 
     def _memory(self, session: Session, reply: Reply) -> None:
         phase = "train" if set(self.phases) - {"inference"} else "inference"
         measured, spikes, gradients = memory.measure(session, self.backend, phase)
-        if self._spot(reply, phase, self._check(0), session.answer(spikes, gradients)):
+        check, answer = self._check(0), session.answer(spikes, gradients)
+        if self._spot(reply, phase, check, check.check(answer), answer):
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
-        """Time every phase, check what the last repetition of each one gave, and that no time is below its floor."""
-        check = self._check(CHECKED)
-        peaks = Peaks(self.backend, session, self.request.case, self.phases, busy_ns=self._busy_ns)
+        """Time every phase, check its answers to old and new content, and that no time is below its floor."""
+        spins = 0 if self._busy_ns else SPINS
+        peaks = Peaks(
+            self.backend, session, self.request.case, self.phases, busy_ns=self._busy_ns, spins=spins
+        )
         peaks.look()
         phases: dict[str, Any] = {}
         for name in self.phases:
             if phases:
                 peaks.look_if_cheap()
-            phases[name], answer = self._time_phase(session, name)
-            if not self._spot(reply, name, check, answer):
+            phases[name] = self._time_phase(session, name, reply, peaks)
+            if reply.outcome:
                 return
             if compilations := phases[name]["compilations"]:
                 reason = f"{compilations} compilations inside the timed region of {name}"
@@ -223,9 +254,13 @@ class Measurement:
             "times_floor": round(trial_median(phase["repetitions_ns"], phase["passes"]) / floor_ns, 4),
         }
 
-    def _time_phase(self, session: Session, name: str) -> tuple[dict[str, Any], Answer]:
+    def _time_phase(self, session: Session, name: str, reply: Reply, peaks: Peaks) -> dict[str, Any]:
+        """The raw durations of a phase; an answer, or a time, that is not that of the work fails the cell."""
         request = self.request
         piece = pieces(session)[name]
+        on_cpu = not request.case.device.startswith("cuda")
+        proof = PhaseProof(session, piece.read, self._check(0), self._check_drawn, self.contents, on_cpu)
+        renewal = timing.Renewal(proof.renew, proof.keep)
         phase = timing.Phase(
             run=piece.run,
             wait=session.synchronise,
@@ -243,25 +278,77 @@ class Measurement:
         )
         session.load(0, 0)
         # Beside a cell on a card others may run on other cards, with CPUs of their own.
-        cpus = request.cpus if request.case.device.startswith("cuda") else ()
+        cpus = () if on_cpu else request.cpus
         before = contention.usage(cpus=cpus)
-        measured, outputs = timing.measure(phase, budget, lambda: session.load(CHECKED, CHECKED))
+        measured, outputs = timing.measure(phase, budget, renewal)
         others = contention.between(before, contention.usage(cpus=cpus))
-        return asdict(measured) | {"contention": others}, piece.read(outputs)
+        if outputs is not None:
+            proof.keep_last(outputs)
+            timing.run_fresh(phase, measured, renewal, fresh.PASSES + 1, 1, time.perf_counter_ns)
+        elif proof.spot is None:
+            session.load(0, 0)
+            proof.keep_last(timing.repeat(phase, 1, time.perf_counter_ns).outputs)
+        del outputs
+        spot = proof.spot or Finding()
+        if self._spot(reply, name, proof.check, spot, proof.verified):
+            reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
+            self._accept(reply, f"fresh passes of {name}", proof.fresh)
+        if not reply.outcome and (reason := self._not_fresh(name, phase, measured, renewal, proof, peaks)):
+            reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+        return asdict(measured) | {"contention": others}
+
+    def _not_fresh(
+        self,
+        name: str,
+        phase: timing.Phase,
+        measured: timing.Timing,
+        renewal: timing.Renewal,
+        proof: PhaseProof,
+        peaks: Peaks,
+    ) -> str | None:
+        """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
+        pass_ns = trial_median(measured.repetitions_ns, measured.passes)
+        repeated_ns = pass_ns if measured.passes > 1 else median(measured.warmup_ns or [pass_ns])
+        spread = roofline.relative_spread(measured.repetitions_ns)
+        waiting_ns = timing.synchronisation_ns(phase, time.perf_counter_ns)
+        if late := afterwork.complaint(name, proof.left_ns, peaks.spinning_ns, proof.reading_ns, pass_ns):
+            return late
+        for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
+            if fresh.disagree(times, repeated_ns, spread, waiting_ns):
+                pairs = fresh.pairs(pass_ns, self.request.max_phase_ns)
+                ratios = timing.run_pairs(phase, measured, renewal, drawn, pairs, fresh.REPEATS, time.perf_counter_ns)
+                if fresh.are_kept(ratios):
+                    kind = "drawn anew" if drawn else "in another order"
+                    return (
+                        f"a pass of {name} takes {median(ratios):.3g} times as long on content {kind} as on content "
+                        "that repeats: answers are kept"
+                    )
+        return None
 
     @property
     def _busy_ns(self) -> int:
         return BUSY_NS if self.request.case.device.startswith("cuda") else 0
 
     def _check(self, which: int) -> SpotCheck:
-        """The spot check of an input, by the rule that counts."""
-        rule = self._rule(self.request.case)
-        return SpotCheck(self.problem, which, rule, guarded=rule is None)  # what is silent here fired in the exam
+        """The spot check of an input, by the rule that counts; of another part in every phase, unless it is of all."""
+        if self._whole_check is None or self._whole_check.which != which:
+            rule = self._rule(self.request.case)
+            guarded = rule is None  # what is silent here fired in the exam
+            budget_ns = self.request.check_ns
+            check = SpotCheck(self.problem, which, rule, guarded=guarded, budget_ns=budget_ns, seed=random_seed())
+            if not check.everything:
+                return check
+            self._whole_check = check
+        return self._whole_check
 
-    def _spot(self, reply: Reply, name: str, check: SpotCheck, answer: Answer) -> bool:
-        finding = check.check(answer)
+    def _check_drawn(self, number: int) -> SpotCheck:
+        """The spot check of content drawn anew: of a small part, for there is one for every phase."""
+        rule = self._rule(self.request.case)
+        return SpotCheck(self.problem, number, rule, guarded=rule is None, seed=random_seed())
+
+    def _spot(self, reply: Reply, name: str, check: SpotCheck, finding: Finding, answer: Answer | None) -> bool:
         reply.checks[f"spot-{name}"] = finding.as_dict()
-        if self.variant.deviation and name == ("inference" if self.variant.inference_only else "train"):
+        if answer and self.variant.deviation and name == ("inference" if self.variant.inference_only else "train"):
             reply.checks[f"common-{name}"] = SpotCheck(self.problem, check.which).distance(answer).as_dict()
         return self._accept(reply, f"spot check of {name}", finding)
 

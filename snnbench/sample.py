@@ -1,4 +1,4 @@
-"""A sample of a case: the input currents of some neurons for some samples of the batch, and their rounding margins.
+"""A sample of a case: the input currents of some neurons for some samples of the batch.
 
 Where the input is spikes, a current is a sum of float32 weights. Float64 has 29 bits more than a weight, so such a sum
 is exact, in any order and in blocks of any size, unless a weight is 2^29 times smaller than the sum.
@@ -24,12 +24,16 @@ NEURONS_AT_ONCE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A [T, b, n] part of the case: the numbers of its samples and neurons, their current, and its rounding margin."""
+    """A [T, b, n] part of the case: the numbers of its samples and neurons, and their current."""
 
     batch: NDArray[np.intp]
     neurons: NDArray[np.intp]
     current: Array
-    margin: Array
+
+    @property
+    def places(self) -> int:
+        """How many spikes it has."""
+        return self.current.size
 
 
 def draw(
@@ -42,21 +46,41 @@ def draw(
 ) -> Sample:
     """The sample of these neurons and samples of the batch, from the weights of the first layer.
 
-    A weight is rounded, and its size taken, once; products run over many time steps at once.
+    A weight is rounded once; products run over many time steps at once.
     """
     weight, bias = layer
     current = np.empty((case.time_steps, len(batch), len(neurons)))
-    terms = np.empty_like(current)
     for part in weight_slices(len(neurons)):
         chosen = rule.weights(round_to(weight[neurons[part]], product_format(case))).T
-        size = np.abs(chosen)
         offset = round_to(bias[neurons[part]], case.dtype)
         for steps in blocks(case.time_steps, len(batch) * case.neurons):
             entering = inputs[steps, batch].reshape(-1, case.neurons).astype(np.float64)
-            shape = (-1, len(batch), len(offset))
-            current[steps, :, part] = (entering @ chosen + offset).reshape(shape)
-            terms[steps, :, part] = (np.abs(entering, out=entering) @ size + np.abs(offset)).reshape(shape)
-    return Sample(batch, neurons, current, of_sums(terms, rule, case))
+            current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
+    return Sample(batch, neurons, current)
+
+
+def columns(
+    layer: Layer,
+    inputs: NDArray[np.float32],
+    case: Case,
+    rule: Rule,
+    batch: NDArray[np.intp],
+    neurons: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """The current [T, k] of k neurons, each for a sample of the batch of its own, and how far rounding may move it."""
+    weight, bias = layer
+    current = np.empty((case.time_steps, len(batch)))
+    terms = np.empty_like(current)
+    for b in np.unique(batch):
+        entering = inputs[:, b].astype(np.float64)
+        of_sample = np.nonzero(batch == b)[0]
+        for part in weight_slices(len(of_sample)):
+            where = of_sample[part]
+            chosen = rule.weights(round_to(weight[neurons[where]], product_format(case))).T
+            offset = round_to(bias[neurons[where]], case.dtype)
+            current[:, where] = entering @ chosen + offset
+            terms[:, where] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
+    return current, of_sums(terms, rule, case)
 
 
 def blocks(time_steps: int, entries: int) -> list[slice]:

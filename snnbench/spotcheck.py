@@ -1,15 +1,16 @@
-"""The spot check: the timed case itself, at full size, against float64 on a sample that is cheap at any size.
+"""The spot check: the timed case itself, at full size, against float64: all of it where that costs little.
 
-Neurons are independent given their input current, and samples are independent of each other. So the reference is
-computed for a few dozen neurons over the whole batch (their spikes, their rows of the weight gradient, their bias
-gradient), and for one sample over all neurons (its spikes and its input gradient). A network of several layers has
-no independent neurons: there the whole reference is computed.
+Neurons are independent given their input current, and samples are independent of each other. So where all of the case
+would take longer than a budget, a part of it is compared: some neurons over the whole batch (their spikes, their rows
+of the weight gradient, their bias gradient), and some samples over all neurons (their spikes and input gradients).
+Every check draws another part. A network of several layers has no independent neurons: it is compared whole.
 
 The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only where the
 reference's potential is so close to the threshold that rounding decides.
 
 A worker compares the answers of several phases with one input. The currents do not depend on an answer, and the
-reference and its gradients only on the answer's spikes, so each is computed once for all phases that agree.
+reference and its gradients only on the answer's spikes, so each is computed once for all answers that agree; how far
+rounding reaches is worked out only where spikes differ.
 """
 
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench import reference
+from snnbench.case import Case
 from snnbench.inputs import Layer, Problem
 from snnbench.rounding import of_potentials, of_sums, round_to
 from snnbench.rule import Rule, rule_of
-from snnbench.sample import Sample, blocks, draw, weight_slices
+from snnbench.sample import Sample, blocks, columns, draw, weight_slices
 from snnbench.verify import (
     RATE_WINDOW,
     Answer,
@@ -35,22 +37,52 @@ from snnbench.verify import (
 )
 
 Array = NDArray[np.float64]
-SAMPLED_NEURONS = 32
+FEWEST_NEURONS, FEWEST_SAMPLES = 32, 1
+"""Compared whatever it costs."""
+PLACE_NS = 250
+"""What comparing a spike takes, its share of gradients included, on a CPU of 2020. Constants, so that the same case is
+compared as far on every machine."""
+FLOPS_PER_NS = 40
+"""Of float64 products."""
+MOST_COLUMNS = 1024
+PRODUCTS = 3
+"""The current and the gradients of weight and input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is compared: so many neurons over the whole batch, and so many samples over all neurons.
+
+    All of both is everything, and then each place is compared once.
+    """
+
+    neurons: int
+    samples: int
+
+
+def extent(case: Case, budget_ns: int) -> Extent:
+    """What can be compared in so much time: everything, or neurons for half of it and samples for the other half."""
+    neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
+    sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
+    if case.layers > 1 or case.neurons * neuron_ns <= budget_ns:
+        return Extent(case.neurons, case.batch)
+    neurons = max(FEWEST_NEURONS, int(budget_ns / 2 / neuron_ns))
+    samples = max(FEWEST_SAMPLES, int(budget_ns / 2 / sample_ns))
+    return Extent(min(neurons, case.neurons), min(samples, case.batch))
 
 
 @dataclass(slots=True)
 class Followed:
-    """The reference on a sample with the resets of an answer's `spikes`; how far rounding may move its potentials.
+    """The reference on a sample with the resets of an answer's `spikes`, and what was computed from it so far.
 
-    `gradient` is dL/d(current) [T, b, n], and `expected` what follows from it for the parameter that is compared; both
-    are computed when an answer with gradients asks for them.
+    `gradient` is dL/d(current) [T, b, n]; `weight` and `input` are what follows from it for the parameters.
     """
 
     spikes: Array
     trace: reference.Trace
-    margin: Array
     gradient: Array | None = None
-    expected: Array | None = None
+    weight: Array | None = None
+    input: Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +99,8 @@ class SpotCheck:
     """The reference of one numbered input of a problem; `check` compares a pass's answer with it.
 
     The neuron is the case's, or the `rule` that a library declares of its own, which may be too silent for the case:
-    without `guarded` no firing rate is asked for.
+    without `guarded` no firing rate is asked for. `seed` draws the part that is compared where all of it would take
+    longer than `budget_ns`.
     """
 
     def __init__(
@@ -77,8 +110,11 @@ class SpotCheck:
         rule: Rule | None = None,
         cotangent: int | None = None,
         guarded: bool = True,
+        budget_ns: int = 0,
+        seed: int = 0,
     ) -> None:
-        self.which, self.guarded = which, guarded
+        self.which, self.guarded, self.seed = which, guarded, seed
+        self.extent = extent(problem.case, budget_ns)
         self.case, self.rule = problem.case, rule or rule_of(problem.case)
         self.layers: list[Layer] = problem.layers()
         self.inputs = problem.input(which)
@@ -102,14 +138,40 @@ class SpotCheck:
         elif answer.spikes.shape != self.inputs.shape:
             compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
         elif self.case.layers == 1:
-            self._few_neurons(finding, answer, answer.spikes)
-            if finding.correct:
-                self._one_sample(finding, answer, answer.spikes)
+            self._parts(finding, answer, answer.spikes)
         else:
             self._whole(finding, answer, answer.spikes)
+        finding.neurons, finding.samples = self.extent.neurons, self.extent.samples
+        finding.seed = None if self.everything else self.seed
         if finding.correct and self.guarded:
             self._guard(finding)
         return finding
+
+    def check_where(self, answer: Answer, differs: NDArray[np.bool_]) -> Finding:
+        """Compare what `check` does, and each neuron whose spikes [T, B, N] differ somewhere from another answer's.
+
+        Of too many neurons the first MOST_COLUMNS are compared.
+        """
+        finding = Finding()
+        if self.case.layers == 1 and not self.everything and answer.spikes is not None:
+            b, n = (axis[:MOST_COLUMNS] for axis in np.nonzero(differs.any(0)))
+            given = (self.layers[0], self.inputs, self.case, self.rule, b, n)
+            current, summing = columns(*given)
+            got = np.asarray(answer.spikes[:, b, n], np.float64)
+            trace = reference.forward(current, self.rule, forced=got)
+            margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
+            expected = self.rule.fired(trace.potential)
+            potential = trace.potential[:, None]  # as of one sample, to whose number only the messages refer
+            differing = compare_spikes(
+                finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n)
+            )
+            self._limit(finding, differing)
+        return finding if finding.complaints else self.check(answer)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all spikes and gradients are compared."""
+        return self.extent == Extent(self.case.neurons, self.case.batch)
 
     def distance(self, answer: Answer) -> Finding:
         """How far an answer is from the reference left to itself, on sampled neurons: of what does other work.
@@ -124,6 +186,8 @@ class SpotCheck:
         got = np.asarray(answer.spikes[:, :, sample.neurons], np.float64)
         compare_spikes(finding, got, trace.spikes, trace.potential, self.rule)
         finding.expected_rate = float(trace.spikes.mean())
+        finding.neurons, finding.samples = self.extent.neurons, 0
+        finding.seed = None if self.everything else self.seed
         if answer.weights is not None:
             gradient = reference.backward(self._cotangent_of(sample), trace, self.rule)
             got = np.asarray(answer.weights[0])[sample.neurons]
@@ -133,63 +197,81 @@ class SpotCheck:
 
     @cached_property
     def _few(self) -> Sample:
-        """A few neurons, over the whole batch."""
-        neurons = _sampled(self.case.neurons, SAMPLED_NEURONS, self.case.seed)
+        """Some neurons, or all, over the whole batch."""
+        neurons = sampled(self.case.neurons, self.extent.neurons, self.seed)
         return self._draw(np.arange(self.case.batch), neurons)
 
     @cached_property
-    def _one(self) -> Sample:
-        """One sample of the batch, over all neurons."""
-        return self._draw(_sampled(self.case.batch, 1, self.case.seed), np.arange(self.case.neurons))
+    def _some(self) -> Sample:
+        """Some samples of the batch over all neurons; where everything is compared, they are the same as `_few`."""
+        if self.everything:
+            return self._few
+        return self._draw(sampled(self.case.batch, self.extent.samples, self.seed), np.arange(self.case.neurons))
 
     def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
         return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
 
-    def _few_neurons(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
+    def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
+        """Compare neurons, and then samples, unless these are all neurons."""
         sample = self._few
         followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
-        if answer.weights is None or answer.biases is None or finding.complaints:
+        if answer.weights is not None and answer.biases is not None and not finding.complaints:
+            self._compare_parameters(finding, followed, sample, answer)
+        if finding.complaints:
             return
-        rows = self.case.time_steps * self.case.batch
-        gradient = self._gradient(followed, sample)
-        weights, biases = np.asarray(answer.weights[0]), np.asarray(answer.biases[0])
-        if weights.shape != self.layers[0][0].shape:
-            compare_gradient(finding, "weight", weights, np.empty(self.layers[0][0].shape), self.tolerance(rows))
-            return
-        if followed.expected is None:
-            followed.expected = self._weight_gradient(gradient)
-        compare_gradient(finding, "weight", weights[sample.neurons], followed.expected, self.tolerance(rows))
-        compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), self.tolerance(rows))
+        if not self.everything:
+            sample = self._some
+            followed = self._compare(finding, "some", sample, np.asarray(spikes[:, sample.batch], np.float64))
+        if answer.weights is not None and self.case.input_gradient and not finding.complaints:
+            if followed.input is None:
+                followed.input = self._input_gradient(self._gradient(followed, sample))
+            got = None if answer.input is None else answer.input[:, sample.batch]
+            compare_gradient(finding, "input", got, followed.input, self.tolerance(self.case.neurons))
 
-    def _one_sample(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        sample = self._one
-        followed = self._compare(finding, "one", sample, np.asarray(spikes[:, sample.batch], np.float64))
-        if answer.weights is None or not self.case.input_gradient or finding.complaints:
+    def _compare_parameters(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
+        tolerance = self.tolerance(self.case.time_steps * self.case.batch)
+        weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
+        shape = self.layers[0][0].shape
+        if weights.shape != shape:
+            compare_gradient(finding, "weight", weights, np.empty(shape), tolerance)
             return
         gradient = self._gradient(followed, sample)
-        if followed.expected is None:
-            followed.expected = self._input_gradient(gradient)
-        got = None if answer.input is None else answer.input[:, sample.batch]
-        compare_gradient(finding, "input", got, followed.expected, self.tolerance(self.case.neurons))
+        if followed.weight is None:
+            followed.weight = self._weight_gradient(gradient)
+        compare_gradient(finding, "weight", weights[sample.neurons], followed.weight, tolerance)
+        compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), tolerance)
 
     def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
         """Compare the spikes of a sample with the reference that follows them."""
         followed = self._follow(name, sample, got)
-        trace = followed.trace
-        expected = self.rule.fired(trace.potential)
-        differs = compare_spikes(
-            finding, got, expected, trace.potential, self.rule, followed.margin, (sample.batch, sample.neurons)
-        )
+        potential = followed.trace.potential
+        expected = self.rule.fired(potential)
+        margin = self._margin(sample, followed, got != expected)
+        places = sample.batch, sample.neurons
+        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, places)
         self._limit(finding, differs)
         return followed
+
+    def _margin(self, sample: Sample, followed: Followed, differs: NDArray[np.bool_]) -> Array | float:
+        """How far rounding may have moved each potential; 0 for neurons without a difference."""
+        b, n = np.nonzero(differs.any(0))
+        if not len(b):
+            return 0.0
+        where = (slice(None), b, n)
+        given = (self.layers[0], self.inputs, self.case, self.rule)
+        _, summing = columns(*given, sample.batch[b], sample.neurons[n])
+        trace = followed.trace
+        part = reference.Trace(trace.potential[where], trace.spikes[where], trace.decayed[where])
+        margin = np.zeros_like(sample.current)
+        margin[where] = of_potentials(part, self.rule, self.case.dtype, sample.current[where], summing)
+        return margin
 
     def _follow(self, name: str, sample: Sample, got: Array) -> Followed:
         """The reference that follows these spikes: that of the last answer, where its spikes were the same."""
         last = self._followed.get(name)
         if last is None or not np.array_equal(last.spikes, got):
             trace = reference.forward(sample.current, self.rule, forced=got)
-            margin = of_potentials(trace, self.rule, self.case.dtype, sample.current, sample.margin)
-            last = self._followed[name] = Followed(got, trace, margin)
+            last = self._followed[name] = Followed(got, trace)
         return last
 
     def _cotangent_of(self, sample: Sample) -> Array:
@@ -293,7 +375,7 @@ class SpotCheck:
             finding.complaints.append(f"{finding.rate:.3g} spikes per step, outside the window {low} to {high}")
 
 
-def _sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
+def sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
     """`count` different numbers below `size`, sorted; with more than one, the first and the last among them."""
     if count >= size:
         return np.arange(size)

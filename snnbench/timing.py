@@ -15,6 +15,8 @@ EMPTY_SYNCHRONISATIONS = 1000
 """A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
 FEWEST_REPETITIONS = 3
 """Done even where a phase's time is up."""
+SHORT_NS = 5_000_000
+"""A shorter pass is run once more before a fresh one: threads that sleep and cold caches would be much of its time."""
 MOST_KEPT = 64
 """Most passes in a repetition of the backward phase, whose graphs must all exist before the clock starts."""
 
@@ -54,7 +56,9 @@ class Timing:
     """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one.
 
     `device_ns` are the same repetitions by the device's clock, where it has one: without what the host adds, and so
-    never compared with a framework that has none.
+    never compared with a framework that has none. `fresh_ns` are single passes on content never seen before, in another
+    order of the batch, and `drawn_ns` such passes on content drawn anew; where a repetition is a single pass, they are
+    the repetitions.
     """
 
     first_call_ns: int = 0
@@ -63,36 +67,102 @@ class Timing:
     passes: int = 1
     repetitions_ns: list[int] = field(default_factory=list)
     device_ns: list[int] = field(default_factory=list)
+    fresh_ns: list[int] = field(default_factory=list)
+    drawn_ns: list[int] = field(default_factory=list)
     compilations: int = 0
 
 
-def measure(
-    phase: Phase, budget: Budget, before_last: Callable[[], None], clock: Clock = time.perf_counter_ns
-) -> tuple[Timing, Any]:
-    """Time one phase. `before_last` runs, unclocked, before the last repetition. Returns that one's last outputs."""
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a phase does about content that it never saw, outside the clock.
+
+    `renew(drawn)` puts new content in place, drawn anew or in another order, and `keep(outputs)` takes what the pass on
+    it gave.
+    """
+
+    renew: Callable[[bool], None]
+    keep: Callable[[Any], None]
+
+
+def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
+    """Time one phase, and return what its last repetition gave.
+
+    Where a repetition is a single pass each is a fresh one, on new content, and the last of them on content drawn anew;
+    their outputs go to the renewal alone.
+    """
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
     timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
     timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
-    started = clock()
+    single = timing.passes == 1
     for number in range(budget.repetitions):
-        spent = clock() - started
+        spent = sum(timing.repetitions_ns)
         estimate = spent // number if number else 0
         last = number == budget.repetitions - 1 or (
             number + 1 >= FEWEST_REPETITIONS and spent + 2 * estimate > budget.max_phase_ns
         )
-        if last:
-            before_last()
-        compiled = phase.compilations()
-        repetition = repeat(phase, timing.passes, clock)
-        timing.compilations += phase.compilations() - compiled
+        if single:
+            _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, last and number > 0, clock)
+        repetition = _counted(phase, timing, clock)
         timing.repetitions_ns.append(repetition.wall_ns)
         if repetition.device_ns is not None:
             timing.device_ns.append(repetition.device_ns)
+        if single:
+            renewal.keep(repetition.outputs)
         if last:
             break
-    return timing, repetition.outputs
+    if single:
+        timing.fresh_ns = timing.repetitions_ns[: len(timing.repetitions_ns) - (number > 0)]
+        timing.drawn_ns = timing.repetitions_ns[len(timing.fresh_ns) :]
+    return timing, None if single else repetition.outputs
+
+
+def run_fresh(phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock) -> None:
+    """Time so many single passes more on new content, the last `drawn` of them on content drawn anew."""
+    pass_ns = min(timing.repetitions_ns) / timing.passes
+    for number in range(passes):
+        is_drawn = number >= passes - drawn
+        _renewed(phase, pass_ns, renewal, is_drawn, clock)
+        repetition = _counted(phase, timing, clock, passes=1)
+        (timing.drawn_ns if is_drawn else timing.fresh_ns).append(repetition.wall_ns)
+        renewal.keep(repetition.outputs)
+
+
+def run_pairs(
+    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, pairs: int, repeats: int, clock: Clock
+) -> list[float]:
+    """Time so many fresh passes more, each with the last of `repeats` passes on the same content, as their ratios."""
+    ratios = []
+    for _ in range(pairs):
+        run_fresh(phase, timing, renewal, 1, int(drawn), clock)
+        fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
+        repeated_ns = [repeat(phase, 1, clock).wall_ns for _ in range(repeats)][-1]
+        ratios.append(fresh_ns / repeated_ns)
+    return ratios
+
+
+def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
+    """New content; a short pass runs once more before, on the content that was there."""
+    if pass_ns < SHORT_NS:
+        repeat(phase, 1, clock)
+    renewal.renew(drawn)
+
+
+def synchronisation_ns(phase: Phase, clock: Clock) -> float:
+    """What waiting takes where there is nothing to wait for."""
+    started = clock()
+    for _ in range(EMPTY_SYNCHRONISATIONS // 10):
+        phase.wait(None)
+    return (clock() - started) / (EMPTY_SYNCHRONISATIONS // 10)
+
+
+def _counted(phase: Phase, timing: Timing, clock: Clock, passes: int = 0) -> "Repetition":
+    """A repetition, with what was compiled in it."""
+    compiled = phase.compilations()
+    repetition = repeat(phase, passes or timing.passes, clock)
+    timing.compilations += phase.compilations() - compiled
+    return repetition
 
 
 def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
@@ -106,10 +176,7 @@ def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
 
 def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:
     """How many passes of `pass_ns` make a repetition of the length asked for."""
-    started = clock()
-    for _ in range(EMPTY_SYNCHRONISATIONS // 10):
-        phase.wait(None)
-    wanted_ns = max(budget.min_repetition_ns, 10 * (clock() - started))
+    wanted_ns = max(budget.min_repetition_ns, round(EMPTY_SYNCHRONISATIONS * synchronisation_ns(phase, clock)))
     passes = max(1, -(-wanted_ns // max(1, pass_ns)))
     return min(passes, MOST_KEPT) if phase.prepare else passes
 

@@ -40,7 +40,11 @@ class Answer:
 
 @dataclass(slots=True)
 class Finding:
-    """What one comparison found. Errors are relative, in the Euclidean norm."""
+    """What one comparison found. Errors are relative, in the Euclidean norm.
+
+    `neurons` were compared over the whole batch, and `samples` of the batch over all neurons; where that was not
+    everything, `seed` says which they were.
+    """
 
     compared: int = 0
     differing: int = 0
@@ -50,6 +54,9 @@ class Finding:
     expected_rate: float | None = None
     gradient_errors: dict[str, float] = field(default_factory=dict)
     cosines: dict[str, float] = field(default_factory=dict)
+    neurons: int | None = None
+    samples: int | None = None
+    seed: int | None = None
     complaints: list[str] = field(default_factory=list)
 
     @property

@@ -35,6 +35,7 @@ class Request:
     repetitions: int = 10
     min_repetition_ns: int = 10_000_000
     max_phase_ns: int = 5_000_000_000
+    check_ns: int = 2_000_000_000
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()
 

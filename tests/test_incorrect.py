@@ -118,9 +118,9 @@ return Network(right.forward, backward)
 
 EXAM_SPIKES = r"exam: \d+ of 1480 spikes differ, the first at t=\d, b=\d, n=\d+: u=.*, expected \d, got "
 EXAM_GRADIENT = r"exam: gradient of weight is off by .* \(relative; (1e-05|2e-14) allowed\), cosine "
-SPOT_SPIKES = r"spot check of inference: \d+ of 4480 spikes differ, the first at t=\d+, b=\d, n=\d+: u="
-SPOT_BACKWARD = r"spot check of backward: gradient of weight is off by "
-FIRST_PASS = r"spot check of (inference|train): \d+ of 4480 spikes differ"
+SPOT_SPIKES = r"(spot check|fresh passes) of inference: \d+ of 6720 spikes differ, the first at t=\d+, b=\d, n=\d+: u="
+SPOT_BACKWARD = r"(spot check|fresh passes) of backward: gradient of (weight|input) is off by "
+FIRST_PASS = r"spot check of (inference|train): \d+ of 6720 spikes differ"
 
 FAULTS = {
     "a single-step cell applied to the whole tensor": Fault(
@@ -289,7 +289,7 @@ FAULTS = {
         def inference(self):
             return np.roll(super().inference(), 1, axis=0)
         """),
-        r"spot check of inference: \d+ of 4480 spikes differ",
+        r"spot check of inference: \d+ of 6720 spikes differ",
         ("time", "verify"),
     ),
     "wrong in a backward pass of its own only": Fault(

@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-snnbench case container contention difference finding installer nearest outcome pins refusal statistics surrogate
-ways
+afterwork snnbench case container contention difference finding installer nearest outcome pins refusal statistics
+surrogate ways
 
 compiler_caches rule decision schema
 
@@ -35,17 +35,21 @@ kernels.layer
 kernels
 
 backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
-exam gpu_doctor mistake process cards mark rounding submission throttling tidy
+exam fresh gpu_doctor mistake process cards mark rounding submission throttling tidy
 
 sample
 
-backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck standing
+backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck
 
-backends.torch_graph cell compare measurement noise selection shard shown verdicts
+coverage
 
-backends.torch estimate jobs judge merge sheet worker
+standing
 
-checking.cell checking.files checking.trials compare_output pairs runner
+backends.torch_graph cell compare noise phase_proof selection shard shown verdicts
+
+backends.torch estimate jobs judge measurement merge sheet
+
+checking.cell checking.files checking.trials compare_output pairs runner worker
 
 checking executor rank replay status
 
@@ -85,7 +89,7 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("pins", "refusal", "ways"),
+    *("afterwork", "fresh", "phase_proof", "pins", "refusal", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),

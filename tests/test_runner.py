@@ -137,7 +137,7 @@ def test_a_measured_cell_keeps_every_raw_duration_and_what_ran(bench: Bench) -> 
     assert timing["times_floor"] > 1 and timing["floor_ns"] > 0
     assert set(record.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
     assert all(min(peak["repetitions_ns"]) > 0 for peak in record.peaks.values())
-    assert set(record.checks) == {"exam-1", "spot-train"}
+    assert set(record.checks) == {"exam-1", "spot-train", "fresh-train"}
     assert record.version == record.settings["version"] != "0.0", "what the worker found, not what is installed here"
     assert record.environment == "here" and record.adapter == bench.adapters["a"].digest
     assert record.wall_s is not None and record.wall_s > 0 and record.log == ""

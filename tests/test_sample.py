@@ -12,7 +12,7 @@ from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.rounding import of_sums, round_to
 from snnbench.rule import rule_of
-from snnbench.spotcheck import SpotCheck
+from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
 from snnbench.verify import Answer, product_format
 from tests.fakes import CASE
 
@@ -55,18 +55,24 @@ def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part: str) -> None:
     case, (batch, neurons) = CASES[name], PARTS[part]
     problem = Problem(case)
-    drawn = sample.draw(problem.layers()[0], problem.input(0), case, rule_of(case), batch, neurons)
+    given = problem.layers()[0], problem.input(0), case, rule_of(case)
     current, margin = plain(case, problem, batch, neurons)
-    assert np.array_equal(drawn.current, current) and np.array_equal(drawn.margin, margin)
+    assert np.array_equal(sample.draw(*given, batch, neurons).current, current)
+    b, n = (axis.ravel() for axis in np.meshgrid(batch, neurons, indexing="ij"))
+    shuffled = np.random.Generator(np.random.Philox(1)).permutation(len(b))
+    columns, margins = sample.columns(*given, b[shuffled], n[shuffled])
+    assert np.array_equal(columns, current.reshape(case.time_steps, -1)[:, shuffled])
+    assert np.array_equal(margins, margin.reshape(case.time_steps, -1)[:, shuffled])
 
 
 def test_currents_of_dense_inputs_agree_with_plain_sums_to_float64s_rounding() -> None:
     case = LARGE.resized(input_kind="gaussian", input_rate=1.0)
     problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
-    drawn = sample.draw(problem.layers()[0], problem.input(0), case, rule_of(case), batch, neurons)
+    given = problem.layers()[0], problem.input(0), case, rule_of(case)
     current, margin = plain(case, problem, batch, neurons)
-    assert np.abs(drawn.current - current).max() < 96 * 2.0**-53 * 10
-    assert np.allclose(drawn.margin, margin, rtol=1e-13, atol=0)
+    assert np.abs(sample.draw(*given, batch, neurons).current - current).max() < 96 * 2.0**-53 * 10
+    _, margins = sample.columns(*given, batch, np.full_like(batch, neurons[1]))
+    assert np.allclose(margins, margin[:, :, 1], rtol=1e-13, atol=0)
 
 
 def right_answer(check: SpotCheck) -> Answer:
@@ -79,9 +85,9 @@ def right_answer(check: SpotCheck) -> Answer:
     return Answer(traces[-1].spikes, gradients.weights, gradients.biases, gradients.input)
 
 
-@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize(("layers", "budget_ns"), [(1, 0), (1, 10**12), (2, 0)])
 def test_a_check_of_four_phases_computes_currents_and_gradients_once(
-    monkeypatch: pytest.MonkeyPatch, layers: int
+    monkeypatch: pytest.MonkeyPatch, layers: int, budget_ns: int
 ) -> None:
     calls: list[str] = []
 
@@ -89,7 +95,7 @@ def test_a_check_of_four_phases_computes_currents_and_gradients_once(
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *args, **given: calls.append(name) or real(*args, **given))
 
-    check = SpotCheck(Problem(LARGE.resized(layers=layers)), 0)
+    check = SpotCheck(Problem(LARGE.resized(layers=layers)), 0, budget_ns=budget_ns)
     whole = right_answer(check)
     for name in ("draw", "of_potentials"):
         counted(spotcheck, name)
@@ -98,7 +104,8 @@ def test_a_check_of_four_phases_computes_currents_and_gradients_once(
     for answer in (Answer(whole.spikes), Answer(whole.spikes), whole, whole):
         finding = check.check(answer)
         assert finding.correct and bool(finding.gradient_errors) == (answer is whole)
-    expected = {"draw": 2, "of_potentials": 2, "backward": 2} if layers == 1 else {"network_forward": 1}
+    parts = 1 if budget_ns else 2  # an answer without a difference needs no margins
+    expected = {"draw": parts, "backward": parts} if layers == 1 else {"network_forward": 1}
     expected |= {} if layers == 1 else {"of_potentials": 2, "network_backward": 1, "backward": 2}
     assert {name: calls.count(name) for name in set(calls)} == expected
 
@@ -121,3 +128,54 @@ def test_a_problem_draws_each_array_once() -> None:
     assert problem.input(1) is problem.input(1) and problem.cotangent(0) is problem.cotangent(0)
     assert problem.layers()[0][0] is problem.layers()[0][0]
     assert problem == Problem(LARGE) and problem.input(1) is not Problem(LARGE).input(1)
+
+
+def test_how_much_is_compared_follows_from_the_budget_alone() -> None:
+    core = LARGE.resized(neurons=512, batch=16, time_steps=500)
+    assert extent(core, 2 * 10**9) == Extent(512, 16)
+    assert extent(core, 0) == Extent(32, 1)
+    large = core.resized(neurons=2048)
+    part = extent(large, 2 * 10**9)
+    assert 32 < part.neurons < 2048 and 1 <= part.samples < 16
+    assert extent(large, 4 * 10**9).neurons == pytest.approx(2 * part.neurons, abs=1)
+    assert extent(large.resized(layers=2), 0) == Extent(2048, 16), "layers are not independent"
+    assert extent(LARGE.resized(neurons=16, batch=1), 0) == Extent(16, 1)
+
+
+@pytest.mark.parametrize(
+    "place",
+    [(slice(None), 3, slice(40, 44)), (11, slice(None), 17), (22, 4, 95), (slice(None), slice(None), 60)],
+    ids=["four neurons in a sample", "one step", "one place", "one neuron"],
+)
+def test_nothing_escapes_where_everything_is_compared(place: Any) -> None:
+    check = SpotCheck(Problem(LARGE), 0, budget_ns=10**12)
+    right = right_answer(check)
+    assert check.check(right).correct and check.check(right).compared == LARGE.updates
+    wrong = np.array(right.spikes)
+    wrong[place] = 1 - wrong[place]
+    assert "spikes differ" in check.check(replace(right, spikes=wrong)).message
+
+
+@pytest.mark.parametrize("part", ["weight", "bias", "input"])
+def test_no_gradient_escapes_where_everything_is_compared(part: str) -> None:
+    check = SpotCheck(Problem(LARGE), 0, budget_ns=10**12)
+    right = right_answer(check)
+    assert right.weights is not None and right.biases is not None and right.input is not None
+    weights, biases, entering = (np.array(array) for array in (right.weights[0], right.biases[0], right.input))
+    {"weight": weights, "bias": biases, "input": entering.transpose(1, 0, 2)}[part][2] = 0
+    wrong = Answer(right.spikes, [weights], [biases], entering)
+    assert f"gradient of {part} is off by" in check.check(wrong).message
+
+
+def test_another_seed_is_another_part_and_the_finding_says_which() -> None:
+    parts = []
+    for seed in range(40):
+        check = SpotCheck(Problem(LARGE), 0, seed=seed)
+        finding = check.check(right_answer(check))
+        assert (finding.neurons, finding.samples, finding.seed) == (32, 1, seed)
+        parts.append((*sampled(96, 32, seed), "of", *sampled(5, 1, seed)))
+    assert len(set(parts)) == 40
+    assert {part[-1] for part in parts} == set(range(5)), "every sample has its turn"
+    whole = SpotCheck(Problem(LARGE), 0, budget_ns=10**12, seed=3)
+    finding = whole.check(right_answer(whole))
+    assert (finding.neurons, finding.samples, finding.seed) == (96, 5, None)

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from snnbench.timing import FEWEST_REPETITIONS, MOST_KEPT, Budget, Phase, Timing, measure
+from snnbench.timing import (
+    FEWEST_REPETITIONS,
+    MOST_KEPT,
+    SHORT_NS,
+    Budget,
+    Phase,
+    Renewal,
+    Timing,
+    measure,
+    run_fresh,
+)
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
@@ -27,6 +37,7 @@ class Bench:
     runs: int = 0
     device_clock: bool = False
     events: list[str] = field(default_factory=list)
+    kept: list[Any] = field(default_factory=list)
 
     def clock(self) -> int:
         self.events.append("clock")
@@ -50,9 +61,18 @@ class Bench:
         self.events.append("prepare")
         return f"kept {self.events.count('prepare')}"
 
-    def before_last(self) -> None:
+    def renew(self, drawn: bool) -> None:
         self.now += 10**6
-        self.events.append("before last")
+        self.events.append("drawn" if drawn else "ordered")
+
+    def keep(self, outputs: Any) -> None:
+        self.now += 10**6
+        self.kept.append(outputs)
+        self.events.append("kept")
+
+    @property
+    def renewal(self) -> Renewal:
+        return Renewal(self.renew, self.keep)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(
@@ -65,12 +85,19 @@ class Bench:
         )
 
     def measure(self, budget: Budget = BUDGET, prepared: bool = False) -> tuple[Timing, Any]:
-        return measure(self.phase(prepared), budget, self.before_last, self.clock)
+        return measure(self.phase(prepared), budget, self.renewal, self.clock)
 
 
 def test_first_call_warm_ups_and_repetitions_are_three_things() -> None:
     timing, _ = Bench(first_ns=5000).measure()
-    assert timing == Timing(first_call_ns=5000, warmup_ns=[100, 100], passes=1, repetitions_ns=[100] * 4)
+    assert timing == Timing(
+        first_call_ns=5000,
+        warmup_ns=[100, 100],
+        passes=1,
+        repetitions_ns=[100] * 4,
+        fresh_ns=[100] * 3,
+        drawn_ns=[100],
+    )
 
 
 def test_the_device_s_own_time_stands_beside_and_holds_no_synchronisation() -> None:
@@ -131,13 +158,37 @@ def test_no_more_graphs_are_kept_than_fit() -> None:
 
 
 @pytest.mark.parametrize("repetitions", [1, 2, 4])
-def test_the_input_is_swapped_once_before_the_last_repetition_and_outside_the_clock(repetitions: int) -> None:
-    bench = Bench()
-    timing, _ = bench.measure(replace(BUDGET, repetitions=repetitions))
-    assert timing.repetitions_ns == [100] * repetitions
-    assert bench.events.count("before last") == 1
-    after = bench.events[bench.events.index("before last") :]
-    assert after == ["before last", "wait", "clock", "run", "wait", "clock"]
+def test_repetitions_of_one_pass_are_all_on_new_content_put_in_place_outside_the_clock(repetitions: int) -> None:
+    bench = Bench(pass_ns=10 * MS)
+    timing, outputs = bench.measure(replace(BUDGET, repetitions=repetitions))
+    assert timing.repetitions_ns == [10 * MS] * repetitions and outputs is None
+    assert timing.fresh_ns + timing.drawn_ns == timing.repetitions_ns
+    assert len(timing.drawn_ns) == (repetitions > 1)
+    each = ["wait", "clock", "run", "wait", "clock", "kept"]
+    contents = [*["ordered"] * len(timing.fresh_ns), *["drawn"] * len(timing.drawn_ns)]
+    assert bench.events[-7 * repetitions :] == [event for content in contents for event in (content, *each)]
+    assert [output[1] for output in bench.kept] == [*range(4, 4 + repetitions)], "each answer is kept"
+
+
+def test_repetitions_of_several_passes_repeat_and_fresh_passes_follow() -> None:
+    bench = Bench(pass_ns=6 * MS)
+    budget = replace(BUDGET, min_repetition_ns=10 * MS)
+    timing, outputs = bench.measure(budget)
+    assert (timing.passes, timing.fresh_ns, bench.kept) == (2, [], []) and outputs is not None
+    before = len(bench.events)
+    run_fresh(bench.phase(), timing, bench.renewal, passes=3, drawn=1, clock=bench.clock)
+    each = ["wait", "clock", "run", "wait", "clock", "kept"]
+    assert bench.events[before:] == ["ordered", *each, "ordered", *each, "drawn", *each]
+    assert (timing.fresh_ns, timing.drawn_ns) == ([6 * MS] * 2, [6 * MS])
+    assert timing.repetitions_ns == [12 * MS] * 4, "which stay what they were"
+
+
+def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
+    bench = Bench(pass_ns=SHORT_NS - 1)
+    timing, _ = bench.measure(replace(BUDGET, repetitions=2))
+    each = ["wait", "clock", "run", "wait", "clock"]
+    assert bench.events[-24:] == [*each, "ordered", *each, "kept", *each, "drawn", *each, "kept"]
+    assert len(timing.repetitions_ns) == 2
 
 
 @pytest.mark.parametrize(("max_phase_ns", "repetitions"), [(1, FEWEST_REPETITIONS), (349, 3), (500, 5), (10**9, 20)])
@@ -145,12 +196,11 @@ def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: 
     bench = Bench()
     timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
     assert len(timing.repetitions_ns) == repetitions
-    assert bench.events.count("before last") == 1
-    assert bench.events[-6:] == ["before last", "wait", "clock", "run", "wait", "clock"]
+    assert bench.events[-7:] == ["drawn", "wait", "clock", "run", "wait", "clock", "kept"]
 
 
 def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
-    bench = Bench()
+    bench = Bench(pass_ns=10 * MS)
     compiles_at = {1, 2, 5, 6}  # first call, a warm-up, and the second and third repetition
 
     def run(prepared: Any) -> Any:
@@ -158,17 +208,25 @@ def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
         bench.compiled += bench.runs in compiles_at
         return outputs
 
-    timing, _ = measure(replace(bench.phase(), run=run), BUDGET, bench.before_last, bench.clock)
+    timing, _ = measure(replace(bench.phase(), run=run), BUDGET, bench.renewal, bench.clock)
     assert timing.compilations == 2
 
 
-def test_what_a_swap_compiles_is_not_counted() -> None:
-    bench = Bench()
+def test_what_new_content_compiles_is_not_counted_and_what_a_fresh_pass_compiles_is() -> None:
+    bench = Bench(pass_ns=10 * MS)
 
-    def before_last() -> None:
+    def renew(drawn: bool) -> None:
         bench.compiled += 1
 
-    assert measure(bench.phase(), BUDGET, before_last, bench.clock)[0].compilations == 0
+    timing = measure(bench.phase(), BUDGET, Renewal(renew, bench.keep), bench.clock)[0]
+    assert timing.compilations == 0
+
+    def run(prepared: Any) -> Any:
+        bench.compiled += 1
+        return bench.run(prepared)
+
+    run_fresh(replace(bench.phase(), run=run), timing, bench.renewal, 2, 1, bench.clock)
+    assert timing.compilations == 2
 
 
 TRUE_MS = 40

@@ -524,3 +524,16 @@ def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None
 def test_the_reach_of_rounding_in_a_sum(changes: dict[str, Any], roundoff: float, cuts: int) -> None:
     case = CASE.resized(threshold=2.0, **changes)
     assert of_sums(np.array([3.0]), rule_of(case), case) == roundoff * (32 * (2.0 + 3.0) + cuts * 2.0)
+
+
+@pytest.mark.parametrize("reset", ["subtract", "zero"])
+def test_a_second_pass_goes_on_starts_anew_or_does_neither(reset: Any) -> None:
+    problem = exam_problem(CASE.resized(reset=reset, detach_reset=reset == "zero"), 1)
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    both = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)
+    in_a_row = reference.network_forward(layers, both, problem.case)[-1].spikes[len(problem.input(0)) :]
+    alone = reference.network_forward(layers, problem.input(1).astype(np.float64), problem.case)[-1].spikes
+    assert exam.continuation(problem, in_a_row) == "continues"
+    assert exam.continuation(problem, alone) == "restarts"
+    mixed = np.concatenate([in_a_row[:, :2], alone[:, 2:]], 1)
+    assert exam.continuation(problem, mixed) == exam.continuation(problem, None) == "neither"

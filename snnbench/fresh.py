@@ -1,0 +1,154 @@
+"""Fresh passes: single timed passes on content that no pass of the process has seen.
+
+An answer that was kept is right, and fast, as long as content repeats. So a phase runs on new content as well:
+
+* The input and the cotangent of the problem, with the samples of the batch in another order. What is right then is
+  known: spikes and input gradients come in that order, and gradients of weights and biases stay.
+* Content drawn anew, of which no sample was seen. A part of its answer is compared with the reference.
+
+Where a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. Where it is several,
+fresh passes follow the repetitions. Either way fresh passes have to take as long as repeated ones (`disagree`). Before
+it is held against a library that they do not, pairs of a fresh pass and of one that repeats its content run side by
+side, so that whatever disturbs the machine meets both (`are_kept`).
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.inputs import Problem
+from snnbench.verify import Answer, Finding, compare_gradient
+
+PASSES = 5
+"""Fresh passes of a phase at the least, one of them on content drawn anew."""
+REPEATS = 3
+"""Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
+once or twice before it keeps."""
+FEWEST_PAIRS, MANY_PAIRS, MOST_PAIRS = 3, 10, 15
+MOSTLY = 0.6
+"""Of many pairs so many have to show it. On a machine where a quarter of all honest passes take half as long again as
+their neighbours that happens once in 240 such looks, and a look is taken only where the first passes disagreed."""
+SLACK_NS = 100_000
+"""What a thread that wakes up and a cold cache may take, however short the pass."""
+FEWEST_ORDERS = 100
+"""A batch that can be ordered in fewer ways would soon see an order again: its content is always drawn."""
+LARGEST_ORDERED = 10
+FIRST_DRAWN = 3
+"""The number of the first content that is neither of the problem's two inputs nor a reversed cotangent."""
+MARGIN = 0.5
+"""By so much of a repeated pass a fresh one may be slower: it finds its input just written, and caches and threads as
+the harness left them. What is kept and replayed saves less than that or is found."""
+
+Order = NDArray[np.intp]
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """The number of an input and cotangent; the `order` of the samples of content 0 in it, or None if it was drawn."""
+
+    number: int
+    order: Order | None
+
+
+@dataclass(slots=True)
+class Contents:
+    """Content that this process has not seen, in turn; what came before is forgotten."""
+
+    problem: Problem
+    seed: int
+    _orders: set[tuple[int, ...]] = field(default_factory=set)
+    _numbers: Iterator[int] | None = None
+    _last: int | None = None
+
+    def next(self, drawn: bool) -> Content:
+        """New content: content 0 in another order of its samples, unless it has to be `drawn` or there are too few."""
+        batch = self.problem.case.batch
+        if self._numbers is None:
+            self._numbers = iter(range(FIRST_DRAWN, 1 << 30))
+            self._orders.add(tuple(range(batch)))
+        if self._last is not None:
+            self.problem.forget(self._last)
+        number = self._last = next(self._numbers)
+        if drawn or math.factorial(min(batch, LARGEST_ORDERED)) < FEWEST_ORDERS:
+            return Content(number, None)
+        generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, number])))
+        order = generator.permutation(batch)
+        while tuple(order.tolist()) in self._orders:
+            order = generator.permutation(batch)
+        self._orders.add(tuple(order.tolist()))
+        self.problem.arrange(number, order)
+        return Content(number, order)
+
+
+def in_first_order(answer: Answer, order: Order) -> Answer:
+    """The answer to content in this order, as the answer to content 0."""
+    back = np.argsort(order)
+
+    def sorted_back(array: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
+        fits = array is not None and array.ndim == 3 and array.shape[1] == len(order)
+        return array[:, back] if array is not None and fits else array
+
+    return replace(answer, spikes=sorted_back(answer.spikes), input=sorted_back(answer.input))
+
+
+def copied(answer: Answer) -> Answer:
+    """The answer as it is now: nothing that is still under way changes it."""
+
+    def arrays(some: list[NDArray[np.generic]] | None) -> list[NDArray[np.generic]] | None:
+        return None if some is None else [np.array(array) for array in some]
+
+    spikes, entering = (None if array is None else np.array(array) for array in (answer.spikes, answer.input))
+    return Answer(spikes, arrays(answer.weights), arrays(answer.biases), entering)
+
+
+def differing(answer: Answer, verified: Answer) -> NDArray[np.bool_] | None:
+    """Where the spikes of two answers to content 0 differ; None where one has none, or of another shape."""
+    if answer.spikes is None or verified.spikes is None or answer.spikes.shape != verified.spikes.shape:
+        return None
+    differs: NDArray[np.bool_] = answer.spikes != verified.spikes
+    return differs
+
+
+def compare_gradients(finding: Finding, answer: Answer, verified: Answer, tolerance: float) -> None:
+    """Compare the gradients of two answers with the same spikes, and complain.
+
+    Both are within `tolerance` of the reference, so they may be twice that apart.
+    """
+    if answer.spikes is None or verified.spikes is None:
+        raise ValueError("gradients belong to spikes")
+    finding.compared += answer.spikes.size
+    finding.rate = verified.spikes.mean(dtype=np.float64).item()
+    for name in ("weights", "biases"):
+        ours, theirs = getattr(answer, name), getattr(verified, name)
+        if theirs is not None:
+            for number, expected in enumerate(theirs):
+                got = ours[number] if ours is not None and number < len(ours) else None
+                label = {"weights": "weight", "biases": "bias"}[name] + (f" of layer {number}" if number else "")
+                compare_gradient(finding, label, got, np.asarray(expected, np.float64), 2 * tolerance)
+    if verified.input is not None:
+        compare_gradient(finding, "input", answer.input, np.asarray(verified.input, np.float64), 2 * tolerance)
+
+
+def disagree(fresh_ns: Sequence[int], repeated_ns: float, spread: float, synchronisation_ns: float) -> bool:
+    """Whether the typical fresh pass takes longer than it may beside a repeated one."""
+    return len(fresh_ns) > 0 and median(fresh_ns) > allowed_ns(repeated_ns, spread, synchronisation_ns)
+
+
+def pairs(pass_ns: float, budget_ns: int) -> int:
+    """How many pairs of a fresh and a repeated pass are run in so much time."""
+    return max(FEWEST_PAIRS, min(MOST_PAIRS, int(budget_ns / pass_ns / (1 + REPEATS))))
+
+
+def are_kept(ratios: Sequence[float]) -> bool:
+    """Whether fresh passes take longer than the repeated ones that followed them: nearly always, or in most of many."""
+    longer = sum(ratio > 1 + MARGIN for ratio in ratios)
+    return longer >= (math.ceil(MOSTLY * len(ratios)) if len(ratios) >= MANY_PAIRS else len(ratios))
+
+
+def allowed_ns(repeated_ns: float, spread: float, synchronisation_ns: float) -> float:
+    """How long a fresh pass may take; `spread` is how far the phase's own repetitions lie apart, as a share."""
+    return repeated_ns * (1 + max(MARGIN, spread)) + synchronisation_ns + SLACK_NS

@@ -1,0 +1,152 @@
+"""Fresh passes: content that is new, answers put back in order, and when fresh passes take too long."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import reference
+from snnbench.fresh import (
+    FIRST_DRAWN,
+    MARGIN,
+    SLACK_NS,
+    Contents,
+    are_kept,
+    compare_gradients,
+    copied,
+    differing,
+    disagree,
+    in_first_order,
+    pairs,
+)
+from snnbench.inputs import Problem
+from snnbench.spotcheck import SpotCheck
+from snnbench.verify import Answer, Finding
+from tests.fakes import CASE
+
+MS = 1_000_000
+
+
+def answer_to(problem: Problem, number: int) -> Answer:
+    """What the reference makes of numbered content."""
+    case = problem.case
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    entering = problem.input(number).astype(np.float64)
+    traces = reference.network_forward(layers, entering, case)
+    cotangent = problem.cotangent(number).astype(np.float64)
+    gradients = reference.network_backward(layers, entering, traces, cotangent, case)
+    return Answer(traces[-1].spikes, gradients.weights, gradients.biases, gradients.input)
+
+
+def test_content_is_never_the_same_twice_and_what_came_before_is_forgotten() -> None:
+    problem = Problem(CASE)
+    contents = Contents(problem, seed=1)
+    seen = {problem.input(0).tobytes(), problem.input(1).tobytes()}
+    for number in range(40):
+        content = contents.next(drawn=number % 5 == 4)
+        assert content.number == FIRST_DRAWN + number and (content.order is None) == (number % 5 == 4)
+        seen.add(problem.input(content.number).tobytes())
+        kept = {which for name, which in problem._drawn if name == "input"}
+        assert kept == {0, 1, content.number}
+    assert len(seen) == 42
+
+
+@pytest.mark.parametrize(("batch", "ordered"), [(1, False), (4, False), (5, True), (64, True)])
+def test_a_batch_with_few_orders_has_its_content_drawn(batch: int, ordered: bool) -> None:
+    content = Contents(Problem(CASE.resized(batch=batch)), seed=1).next(drawn=False)
+    assert (content.order is not None) is ordered
+
+
+def test_another_process_sees_another_order() -> None:
+    orders = [Contents(Problem(CASE), seed=seed).next(False).order for seed in range(8)]
+    assert len({tuple(order) for order in orders if order is not None}) > 4
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_answer_to_another_order_is_the_answer_to_the_first_one(layers: int) -> None:
+    problem = Problem(CASE.resized(layers=layers))
+    content = Contents(problem, seed=3).next(drawn=False)
+    assert content.order is not None
+    verified, answer = answer_to(problem, 0), in_first_order(answer_to(problem, content.number), content.order)
+    assert SpotCheck(problem, 0, budget_ns=10**12).check(answer).message == ""
+    differs = differing(answer, verified)
+    assert differs is not None and not differs.any()
+    finding = Finding()
+    compare_gradients(finding, answer, verified, 1e-12)
+    assert finding.correct and finding.compared == CASE.updates
+    names = {"weight", "bias", "input"} | ({"weight of layer 1", "bias of layer 1"} if layers == 2 else set())
+    assert set(finding.gradient_errors) == names
+
+
+@pytest.mark.parametrize("part", ["weights", "biases", "input"])
+def test_a_gradient_that_stays_behind_is_found(part: str) -> None:
+    problem = Problem(CASE)
+    verified = answer_to(problem, 0)
+    assert verified.weights and verified.biases and verified.input is not None
+    stale = {
+        "weights": [verified.weights[0] * 1.1],
+        "biases": [verified.biases[0] * 0.9],
+        "input": verified.input[:, ::-1],
+    }
+    given: dict[str, Any] = {"weights": verified.weights, "biases": verified.biases, "input": verified.input}
+    finding = Finding()
+    compare_gradients(finding, Answer(verified.spikes, **(given | {part: stale[part]})), verified, 5e-6)
+    name = {"weights": "weight", "biases": "bias", "input": "input"}[part]
+    assert finding.message.startswith(f"gradient of {name} is off by ")
+
+
+def test_answers_of_other_shapes_are_left_to_the_reference() -> None:
+    right = Answer(np.zeros((3, 2, 4)))
+    assert differing(Answer(np.zeros((2, 3, 4))), right) is None
+    assert differing(Answer(None), right) is None
+    order = np.array([1, 0])
+    assert in_first_order(Answer(np.zeros((3, 5, 4))), order).spikes.shape == (3, 5, 4)  # type: ignore[union-attr]
+
+
+def test_a_copy_is_what_was_there() -> None:
+    spikes, weights = np.zeros(3), [np.ones(2)]
+    copy = copied(Answer(spikes, weights))
+    spikes[:], weights[0][:] = 7, 7
+    assert copy.spikes is not None and copy.weights is not None
+    assert copy.spikes.tolist() == [0, 0, 0] and copy.weights[0].tolist() == [1, 1]
+    assert copy.biases is None and copy.input is None
+
+
+@pytest.mark.parametrize(
+    ("fresh_ns", "spread", "waiting_ns", "expected"),
+    [
+        ([10 * MS] * 5, 0.0, 0.0, False),
+        ([15 * MS] * 5, 0.0, 0.0, False),
+        ([15 * MS + SLACK_NS + 1] * 5, 0.0, 0.0, True),
+        ([15 * MS + SLACK_NS + 1] * 5, 0.0, 2.0, False),
+        ([18 * MS] * 5, 0.9, 0.0, False),
+        ([10 * MS] * 3 + [90 * MS] * 2, 0.0, 0.0, False),
+        ([10 * MS] * 2 + [90 * MS] * 3, 0.0, 0.0, True),
+        ([], 0.0, 0.0, False),
+    ],
+)
+def test_fresh_passes_may_take_half_as_long_again(
+    fresh_ns: list[int], spread: float, waiting_ns: float, expected: bool
+) -> None:
+    assert disagree(fresh_ns, 10 * MS, spread, waiting_ns) is expected
+
+
+@pytest.mark.parametrize(
+    ("longer", "all_pairs", "expected"),
+    [(9, 15, True), (8, 15, False), (6, 10, True), (5, 10, False), (3, 3, True), (8, 9, False), (9, 9, True)],
+)
+def test_an_answer_is_kept_where_most_pairs_say_so_or_all_of_a_few(longer: int, all_pairs: int, expected: bool) -> None:
+    ratios = [1 + MARGIN + 0.01] * longer + [1 + MARGIN - 0.01] * (all_pairs - longer)
+    assert are_kept(ratios) is expected
+
+
+def test_noise_of_a_quarter_of_all_passes_calls_one_look_in_two_hundred_kept() -> None:
+    random = np.random.default_rng(1)
+    looks = (random.random((20_000, 15)) < 0.25).sum(1)
+    assert 0.002 < (looks >= 9).mean() < 0.006
+
+
+def test_there_are_as_many_pairs_as_there_is_time_for() -> None:
+    assert pairs(1 * MS, 10**10) == 15
+    assert pairs(10**9, 4 * 10**10) == 10
+    assert pairs(10**11, 10**9) == 3

@@ -1,0 +1,271 @@
+"""Fakes that keep answers, work after the clock or leave out what few samples show: each ends without a time."""
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.wire import Reply
+from tests.fakes import CASE, CORRECT, EXAM_VALUES, altered, ask, document, overridden, quantities, reply_of, request
+
+KEPT = """
+answers, gradients, history = {{}}, {{}}, []
+calls = [0]
+
+def seen(x):
+    history.append(x.tobytes())
+    return history[-9:].count(history[-1])
+
+def kept(store, key, compute):
+    while len(store) > {entries}:
+        store.pop(next(iter(store)))
+    if key not in store:
+        store[key] = compute()
+    return store[key]
+
+def forward(x):
+    for weight, _ in weights:
+        x @ weight.T  # the product is paid in every pass
+    calls[0] += 1
+    if not {active}:
+        return right.forward(x)
+    spikes, (_, traces) = kept(answers, {key}, lambda: right.forward(x.copy()))
+    return spikes, (x, traces)
+
+def backward(kept_forward, cotangent):
+    x, traces = kept_forward
+    for weight, _ in weights:
+        cotangent @ weight
+    if not {active}:
+        return right.backward(kept_forward, cotangent)
+    return kept(gradients, ({key}, {other}), lambda: right.backward((x.copy(), traces), cotangent))
+
+return Network(forward, backward)
+"""
+
+
+def kept(key: str = "x.tobytes()", other: str = "cotangent.tobytes()", entries: int = 1, active: str = "True") -> str:
+    """The right answers, kept by this key of the input and that of the cotangent, so many of them."""
+    return altered(KEPT.format(key=key, other=other, entries=entries, active=active))
+
+
+PER_SAMPLE = """
+answers = {}
+
+def forward(x):
+    for weight, _ in weights:
+        x @ weight.T
+    keys = [x[:, b].tobytes() for b in range(x.shape[1])]
+    missing = [b for b, key in enumerate(keys) if key not in answers]
+    if missing:
+        spikes, (_, traces) = right.forward(x[:, missing].copy())
+        for number, b in enumerate(missing):
+            answers[keys[b]] = [[a[:, number] for a in (t.potential, t.spikes, t.decayed)] for t in traces]
+    chosen = [answers[key] for key in keys]
+    traces = [
+        reference.Trace(*(np.stack([one[layer][part] for one in chosen], 1) for part in range(3)))
+        for layer in range(len(weights))
+    ]
+    return traces[-1].spikes, (x, traces)
+
+return Network(forward, right.backward)
+"""
+KEEPERS = {
+    "by content": kept(),
+    "by content, two of them": kept(entries=2),
+    "by content, eight of them": kept(entries=8),
+    "by content, 64 of them": kept(entries=64),
+    "by a hash of a sample": kept("hash(x[:, 0].tobytes())", "hash(cotangent[:, 0].tobytes())", 64),
+    "by a hash of a step": kept("hash(x[0].tobytes())", "hash(cotangent[0].tobytes())", 64),
+    "by identity and a checksum": kept("(id(x), x[::2].tobytes())", "cotangent[::2].tobytes()", 8),
+    "by content above a size": kept(active=f"x.size > {EXAM_VALUES}"),
+    "by content, every third pass honest": kept(active="calls[0] % 3"),
+    "by content, after two honest passes": kept(entries=64, active="seen(x) > 2"),
+    "by the content of each sample": altered(PER_SAMPLE),
+}
+"""Answers that are always right."""
+
+
+def timed(folder: Path, source: str, **changes: Any) -> Reply:
+    """Repetitions of many passes, so that content repeats."""
+    folder.mkdir(exist_ok=True)
+    changes = {"min_repetition_ns": 20_000_000, "warmup_passes": 2} | changes
+    return reply_of(ask(folder, source, request("time", CASE.resized(time_steps=60), **changes), timeout_s=120))
+
+
+def assert_incorrect(reply: Reply, complaint: str) -> None:
+    assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
+    assert re.search(complaint, reply.outcome["reason"]), reply.outcome["reason"]
+    assert reply.phases == {} and quantities(document(reply)) == []
+
+
+@pytest.fixture(scope="module")
+def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reply]:
+    home = tmp_path_factory.mktemp("keepers")
+    sources = {name: KEEPERS[name] for name in KEEPERS}
+    with ThreadPoolExecutor(2) as pool:
+        done = pool.map(lambda pair: timed(home / str(pair[0]), pair[1]), enumerate(sources.values()))
+        return dict(zip(sources, done, strict=True))
+
+
+@pytest.mark.parametrize("name", KEEPERS)
+def test_an_answer_that_is_kept_is_found_out_by_the_time_of_fresh_passes(replies: dict[str, Reply], name: str) -> None:
+    assert_incorrect(replies[name], r"takes .* times as long on content (drawn anew|in another order)|spikes differ")
+
+
+@pytest.mark.parametrize("phase", ["inference", "forward", "backward", "train"])
+def test_answers_that_are_kept_in_one_phase_are_found_there(tmp_path: Path, phase: str) -> None:
+    reply = timed(tmp_path, kept(entries=64), phases=(phase,))
+    assert_incorrect(reply, f"a pass of {phase} takes .* times as long on content")
+
+
+def test_answers_that_are_kept_are_found_where_every_repetition_is_fresh(tmp_path: Path) -> None:
+    """The repetitions are honest then, but the warm-up is not: no time of such a library is shown."""
+    reply = timed(tmp_path, kept(entries=64), min_repetition_ns=1)
+    assert_incorrect(reply, "a pass of inference takes .* times as long on content")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4])
+def test_a_batch_that_has_few_orders_gets_content_drawn_anew(tmp_path: Path, batch: int) -> None:
+    tmp_path.mkdir(exist_ok=True)
+    case = CASE.resized(time_steps=60, batch=batch, neurons=96)
+    for source, outcome in ((CORRECT, "measured"), (kept(entries=64), "failed")):
+        asked = request("time", case, min_repetition_ns=20_000_000, warmup_passes=2)
+        reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
+        assert reply.outcome["status"] == outcome, reply.outcome
+
+
+def test_an_honest_library_has_its_fresh_passes_in_its_record(tmp_path: Path) -> None:
+    for passes, changes in ((2, {}), (1, {"min_repetition_ns": 1, "repetitions": 4})):
+        reply = timed(tmp_path, CORRECT, **changes)
+        assert reply.outcome == {"status": "measured", "verdict": "exact"}
+        for name, phase in reply.phases.items():
+            assert min(phase["passes"], 2) == passes
+            assert len(phase["fresh_ns"]) >= (5 if passes == 2 else 3) and len(phase["drawn_ns"]) >= 1
+            check = reply.checks[f"fresh-{name}"]
+            assert check["correct"] and check["compared"] >= 3 * CASE.updates
+
+
+WRONG_WHERE = """
+def forward(x):
+    spikes, kept = right.forward(x)
+    if x.size > {small} and {when}:
+        spikes = spikes.copy()
+        spikes[{place}] = 0
+    return spikes, kept
+
+calls = [0]
+
+def count():
+    calls[0] += 1
+    return calls[0]
+
+return Network(forward, right.backward)
+"""
+WRONG_GRADIENT = """
+def backward(kept, cotangent):
+    weights, biases, entering = right.backward(kept, cotangent)
+    if cotangent.size > {small} and {when}:
+        {part}[{place}] = 0
+    return weights, biases, entering
+
+calls = [0]
+
+def count():
+    calls[0] += 1
+    return calls[0]
+
+return Network(right.forward, backward)
+"""
+SILENT = {
+    "four neurons in one sample": ":, 2, 10:14",
+    "a block of neurons": ":, :, 40:48",
+    "a step": "31",
+    "a sample": ":, 4",
+    "a step of a sample": "17, 5",
+}
+ZERO = {
+    "the input's in one sample": ("entering", ":, 3"),
+    "the input's in a step": ("entering", "11"),
+    "the input's of a block": ("entering", ":, :, 8:16"),
+    "the weights' of one neuron": ("weights[0]", "21"),
+    "the bias's of one neuron": ("biases[0]", "21"),
+}
+WHEN = {"always": "True", "every third pass": "count() % 3 == 0"}
+BUDGETS = {"compared whole": 2 * 10**9, "compared in parts": 0}
+
+
+def lies(when: str) -> dict[str, str]:
+    """Fakes that leave something out above the size of the exam."""
+    wrong = {
+        f"silent: {name}": altered(WRONG_WHERE.format(small=EXAM_VALUES, when=WHEN[when], place=place))
+        for name, place in SILENT.items()
+    }
+    return wrong | {
+        f"zero: {name}": altered(
+            WRONG_GRADIENT.format(small=EXAM_VALUES, when=WHEN[when], part=part, place=place)
+        )
+        for name, (part, place) in ZERO.items()
+    }
+
+
+LIES = [(name, when) for when in WHEN for name in lies(when)]
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize(("name", "when"), LIES)
+def test_what_is_left_out_anywhere_is_found(tmp_path: Path, name: str, when: str, budget: str) -> None:
+    """In parts, too: fresh passes move samples about, and every process and phase compares other neurons."""
+    case = CASE.resized(time_steps=60)
+    asked = request("time", case, check_ns=BUDGETS[budget], repetitions=6)
+    reply = reply_of(ask(tmp_path, lies(when)[name], asked, timeout_s=60))
+    assert_incorrect(reply, "spikes differ|gradient of (weight|bias|input) is")
+
+
+AFTER_THE_CLOCK = """
+import threading
+
+def backward(kept, cotangent):
+    late = [np.zeros_like(w) for w, _ in weights]
+
+    def fill():
+        got = right.backward(kept, cotangent)
+        for target, source in zip(late, got[0], strict=True):
+            target[...] = source
+
+    _, biases, entering = right.backward(kept, cotangent)
+    if cotangent.size > {small}:
+        threading.Thread(target=fill).start()
+    else:
+        fill()
+    return late, biases, entering
+
+return Network(right.forward, backward)
+"""
+WHEN_READ = """
+def train(self):
+    if self.input.size <= {small}:
+        return super().train()
+    return [], None
+
+def answer(self, spikes, gradients):
+    if isinstance(spikes, list):
+        spikes[:] = spikes or super().train()
+        spikes, gradients = spikes
+    return super().answer(spikes, gradients)
+"""
+
+
+def test_a_gradient_that_a_thread_fills_in_after_the_clock_is_incorrect(tmp_path: Path) -> None:
+    reply = timed(tmp_path, altered(AFTER_THE_CLOCK.format(small=EXAM_VALUES)), phases=("backward", "train"))
+    assert_incorrect(reply, "gradient of weight is|worked on after the clock had stopped")
+
+
+def test_an_answer_that_is_computed_when_it_is_read_is_incorrect(tmp_path: Path) -> None:
+    source = overridden(WHEN_READ.format(small=EXAM_VALUES))
+    case = CASE.resized(time_steps=1000)
+    asked = request("time", case, phases=("train",), repetitions=6)
+    reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
+    assert_incorrect(reply, "train was computed when it was read: ")
