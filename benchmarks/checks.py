@@ -1,23 +1,29 @@
 """What proof costs: seconds of all the checks of one timing worker, at B = 16, T = 500.
 
     python benchmarks/checks.py                       N = 512, 2048, 4096, 8192, 16384
-    python benchmarks/checks.py 512 2048 --root OLD   the code of another checkout
+    python benchmarks/checks.py 512 2048 --root OLD   the spot checks of another checkout
 
-A timing worker puts an input and a cotangent in place twice in each of four phases, and compares four answers with the
-reference, two of spikes alone and two of spikes and gradients. That is timed, the drawing of all arrays included; the
-pass that gives the answer is not. Every size runs in a process of its own. `pass` is a training pass of the yardstick.
+`spot` is the spot checks of four phases, two of spikes alone and two of spikes and gradients, the drawing of inputs,
+cotangents and weights included. `fresh` is what five fresh passes of every phase add: content in another order, and the
+comparison of their answers. The passes that give the answers are not timed: `pass` is a training pass of the yardstick.
+Every size runs in a process of its own.
 """
 
 import argparse
+import importlib.util
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parent.parent
 SIZES = (512, 2048, 4096, 8192, 16384)
+CHECK_NS = 2_000_000_000
+"""protocol.check_seconds of the configs that ship."""
 
 
 def main() -> None:
@@ -32,7 +38,7 @@ def main() -> None:
     if options.here:
         measure(options.sizes[0], options.steps, options.threads)
         return
-    print("| N | checks s | CPU s | pass s | peak GiB |\n| ---: | ---: | ---: | ---: | ---: |", flush=True)
+    print("| N | spot s | CPU s | fresh s | pass s | peak GiB |\n" + "| ---: " * 6 + "|", flush=True)
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     for size in options.sizes:
         command = [sys.executable, __file__, str(size), "--here", *(f"--steps={options.steps}",)]
@@ -47,7 +53,6 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     from snnbench.case import Case
     from snnbench.inputs import Problem
     from snnbench.kernels import linear_lif
-    from snnbench.spotcheck import SpotCheck
     from snnbench.verify import Answer
 
     torch.set_num_threads(threads)
@@ -71,8 +76,8 @@ def measure(neurons: int, steps: int, threads: int) -> None:
         seed=1,
     )
     given = Problem(case)
-    tensors = [torch.from_numpy(array).requires_grad_() for array in (given.input(1), *given.layers()[0])]
-    cotangent = torch.from_numpy(given.cotangent(1))
+    tensors = [torch.from_numpy(array).requires_grad_() for array in (given.input(0), *given.layers()[0])]
+    cotangent = torch.from_numpy(given.cotangent(0))
     started = time.perf_counter()
     spikes = linear_lif(*tensors, beta=case.beta, threshold=case.threshold)
     gradients = [gradient.numpy() for gradient in torch.autograd.grad(spikes, tensors, cotangent)]
@@ -82,16 +87,66 @@ def measure(neurons: int, steps: int, threads: int) -> None:
 
     started, cpu = time.perf_counter(), time.process_time()
     problem = Problem(case)
-    check = SpotCheck(problem, 1)
-    for answer in (Answer(whole.spikes), Answer(whole.spikes), whole, whole):
-        for which in (0, 1):
+    answers = (Answer(whole.spikes), Answer(whole.spikes), whole, whole)
+    for number, check in enumerate(checks_of(problem, len(answers))):
+        for which in (0, 1) if older() else (0,):  # a worker of an older checkout runs every phase on both
             problem.input(which)
             problem.cotangent(which)
-        finding = check.check(answer)
+        finding = check.check(answers[number])
         assert finding.correct, finding.message
-    wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    spot_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    started = time.perf_counter()
+    fresh(problem, check, answers)
+    fresh_s = time.perf_counter() - started
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(f"| {neurons} | {wall_s:.2f} | {cpu_s:.2f} | {pass_s:.2f} | {peak_gib:.1f} |", flush=True)
+    numbers = " | ".join(f"{value:.2f}" for value in (spot_s, cpu_s, fresh_s, pass_s))
+    print(f"| {neurons} | {numbers} | {peak_gib:.1f} |", flush=True)
+
+
+def older() -> bool:
+    """Whether the checkout is from before there were fresh passes."""
+    return importlib.util.find_spec("snnbench.fresh") is None
+
+
+def checks_of(problem: Any, phases: int) -> Iterator[Any]:
+    """The spot check of each phase: the same where it is of everything, or where an older checkout had only one."""
+    from snnbench.spotcheck import SpotCheck
+
+    if older():
+        check = SpotCheck(problem, 0)
+        yield from [check] * phases
+        return
+    for phase in range(phases):
+        if not phase or not check.everything:
+            check = SpotCheck(problem, 0, budget_ns=CHECK_NS, seed=phase)
+        yield check
+
+
+def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
+    """Compare the answers to content in another order, which are those that are known, in that order."""
+    if older():
+        return
+    from snnbench.fresh import PASSES, Contents
+    from snnbench.phase_proof import PhaseProof
+
+    class Replayed:
+        """A session that has its answers already."""
+
+        def load(self, which: int, cotangent: int) -> None:
+            problem.input(which)
+            problem.cotangent(cotangent)
+
+    session: Any = Replayed()
+    contents = Contents(problem, seed=1)
+    for answer in answers:
+        proof = PhaseProof(session, lambda outputs: outputs, check, lambda number: check, contents, on_cpu=False)
+        proof.judge(answer)
+        for _ in range(PASSES):
+            proof.renew(drawn=False)
+            order = proof.order
+            entering = None if answer.input is None else answer.input[:, order]
+            proof.keep(type(answer)(answer.spikes[:, order], answer.weights, answer.biases, entering))
+        assert proof.fresh.correct, proof.fresh.message
 
 
 if __name__ == "__main__":

@@ -128,9 +128,20 @@ def compare_gradients(finding: Finding, answer: Answer, verified: Answer, tolera
             for number, expected in enumerate(theirs):
                 got = ours[number] if ours is not None and number < len(ours) else None
                 label = {"weights": "weight", "biases": "bias"}[name] + (f" of layer {number}" if number else "")
-                compare_gradient(finding, label, got, np.asarray(expected, np.float64), 2 * tolerance)
+                _compare_gradient(finding, label, got, np.asarray(expected), 2 * tolerance)
     if verified.input is not None:
-        compare_gradient(finding, "input", answer.input, np.asarray(verified.input, np.float64), 2 * tolerance)
+        _compare_gradient(finding, "input", answer.input, verified.input, 2 * tolerance)
+
+
+def _compare_gradient(
+    finding: Finding, name: str, got: NDArray[np.generic] | None, expected: NDArray[np.generic], tolerance: float
+) -> None:
+    """Compare a gradient with a verified one. Most are equal to the bit, which is seen in a fraction of the time."""
+    if got is not None and np.array_equal(got, expected):
+        finding.gradient_errors.setdefault(name, 0.0)
+        finding.cosines.setdefault(name, 1.0)
+        return
+    compare_gradient(finding, name, got, np.asarray(expected, np.float64), tolerance)
 
 
 def disagree(fresh_ns: Sequence[int], repeated_ns: float, spread: float, synchronisation_ns: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from snnbench import afterwork
 from snnbench.backends import Session
-from snnbench.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
+from snnbench.fresh import Content, Contents, Order, compare_gradients, copied, differing, in_first_order
 from snnbench.spotcheck import SpotCheck
 from snnbench.verify import Answer, Finding
 
@@ -47,6 +47,11 @@ class PhaseProof:
         """Put content in place that no pass has seen."""
         self._content = self.contents.next(drawn)
         self.session.load(self._content.number, self._content.number)
+
+    @property
+    def order(self) -> Order | None:
+        """The order of the samples in the content that is in place."""
+        return self._content.order if self._content else None
 
     def keep(self, outputs: Any) -> None:
         """Compare the answer to the new content."""

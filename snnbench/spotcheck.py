@@ -45,6 +45,7 @@ compared as far on every machine."""
 FLOPS_PER_NS = 40
 """Of float64 products."""
 MOST_COLUMNS = 1024
+PHASES = 4
 PRODUCTS = 3
 """The current and the gradients of weight and input."""
 
@@ -61,13 +62,17 @@ class Extent:
 
 
 def extent(case: Case, budget_ns: int) -> Extent:
-    """What can be compared in so much time: everything, or neurons for half of it and samples for the other half."""
+    """What a process can compare in so much time: everything, which serves all phases, or a part for each phase.
+
+    Of a phase's share half goes to neurons and half to samples.
+    """
     neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
     sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
     if case.layers > 1 or case.neurons * neuron_ns <= budget_ns:
         return Extent(case.neurons, case.batch)
-    neurons = max(FEWEST_NEURONS, int(budget_ns / 2 / neuron_ns))
-    samples = max(FEWEST_SAMPLES, int(budget_ns / 2 / sample_ns))
+    half_ns = budget_ns / PHASES / 2
+    neurons = max(FEWEST_NEURONS, int(half_ns / neuron_ns))
+    samples = max(FEWEST_SAMPLES, int(half_ns / sample_ns))
     return Extent(min(neurons, case.neurons), min(samples, case.batch))
 
 
