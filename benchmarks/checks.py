@@ -142,7 +142,8 @@ def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
         proof = PhaseProof(session, lambda outputs: outputs, check, lambda number: check, contents, on_cpu=False)
         proof.judge(answer)
         for _ in range(PASSES):
-            proof.renew(drawn=False)
+            proof.prepare(drawn=False)
+            proof.load()
             order = proof.order
             entering = None if answer.input is None else answer.input[:, order]
             proof.keep(type(answer)(answer.spikes[:, order], answer.weights, answer.biases, entering))

@@ -25,13 +25,15 @@ from snnbench.verify import Answer, Finding, compare_gradient
 
 PASSES = 5
 """Fresh passes of a phase at the least, one of them on content drawn anew."""
+FEWEST_JUDGED = 3
+"""Fresh passes of a kind whose median is looked at; of fewer that take long more are run first."""
 REPEATS = 3
 """Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
 once or twice before it keeps."""
 FEWEST_PAIRS, MANY_PAIRS, MOST_PAIRS = 3, 10, 15
 MOSTLY = 0.6
-"""Of many pairs so many have to show it. On a machine where a quarter of all honest passes take half as long again as
-their neighbours that happens once in 240 such looks, and a look is taken only where the first passes disagreed."""
+"""Of many pairs so many have to show it. On a machine where a quarter of all honest passes take twice as long as their
+neighbours that happens once in 240 such looks, and a look is taken only where the first passes disagreed."""
 SLACK_NS = 100_000
 """What a thread that wakes up and a cold cache may take, however short the pass."""
 FEWEST_ORDERS = 100
@@ -39,9 +41,11 @@ FEWEST_ORDERS = 100
 LARGEST_ORDERED = 10
 FIRST_DRAWN = 3
 """The number of the first content that is neither of the problem's two inputs nor a reversed cotangent."""
+TWICE = 2.0
+"""A fresh pass that takes so many times as long as the repeated one beside it shows that an answer was kept."""
 MARGIN = 0.5
 """By so much of a repeated pass a fresh one may be slower: it finds its input just written, and caches and threads as
-the harness left them. What is kept and replayed saves less than that or is found."""
+the harness left them. If it is slower still, pairs of passes decide."""
 
 Order = NDArray[np.intp]
 
@@ -156,7 +160,7 @@ def pairs(pass_ns: float, budget_ns: int) -> int:
 
 def are_kept(ratios: Sequence[float]) -> bool:
     """Whether fresh passes take longer than the repeated ones that followed them: nearly always, or in most of many."""
-    longer = sum(ratio > 1 + MARGIN for ratio in ratios)
+    longer = sum(ratio > TWICE for ratio in ratios)
     return longer >= (math.ceil(MOSTLY * len(ratios)) if len(ratios) >= MANY_PAIRS else len(ratios))
 
 

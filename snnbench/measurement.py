@@ -30,8 +30,6 @@ LOOKS = 3
 """How often a profiler is asked before it may say that a kernel did not run: it loses some now and then."""
 BUSY_NS = 200_000_000
 """How long a card is kept busy before anything on it is timed: an idle one has a low clock for tens of milliseconds."""
-SPINS = 2
-"""How often the harness looks how long threads spin after a product, on the CPU."""
 SHOWN_NAMES = 6
 """Enough to see what ran in place of what was asked for."""
 
@@ -206,16 +204,13 @@ class Measurement:
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and that no time is below its floor."""
-        spins = 0 if self._busy_ns else SPINS
-        peaks = Peaks(
-            self.backend, session, self.request.case, self.phases, busy_ns=self._busy_ns, spins=spins
-        )
+        peaks = Peaks(self.backend, session, self.request.case, self.phases, busy_ns=self._busy_ns)
         peaks.look()
         phases: dict[str, Any] = {}
         for name in self.phases:
             if phases:
                 peaks.look_if_cheap()
-            phases[name] = self._time_phase(session, name, reply, peaks)
+            phases[name] = self._time_phase(session, name, reply)
             if reply.outcome:
                 return
             if compilations := phases[name]["compilations"]:
@@ -254,13 +249,13 @@ class Measurement:
             "times_floor": round(trial_median(phase["repetitions_ns"], phase["passes"]) / floor_ns, 4),
         }
 
-    def _time_phase(self, session: Session, name: str, reply: Reply, peaks: Peaks) -> dict[str, Any]:
+    def _time_phase(self, session: Session, name: str, reply: Reply) -> dict[str, Any]:
         """The raw durations of a phase; an answer, or a time, that is not that of the work fails the cell."""
         request = self.request
         piece = pieces(session)[name]
         on_cpu = not request.case.device.startswith("cuda")
         proof = PhaseProof(session, piece.read, self._check(0), self._check_drawn, self.contents, on_cpu)
-        renewal = timing.Renewal(proof.renew, proof.keep)
+        renewal = proof.renewal
         phase = timing.Phase(
             run=piece.run,
             wait=session.synchronise,
@@ -293,7 +288,7 @@ class Measurement:
         if self._spot(reply, name, proof.check, spot, proof.verified):
             reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
             self._accept(reply, f"fresh passes of {name}", proof.fresh)
-        if not reply.outcome and (reason := self._not_fresh(name, phase, measured, renewal, proof, peaks)):
+        if not reply.outcome and (reason := self._not_fresh(name, phase, measured, renewal, proof)):
             reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
         return asdict(measured) | {"contention": others}
 
@@ -304,16 +299,18 @@ class Measurement:
         measured: timing.Timing,
         renewal: timing.Renewal,
         proof: PhaseProof,
-        peaks: Peaks,
     ) -> str | None:
         """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
         repeated_ns = pass_ns if measured.passes > 1 else median(measured.warmup_ns or [pass_ns])
         spread = roofline.relative_spread(measured.repetitions_ns)
         waiting_ns = timing.synchronisation_ns(phase, time.perf_counter_ns)
-        if late := afterwork.complaint(name, proof.left_ns, peaks.spinning_ns, proof.reading_ns, pass_ns):
+        if late := afterwork.complaint(name, proof.reading_ns, pass_ns):
             return late
         for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
+            if len(times) < fresh.FEWEST_JUDGED and fresh.disagree(times, repeated_ns, spread, waiting_ns):
+                lacking = fresh.FEWEST_JUDGED - len(times)
+                timing.run_fresh(phase, measured, renewal, lacking, lacking * drawn, time.perf_counter_ns)
             if fresh.disagree(times, repeated_ns, spread, waiting_ns):
                 pairs = fresh.pairs(pass_ns, self.request.max_phase_ns)
                 ratios = timing.run_pairs(phase, measured, renewal, drawn, pairs, fresh.REPEATS, time.perf_counter_ns)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench import afterwork, roofline, timing
+from snnbench import roofline, timing
 from snnbench.backends import Backend, Run, Session
 from snnbench.case import Case
 from snnbench.roofline import CALL, COPY, Peak
@@ -33,8 +33,6 @@ SECOND_LOOKS = 10
 """Where a time seems to be below the floor, for it may be that others disturbed every look so far."""
 SECOND_LOOKS_NS = 5_000_000_000
 """After which no further one of these begins."""
-LONGEST_SPUN_NS = 500_000_000
-"""A phase with a longer product takes so long that threads which spin are nothing beside it."""
 LARGEST_COPY_BYTES = 256 << 20
 CALL_FLOPS = 2
 PATTERN_ROWS = 64
@@ -52,15 +50,13 @@ class Peaks:
         phases: Sequence[str],
         clock: timing.Clock = time.perf_counter_ns,
         busy_ns: int = 0,
-        spins: int = 0,
     ) -> None:
         self.backend, self.session, self.case, self.clock = backend, session, case, clock
-        self.busy_ns, self.spins = busy_ns, spins
+        self.busy_ns = busy_ns
         self.copied_bytes = copied_bytes(case, phases)
         self.found = {name: Peak(roofline.product_flops(case)) for name in roofline.needed(case, phases)}
         self.found |= {COPY: Peak(2 * self.copied_bytes), CALL: Peak(CALL_FLOPS)}
         self.spent_ns = 0
-        self.spinning_ns: list[int] = []
         self._started = clock()
 
     def look(self) -> None:
@@ -71,8 +67,6 @@ class Peaks:
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled
         for name, peak in self.found.items():
             self._look_at(peak, runs[name])
-        if len(self.spinning_ns) < self.spins:
-            self._spin(runs)
         self.spent_ns += self.clock() - started
 
     def look_if_cheap(self) -> None:
@@ -92,14 +86,6 @@ class Peaks:
     def as_dict(self) -> dict[str, Any]:
         """For a reply: every raw duration."""
         return {name: asdict(peak) for name, peak in self.found.items()}
-
-    def _spin(self, runs: dict[str, Run]) -> None:
-        """How long threads spin after a product, where that is not far below any pass."""
-        name = next(iter(self.found))
-        if self.found[name].fastest_ns < LONGEST_SPUN_NS:
-            for _ in range(self.spins):
-                self.session.synchronise(runs[name]())
-                self.spinning_ns.append(afterwork.cpu_ns())
 
     def _phase(self, run: Run) -> timing.Phase:
         return timing.Phase(

@@ -10,11 +10,11 @@ from snnbench import afterwork
 from snnbench.backends import Session
 from snnbench.fresh import Content, Contents, Order, compare_gradients, copied, differing, in_first_order
 from snnbench.spotcheck import SpotCheck
+from snnbench.timing import Renewal
 from snnbench.verify import Answer, Finding
 
-LOOKS = 2
-"""Passes after which the harness waits for the process to idle. After the others it reads the answer at once, so that
-nobody can finish it meanwhile."""
+LOOKS = 3
+"""Answers that are read twice: the first time may not take longer."""
 
 
 def random_seed() -> int:
@@ -26,8 +26,8 @@ def random_seed() -> int:
 class PhaseProof:
     """The answers of one phase. `check` is of content 0, `check_drawn(number)` of content drawn anew.
 
-    `spot` is what was found of the first answer, and `fresh` of the others; `left_ns` is the CPU time that the process
-    used after the clock had stopped, and `reading_ns` what reading an answer took beyond reading it again.
+    `spot` is what was found of the first answer, and `fresh` of the others; `reading_ns` is what reading an answer took
+    beyond reading it again.
     """
 
     session: Session
@@ -38,14 +38,30 @@ class PhaseProof:
     on_cpu: bool
     spot: Finding | None = None
     fresh: Finding = field(default_factory=Finding)
-    left_ns: list[int] = field(default_factory=list)
     reading_ns: list[int] = field(default_factory=list)
     verified: Answer | None = None
     _content: Content | None = None
 
-    def renew(self, drawn: bool) -> None:
-        """Put content in place that no pass has seen."""
+    @property
+    def renewal(self) -> Renewal:
+        """For timing."""
+        return Renewal(self.prepare, self.settle, self.load, self.keep)
+
+    def settle(self) -> None:
+        """Wait until threads that spin after a pass or a check idle: they would slow a single pass down."""
+        if self.on_cpu:
+            afterwork.settle()
+
+    def prepare(self, drawn: bool) -> None:
+        """Make content that no pass has seen."""
         self._content = self.contents.next(drawn)
+        for array in (self.contents.problem.input, self.contents.problem.cotangent):
+            array(self._content.number)
+
+    def load(self) -> None:
+        """Put it in place."""
+        if self._content is None:
+            raise ValueError("no content was prepared")
         self.session.load(self._content.number, self._content.number)
 
     @property
@@ -86,10 +102,7 @@ class PhaseProof:
             compare_gradients(self.fresh, answer, self.verified, tolerance)
 
     def _read(self, outputs: Any) -> Answer:
-        if not self.on_cpu:
-            return copied(self.read(outputs))
-        if len(self.left_ns) < LOOKS:
-            self.left_ns.append(afterwork.cpu_ns())
+        if not self.on_cpu or len(self.reading_ns) == LOOKS:
             return copied(self.read(outputs))
         started = time.perf_counter_ns()
         answer = copied(self.read(outputs))

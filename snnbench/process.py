@@ -69,6 +69,7 @@ def environment(
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
     )
+    limits["OPENBLAS_THREAD_TIMEOUT"] = "18"  # NumPy's threads would spin 0.1 s after a check, beside the next pass
     fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
     jax |= dict.fromkeys(("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.95")  # as much as torch has

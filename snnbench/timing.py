@@ -76,11 +76,13 @@ class Timing:
 class Renewal:
     """What a phase does about content that it never saw, outside the clock.
 
-    `renew(drawn)` puts new content in place, drawn anew or in another order, and `keep(outputs)` takes what the pass on
-    it gave.
+    `prepare(drawn)` makes new content, drawn anew or in another order, `settle()` waits until all that is idle,
+    `load()` puts the content in place, and `keep(outputs)` takes what the pass on it gave.
     """
 
-    renew: Callable[[bool], None]
+    prepare: Callable[[bool], None]
+    settle: Callable[[], None]
+    load: Callable[[], None]
     keep: Callable[[Any], None]
 
 
@@ -137,6 +139,7 @@ def run_pairs(
     for _ in range(pairs):
         run_fresh(phase, timing, renewal, 1, int(drawn), clock)
         fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
+        renewal.settle()
         repeated_ns = [repeat(phase, 1, clock).wall_ns for _ in range(repeats)][-1]
         ratios.append(fresh_ns / repeated_ns)
     return ratios
@@ -144,9 +147,11 @@ def run_pairs(
 
 def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
     """New content; a short pass runs once more before, on the content that was there."""
+    renewal.prepare(drawn)
+    renewal.settle()
     if pass_ns < SHORT_NS:
         repeat(phase, 1, clock)
-    renewal.renew(drawn)
+    renewal.load()
 
 
 def synchronisation_ns(phase: Phase, clock: Clock) -> float:

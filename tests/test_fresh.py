@@ -8,8 +8,8 @@ import pytest
 from snnbench import reference
 from snnbench.fresh import (
     FIRST_DRAWN,
-    MARGIN,
     SLACK_NS,
+    TWICE,
     Contents,
     are_kept,
     compare_gradients,
@@ -136,7 +136,7 @@ def test_fresh_passes_may_take_half_as_long_again(
     [(9, 15, True), (8, 15, False), (6, 10, True), (5, 10, False), (3, 3, True), (8, 9, False), (9, 9, True)],
 )
 def test_an_answer_is_kept_where_most_pairs_say_so_or_all_of_a_few(longer: int, all_pairs: int, expected: bool) -> None:
-    ratios = [1 + MARGIN + 0.01] * longer + [1 + MARGIN - 0.01] * (all_pairs - longer)
+    ratios = [TWICE + 0.01] * longer + [TWICE] * (all_pairs - longer)
     assert are_kept(ratios) is expected
 
 

@@ -232,6 +232,7 @@ def test_the_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
 def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: Path) -> None:
     env = environment(3, tmp_path, {"EXTRA": "1"})
     assert {env[name] for name in env if name.endswith("_NUM_THREADS")} == {"3"}
+    assert env["OPENBLAS_THREAD_TIMEOUT"] == "18"
     assert env["EXTRA"] == "1"
     assert [path.name for path in Path(env["PYTHONPATH"]).iterdir()] == ["snnbench"]
     assert environment(3, tmp_path)["PYTHONPATH"] == env["PYTHONPATH"]

@@ -16,6 +16,7 @@ from snnbench.timing import (
     Timing,
     measure,
     run_fresh,
+    run_pairs,
 )
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
@@ -61,9 +62,17 @@ class Bench:
         self.events.append("prepare")
         return f"kept {self.events.count('prepare')}"
 
-    def renew(self, drawn: bool) -> None:
+    def prepare_content(self, drawn: bool) -> None:
         self.now += 10**6
         self.events.append("drawn" if drawn else "ordered")
+
+    def settle(self) -> None:
+        self.now += 10**6
+        self.events.append("settled")
+
+    def load(self) -> None:
+        self.now += 10**6
+        self.events.append("loaded")
 
     def keep(self, outputs: Any) -> None:
         self.now += 10**6
@@ -72,7 +81,7 @@ class Bench:
 
     @property
     def renewal(self) -> Renewal:
-        return Renewal(self.renew, self.keep)
+        return Renewal(self.prepare_content, self.settle, self.load, self.keep)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(
@@ -164,9 +173,9 @@ def test_repetitions_of_one_pass_are_all_on_new_content_put_in_place_outside_the
     assert timing.repetitions_ns == [10 * MS] * repetitions and outputs is None
     assert timing.fresh_ns + timing.drawn_ns == timing.repetitions_ns
     assert len(timing.drawn_ns) == (repetitions > 1)
-    each = ["wait", "clock", "run", "wait", "clock", "kept"]
+    each = ["settled", "loaded", "wait", "clock", "run", "wait", "clock", "kept"]
     contents = [*["ordered"] * len(timing.fresh_ns), *["drawn"] * len(timing.drawn_ns)]
-    assert bench.events[-7 * repetitions :] == [event for content in contents for event in (content, *each)]
+    assert bench.events[-9 * repetitions :] == [event for content in contents for event in (content, *each)]
     assert [output[1] for output in bench.kept] == [*range(4, 4 + repetitions)], "each answer is kept"
 
 
@@ -177,17 +186,36 @@ def test_repetitions_of_several_passes_repeat_and_fresh_passes_follow() -> None:
     assert (timing.passes, timing.fresh_ns, bench.kept) == (2, [], []) and outputs is not None
     before = len(bench.events)
     run_fresh(bench.phase(), timing, bench.renewal, passes=3, drawn=1, clock=bench.clock)
-    each = ["wait", "clock", "run", "wait", "clock", "kept"]
+    each = ["settled", "loaded", "wait", "clock", "run", "wait", "clock", "kept"]
     assert bench.events[before:] == ["ordered", *each, "ordered", *each, "drawn", *each]
     assert (timing.fresh_ns, timing.drawn_ns) == ([6 * MS] * 2, [6 * MS])
     assert timing.repetitions_ns == [12 * MS] * 4, "which stay what they were"
+
+
+def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() -> None:
+    bench = Bench(pass_ns=10 * MS)
+    timing, _ = bench.measure()
+    before, runs = len(timing.drawn_ns), bench.runs
+    assert run_pairs(bench.phase(), timing, bench.renewal, True, 2, 3, bench.clock) == [1.0, 1.0]
+    assert (len(timing.drawn_ns), bench.runs) == (before + 2, runs + 2 * (1 + 3))
+    honest_once = {bench.runs + 2, bench.runs + 3, bench.runs + 4}
+
+    def run(prepared: Any) -> Any:
+        outputs = bench.run(prepared)
+        if bench.runs in honest_once - {min(honest_once)}:
+            bench.pending_ns = MS
+        return outputs
+
+    kept = replace(bench.phase(), run=run)
+    assert run_pairs(kept, timing, bench.renewal, False, 1, 3, bench.clock) == [10.0], "the first repeat was honest"
 
 
 def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
     bench = Bench(pass_ns=SHORT_NS - 1)
     timing, _ = bench.measure(replace(BUDGET, repetitions=2))
     each = ["wait", "clock", "run", "wait", "clock"]
-    assert bench.events[-24:] == [*each, "ordered", *each, "kept", *each, "drawn", *each, "kept"]
+    first = ["ordered", "settled", *each, "loaded", *each, "kept"]
+    assert bench.events[-28:] == [*first, *["drawn", *first[1:]]]
     assert len(timing.repetitions_ns) == 2
 
 
@@ -196,7 +224,8 @@ def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: 
     bench = Bench()
     timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
     assert len(timing.repetitions_ns) == repetitions
-    assert bench.events[-7:] == ["drawn", "wait", "clock", "run", "wait", "clock", "kept"]
+    each = ["wait", "clock", "run", "wait", "clock"]
+    assert bench.events[-14:] == ["drawn", "settled", *each, "loaded", *each, "kept"]
 
 
 def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
@@ -218,7 +247,7 @@ def test_what_new_content_compiles_is_not_counted_and_what_a_fresh_pass_compiles
     def renew(drawn: bool) -> None:
         bench.compiled += 1
 
-    timing = measure(bench.phase(), BUDGET, Renewal(renew, bench.keep), bench.clock)[0]
+    timing = measure(bench.phase(), BUDGET, Renewal(renew, bench.settle, bench.load, bench.keep), bench.clock)[0]
     assert timing.compilations == 0
 
     def run(prepared: Any) -> Any:

@@ -150,14 +150,16 @@ class Session:
         self._train: Any = jax.jit(self._both)
         self._with_input = case.input_gradient
         self._planned_bytes: dict[str, int] = {}
+        self._fired: Any = None
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
         """New arrays; the compiled functions take them as arguments."""
         self.input = self._place(self.layout.input(self.problem.input(which)))
-        # A state in float32 gives spikes in float32, whatever their weights are, and then so is their cotangent.
-        fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
-        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(fired)
+        if self._fired is None:
+            # A state in float32 gives spikes in float32, whatever their weights are, and then so is their cotangent.
+            self._fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
+        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
         jax.block_until_ready((self.input, self.cotangent))
 
     def compile(self, phase: str) -> None:
