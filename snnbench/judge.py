@@ -15,8 +15,8 @@ from snnbench.wire import Reply
 
 CONTENDED_CPUS = 0.1
 """CPUs that others took on average while a phase was timed, from which on a record is flagged."""
-LEAST_GROWTH_BYTES = 64 << 10
-"""A pass, from which on a record is flagged: what a C library keeps of its own is less."""
+LEAST_GROWTH_BYTES = 256 << 10
+"""A pass, from which on a record is flagged: an allocator that settles was seen to take up to 75 KiB."""
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
     "throttled": "a processor slowed down for heat or power meanwhile",
