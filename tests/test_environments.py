@@ -20,6 +20,7 @@ from snnbench.cli.environment import Device, sync
 from snnbench.declaration import read
 from snnbench.environments import Environment
 from snnbench.installer import EnvironmentFailed
+from snnbench.library import discover
 
 SMALL = ("packaging==24.2",)
 
@@ -355,3 +356,11 @@ def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_he
     assert cuda["both"] == cuda["cards"] != plain["both"]
     has_six = [bool(list(Path(folder).glob("lib/*/site-packages/six.py"))) for folder in (plain["both"], cuda["both"])]
     assert has_six == [False, True]
+
+
+def test_a_variant_may_ask_for_another_python_than_its_library() -> None:
+    """NumPy 1.23, which the CuPy kernels need, has no wheel for Python 3.12, and uv would try to build it."""
+    spikingjelly = discover()["spikingjelly"]
+    asked = {name: environments.plan(spikingjelly, name, cuda=True) for name in ("auto", "cupy")}
+    assert (asked["auto"].requires_python, asked["cupy"].requires_python) == (">=3.11", "==3.11.*")
+    assert asked["cupy"].interpreter in (sys.executable, "==3.11.*")
