@@ -255,7 +255,6 @@ class Measurement:
         piece = pieces(session)[name]
         on_cpu = not request.case.device.startswith("cuda")
         proof = PhaseProof(session, piece.read, self._check(0), self._check_drawn, self.contents, on_cpu)
-        renewal = proof.renewal
         phase = timing.Phase(
             run=piece.run,
             wait=session.synchronise,
@@ -271,6 +270,9 @@ class Measurement:
             request.max_phase_ns,
             self._busy_ns,
         )
+        # While the host makes content and checks answers a card idles, and its clock falls.
+        settle = afterwork.settle if on_cpu else lambda: timing.keep_busy(phase, self._busy_ns, time.perf_counter_ns)
+        renewal = timing.Renewal(proof.prepare, settle, proof.load, proof.keep)
         session.load(0, 0)
         # Beside a cell on a card others may run on other cards, with CPUs of their own.
         cpus = () if on_cpu else request.cpus
@@ -286,10 +288,10 @@ class Measurement:
         del outputs
         spot = proof.spot or Finding()
         if self._spot(reply, name, proof.check, spot, proof.verified):
+            reason = self._not_fresh(name, phase, measured, renewal, proof) if proof.fresh.correct else None
             reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
-            self._accept(reply, f"fresh passes of {name}", proof.fresh)
-        if not reply.outcome and (reason := self._not_fresh(name, phase, measured, renewal, proof)):
-            reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+            if self._accept(reply, f"fresh passes of {name}", proof.fresh) and reason:
+                reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
         return asdict(measured) | {"contention": others}
 
     def _not_fresh(

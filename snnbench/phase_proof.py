@@ -6,11 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from snnbench import afterwork
 from snnbench.backends import Session
 from snnbench.fresh import Content, Contents, Order, compare_gradients, copied, differing, in_first_order
 from snnbench.spotcheck import SpotCheck
-from snnbench.timing import Renewal
 from snnbench.verify import Answer, Finding
 
 LOOKS = 3
@@ -41,16 +39,6 @@ class PhaseProof:
     reading_ns: list[int] = field(default_factory=list)
     verified: Answer | None = None
     _content: Content | None = None
-
-    @property
-    def renewal(self) -> Renewal:
-        """For timing."""
-        return Renewal(self.prepare, self.settle, self.load, self.keep)
-
-    def settle(self) -> None:
-        """Wait until threads that spin after a pass or a check idle: they would slow a single pass down."""
-        if self.on_cpu:
-            afterwork.settle()
 
     def prepare(self, drawn: bool) -> None:
         """Make content that no pass has seen."""

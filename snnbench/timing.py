@@ -81,7 +81,7 @@ class Renewal:
     """
 
     prepare: Callable[[bool], None]
-    settle: Callable[[], None]
+    settle: Callable[[], Any]
     load: Callable[[], None]
     keep: Callable[[Any], None]
 

@@ -368,6 +368,7 @@ def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Pa
     cuda = altered_device("cuda")
     busy = reply_of(ask(tmp_path, cuda, request("time", CASE.resized(device="cuda"))))
     assert all(phase["busy_passes"] > 1 for phase in busy.phases.values()), busy.outcome
+    assert all(len(phase["fresh_ns"]) >= 2 and phase["drawn_ns"] for phase in busy.phases.values())
     idle = reply_of(ask(tmp_path, CORRECT, request("time")))
     assert all(phase["busy_passes"] == 0 for phase in idle.phases.values())
 
