@@ -73,7 +73,7 @@ def recording(finished: tuple[Place, Any]) -> Path:
 
 def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tuple[Place, Any]) -> None:
     _, done = finished
-    heading, machine, title, header, _, *rows = [line for line in done.stdout.splitlines() if line]
+    heading, machine, title, header, _, *rows, checked = [line for line in done.stdout.splitlines() if line]
     assert heading.startswith("## ") and "_tiny_" in heading
     assert machine.endswith("6 of 6 cells measured.")
     assert title.startswith("### subtract: N=24, B=5, T=12 on cpu, float32 (ieee)")
@@ -81,6 +81,7 @@ def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tu
         "| library | version | verdict | train ms | ratio | x floor | forward ms | backward ms | inference ms |"
     )
     assert sorted(row.split("|")[1].strip() for row in rows) == ["good", "other"]
+    assert checked == "Checked: all."
     assert all(row.split("|")[3].strip() == "exact" for row in rows)
     assert next(row for row in rows if "good" in row).split("|")[5].strip() == "1.00", "the baseline's ratio"
     assert all(float(row.split("|")[6]) > 1 for row in rows), "every time is longer than the floor"
