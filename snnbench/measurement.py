@@ -204,7 +204,9 @@ class Measurement:
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and that no time is below its floor."""
-        peaks = Peaks(self.backend, session, self.request.case, self.phases, busy_ns=self._busy_ns)
+        case = self.request.case
+        options = {"busy_ns": self._busy_ns} if self._busy_ns else {"settle": afterwork.settle}
+        peaks = Peaks(self.backend, session, case, self.phases, **options)
         peaks.look()
         phases: dict[str, Any] = {}
         for name in self.phases:

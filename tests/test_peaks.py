@@ -233,3 +233,18 @@ def test_a_look_begins_on_a_device_that_is_busy() -> None:
     Peaks(idle, idle, CASE, PHASES, idle.clock).look()  # type: ignore[arg-type]
     assert machine.called[:50] == [first] * 50
     assert before_another == 50 + idle.called.index(next(name for name in idle.called if name != first))
+
+
+def test_every_peak_is_measured_on_a_settled_process() -> None:
+    machine = Machine(pass_ns=MS)
+    settled: list[int] = []
+    peaks = Peaks(
+        machine,  # type: ignore[arg-type]
+        machine,  # type: ignore[arg-type]
+        CASE,
+        PHASES,
+        machine.clock,
+        settle=lambda: settled.append(len(machine.called)),
+    )
+    peaks.look()
+    assert len(settled) == len(peaks.found) and settled == sorted(settled) and settled[0] == 0
