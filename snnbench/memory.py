@@ -129,7 +129,7 @@ def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], 
         for before, after in steps
         if before[2] is not None and after[2] is not None
     ]
-    return Growth(host, min(device, default=None))
+    return Growth(max(0, host), max(0, min(device)) if device else None)
 
 
 def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict[str, int | None]:
