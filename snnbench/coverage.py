@@ -17,16 +17,16 @@ def coverage(case: Case, checks: Iterable[Mapping[str, Any]]) -> str:
     Every check that compares a part draws it anew, and says by which seed.
     """
     neurons, samples = np.zeros(case.neurons, bool), np.zeros(case.batch, bool)
-    said = False
+    has_extent = False
     for check in checks:
         if check.get("neurons") is None:
             continue
-        said = True
+        has_extent = True
         if check.get("seed") is None:
             return EVERYTHING
         neurons[sampled(case.neurons, check["neurons"], check["seed"])] = True
         samples[sampled(case.batch, check["samples"], check["seed"])] = True
-    if not said:
+    if not has_extent:
         return ""
     if neurons.all() or samples.all():
         return EVERYTHING

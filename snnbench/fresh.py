@@ -4,7 +4,7 @@ An answer that was kept is right, and fast, as long as content repeats. So a pha
 
 * The input and the cotangent of the problem, with the samples of the batch in another order. What is right then is
   known: spikes and input gradients come in that order, and gradients of weights and biases stay.
-* Content drawn anew, of which no sample was seen. A part of its answer is compared with the reference.
+* Content drawn anew: every sample is new. A part of its answer is compared with the reference.
 
 Where a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. Where it is several,
 fresh passes follow the repetitions. Either way fresh passes have to take as long as repeated ones (`disagree`). Before

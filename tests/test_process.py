@@ -275,7 +275,7 @@ def test_torch_s_extensions_have_a_folder_for_each_python_that_stays(tmp_path: P
 
 
 def test_a_worker_that_is_killed_leaves_no_lock_of_a_build(tmp_path: Path) -> None:
-    """Torch waits for the lock of a build without an end, whoever took it."""
+    """Torch waits for the lock of a build without an end, even if its owner is dead."""
     folder = compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable)) / "dynamics"
     taken = f"os.makedirs({str(folder)!r}, exist_ok=True); open({str(folder / 'lock')!r}, 'w').close()"
     ending = ask(tmp_path, dying(f"{taken}; time.sleep(60)"), VERIFY, timeout_s=2)

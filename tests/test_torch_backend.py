@@ -1,4 +1,4 @@
-"""The backend for torch on a machine without a card: precision, and what is said where there is none."""
+"""The backend for torch on a machine without a card: precision, and the reason that a missing card gives."""
 
 import subprocess
 import sys
