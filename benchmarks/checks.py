@@ -144,7 +144,7 @@ def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
         for _ in range(PASSES):
             proof.prepare(drawn=False)
             proof.load()
-            order = proof.order
+            order = proof.content.order if proof.content else None
             entering = None if answer.input is None else answer.input[:, order]
             proof.keep(type(answer)(answer.spikes[:, order], answer.weights, answer.biases, entering))
         assert proof.fresh.correct, proof.fresh.message

@@ -7,9 +7,9 @@ An answer that was kept is right, and fast, as long as content repeats. So a pha
 * Content drawn anew: every sample is new. A part of its answer is compared with the reference.
 
 Where a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. Where it is several,
-fresh passes follow the repetitions. Either way fresh passes have to take as long as repeated ones (`disagree`). Before
-it is held against a library that they do not, pairs of a fresh pass and of one that repeats its content run side by
-side, so that whatever disturbs the machine meets both (`are_kept`).
+fresh passes follow the repetitions. Either way fresh passes have to take as long as repeated ones (`disagree`). Where
+they do not, pairs of a fresh pass and of one that repeats its content run in turn, each on caches and threads in the
+same state, and a test of all pairs decides (`are_kept`).
 """
 
 import math
@@ -26,14 +26,15 @@ from snnbench.verify import Answer, Finding, compare_gradient
 PASSES = 5
 """Fresh passes of a phase at the least, one of them on content drawn anew."""
 FEWEST_JUDGED = 3
-"""Fresh passes of a kind whose median is looked at; of fewer that take long more are run first."""
+"""Fresh passes of a kind, before the fastest of them is held against a phase; where there are fewer, more are run."""
 REPEATS = 3
 """Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
 once or twice before it keeps."""
-FEWEST_PAIRS, MANY_PAIRS, MOST_PAIRS = 3, 10, 15
-MOSTLY = 0.6
-"""Of many pairs so many have to show it. On a machine where a quarter of all honest passes take twice as long as their
-neighbours that happens once in 240 such looks, and a look is taken only where the first passes disagreed."""
+FEWEST_PAIRS, MOST_PAIRS = 6, 15
+LOOKED_AT = 3
+"""After so many pairs, and each one more, the test ends where fresh passes take no longer on average."""
+CHANCE = 0.001
+"""The test of ten pairs and more is wrong so often where nothing is kept. Fewer pairs must all say the same."""
 SLACK_NS = 100_000
 """What a thread that wakes up and a cold cache may take, however short the pass."""
 FEWEST_ORDERS = 100
@@ -41,13 +42,12 @@ FEWEST_ORDERS = 100
 LARGEST_ORDERED = 10
 FIRST_DRAWN = 3
 """The number of the first content that is neither of the problem's two inputs nor a reversed cotangent."""
-TWICE = 2.0
-"""A fresh pass that takes so many times as long as the repeated one beside it shows that an answer was kept."""
-MARGIN = 0.5
-"""By so much of a repeated pass a fresh one may be slower: it finds its input just written, and caches and threads as
-the harness left them. If it is slower still, pairs of passes decide."""
+MARGIN = 0.2
+"""By so much of a repeated pass a fresh one may be slower: branches of the code are predicted worse on new content."""
 
 Order = NDArray[np.intp]
+Pair = tuple[int, int]
+"""Nanoseconds of a fresh pass, and of one that repeats its content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +148,45 @@ def _compare_gradient(
     compare_gradient(finding, name, got, np.asarray(expected, np.float64), tolerance)
 
 
-def disagree(fresh_ns: Sequence[int], repeated_ns: float, spread: float, synchronisation_ns: float) -> bool:
-    """Whether the typical fresh pass takes longer than it may beside a repeated one."""
-    return len(fresh_ns) > 0 and median(fresh_ns) > allowed_ns(repeated_ns, spread, synchronisation_ns)
+def disagree(fresh_ns: Sequence[int], repeated_ns: float, synchronisation_ns: float) -> bool:
+    """Whether even the fastest fresh pass takes longer than it may beside a repeated one.
+
+    Nothing makes a fresh pass faster, so where answers are kept the fastest is slow, too.
+    """
+    allowed_ns = repeated_ns * (1 + MARGIN) + synchronisation_ns + SLACK_NS
+    return len(fresh_ns) > 0 and min(fresh_ns) > allowed_ns
 
 
-def pairs(pass_ns: float, budget_ns: int) -> int:
+def most_pairs(pass_ns: float, budget_ns: int) -> int:
     """How many pairs of a fresh and a repeated pass are run in so much time."""
     return max(FEWEST_PAIRS, min(MOST_PAIRS, int(budget_ns / pass_ns / (1 + REPEATS))))
 
 
-def are_kept(ratios: Sequence[float]) -> bool:
-    """Whether fresh passes take longer than the repeated ones that followed them: nearly always, or in most of many."""
-    longer = sum(ratio > TWICE for ratio in ratios)
-    return longer >= (math.ceil(MOSTLY * len(ratios)) if len(ratios) >= MANY_PAIRS else len(ratios))
+def may_be_kept(pairs: Sequence[Pair]) -> bool:
+    """Whether more pairs are needed: there are few so far, or fresh passes take longer on average."""
+    return len(pairs) < LOOKED_AT or float(_excess(pairs).mean()) > 0
 
 
-def allowed_ns(repeated_ns: float, spread: float, synchronisation_ns: float) -> float:
-    """How long a fresh pass may take; `spread` is how far the phase's own repetitions lie apart, as a share."""
-    return repeated_ns * (1 + max(MARGIN, spread)) + synchronisation_ns + SLACK_NS
+def are_kept(pairs: Sequence[Pair]) -> bool:
+    """Whether fresh passes take longer than repeated ones: a test of the mean by all changes of sign.
+
+    If nothing is kept, a disturbance meets either pass of a pair as often, so each pair could as well have had the
+    other sign. The mean must be among the largest CHANCE of all means that signs could have given; of fewer than ten
+    pairs, the largest.
+    """
+    excess = _excess(pairs)
+    signs = 1 - 2 * (np.arange(1 << len(pairs))[:, None] >> np.arange(len(pairs)) & 1)
+    as_large = signs @ excess >= excess.sum() - 1e-9
+    return bool(as_large.mean() <= max(CHANCE, 0.5 ** len(pairs)))
+
+
+def slowdown(pairs: Sequence[Pair]) -> float:
+    """How many times as long a fresh pass takes, typically."""
+    return median(fresh_ns / repeated_ns for fresh_ns, repeated_ns in pairs)
+
+
+def _excess(pairs: Sequence[Pair]) -> NDArray[np.float64]:
+    """How far each fresh pass is beyond what it may take beside the repeated one, as a logarithm."""
+    return np.array(
+        [math.log(max(1, fresh_ns - SLACK_NS) / (repeated_ns * (1 + MARGIN))) for fresh_ns, repeated_ns in pairs]
+    )

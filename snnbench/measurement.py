@@ -274,7 +274,7 @@ class Measurement:
         )
         # While the host makes content and checks answers a card idles, and its clock falls.
         settle = afterwork.settle if on_cpu else lambda: timing.keep_busy(phase, self._busy_ns, time.perf_counter_ns)
-        renewal = timing.Renewal(proof.prepare, settle, proof.load, proof.keep)
+        renewal = timing.Renewal(proof.prepare, settle, proof.load, proof.keep, proof.touch)
         session.load(0, 0)
         # Beside a cell on a card others may run on other cards, with CPUs of their own.
         cpus = () if on_cpu else request.cpus
@@ -307,23 +307,25 @@ class Measurement:
         """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
         repeated_ns = pass_ns if measured.passes > 1 else median(measured.warmup_ns or [pass_ns])
-        spread = roofline.relative_spread(measured.repetitions_ns)
         waiting_ns = timing.synchronisation_ns(phase, time.perf_counter_ns)
         if late := afterwork.complaint(name, proof.reading_ns, pass_ns):
             return late
         for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
-            if len(times) < fresh.FEWEST_JUDGED and fresh.disagree(times, repeated_ns, spread, waiting_ns):
+            if len(times) < fresh.FEWEST_JUDGED and fresh.disagree(times, repeated_ns, waiting_ns):
                 lacking = fresh.FEWEST_JUDGED - len(times)
                 timing.run_fresh(phase, measured, renewal, lacking, lacking * drawn, time.perf_counter_ns)
-            if fresh.disagree(times, repeated_ns, spread, waiting_ns):
-                pairs = fresh.pairs(pass_ns, self.request.max_phase_ns)
-                ratios = timing.run_pairs(phase, measured, renewal, drawn, pairs, fresh.REPEATS, time.perf_counter_ns)
-                if fresh.are_kept(ratios):
-                    kind = "drawn anew" if drawn else "in another order"
-                    return (
-                        f"a pass of {name} takes {median(ratios):.3g} times as long on content {kind} as on content "
-                        "that repeats: answers are kept"
-                    )
+            if not fresh.disagree(times, repeated_ns, waiting_ns):
+                continue
+            pairs: list[fresh.Pair] = []
+            most = fresh.most_pairs(pass_ns, self.request.max_phase_ns)
+            while len(pairs) < most and fresh.may_be_kept(pairs):
+                pairs.append(timing.run_pair(phase, measured, renewal, drawn, fresh.REPEATS, time.perf_counter_ns))
+            if len(pairs) == most and fresh.are_kept(pairs):
+                kind = "drawn anew" if drawn else "in another order"
+                return (
+                    f"a pass of {name} takes {fresh.slowdown(pairs):.3g} times as long on content {kind} as on content "
+                    "that repeats: answers are kept"
+                )
         return None
 
     @property

@@ -6,8 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from snnbench.backends import Session
-from snnbench.fresh import Content, Contents, Order, compare_gradients, copied, differing, in_first_order
+from snnbench.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
 from snnbench.spotcheck import SpotCheck
 from snnbench.verify import Answer, Finding
 
@@ -38,29 +40,36 @@ class PhaseProof:
     fresh: Finding = field(default_factory=Finding)
     reading_ns: list[int] = field(default_factory=list)
     verified: Answer | None = None
-    _content: Content | None = None
+    content: Content | None = None
 
     def prepare(self, drawn: bool) -> None:
         """Make content that no pass has seen."""
-        self._content = self.contents.next(drawn)
+        self.content = self.contents.next(drawn)
         for array in (self.contents.problem.input, self.contents.problem.cotangent):
-            array(self._content.number)
+            array(self.content.number)
 
     def load(self) -> None:
         """Put it in place."""
-        if self._content is None:
+        if self.content is None:
             raise ValueError("no content was prepared")
-        self.session.load(self._content.number, self._content.number)
+        self.session.load(self.content.number, self.content.number)
 
-    @property
-    def order(self) -> Order | None:
-        """The order of the samples in the content that is in place."""
-        return self._content.order if self._content else None
+    def touch(self) -> None:
+        """Do what `load` does, to the same effect on caches, and leave the content as it is.
+
+        Where `load` writes into an array, that would be new content for a library that looks at versions only, so as
+        many bytes are copied elsewhere.
+        """
+        if self.content is None or not getattr(self.session, "loads_in_place", True):
+            return self.load()
+        problem, number = self.contents.problem, self.content.number
+        copies = [np.copy(array) for array in (problem.input(number), problem.cotangent(number))]
+        del copies
 
     def keep(self, outputs: Any) -> None:
         """Compare the answer to the new content."""
         answer = self._read(outputs)
-        content = self._content
+        content = self.content
         if content is None:
             raise ValueError("no content was renewed")
         if self.fresh.complaints:

@@ -389,4 +389,3 @@ def sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
         return generator.integers(0, size, 1).astype(np.intp)
     inner = 1 + generator.choice(size - 2, count - 2, replace=False)
     return np.sort(np.concatenate([[0], inner, [size - 1]])).astype(np.intp)
-

@@ -77,13 +77,15 @@ class Renewal:
     """What a phase does about content that it never saw, outside the clock.
 
     `prepare(drawn)` makes new content, drawn anew or in another order, `settle()` waits until all that is idle,
-    `load()` puts the content in place, and `keep(outputs)` takes what the pass on it gave.
+    `load()` puts the content in place, and `keep(outputs)` takes what the pass on it gave. `touch()` does to the caches
+    what `load` does, and leaves the content as it is.
     """
 
     prepare: Callable[[bool], None]
     settle: Callable[[], Any]
     load: Callable[[], None]
     keep: Callable[[Any], None]
+    touch: Callable[[], None]
 
 
 def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
@@ -131,27 +133,31 @@ def run_fresh(phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn
         renewal.keep(repetition.outputs)
 
 
-def run_pairs(
-    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, pairs: int, repeats: int, clock: Clock
-) -> list[float]:
-    """Time so many fresh passes more, each with the last of `repeats` passes on the same content, as their ratios."""
-    ratios = []
-    for _ in range(pairs):
-        run_fresh(phase, timing, renewal, 1, int(drawn), clock)
-        fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
-        renewal.settle()
-        repeated_ns = [repeat(phase, 1, clock).wall_ns for _ in range(repeats)][-1]
-        ratios.append(fresh_ns / repeated_ns)
-    return ratios
+def run_pair(
+    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, repeats: int, clock: Clock
+) -> tuple[int, int]:
+    """Time a fresh pass more, and the last of `repeats` passes on the same content, both after the same preparation."""
+    run_fresh(phase, timing, renewal, 1, int(drawn), clock)
+    fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
+    for _ in range(repeats - 1):
+        repeat(phase, 1, clock)
+    _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+    renewal.touch()
+    return fresh_ns, repeat(phase, 1, clock).wall_ns
 
 
 def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
-    """New content; a short pass runs once more before, on the content that was there."""
+    """New content."""
     renewal.prepare(drawn)
+    _ready(phase, pass_ns, renewal, clock)
+    renewal.load()
+
+
+def _ready(phase: Phase, pass_ns: float, renewal: Renewal, clock: Clock) -> None:
+    """An idle process; a short pass runs once more, on the content that is there."""
     renewal.settle()
     if pass_ns < SHORT_NS:
         repeat(phase, 1, clock)
-    renewal.load()
 
 
 def synchronisation_ns(phase: Phase, clock: Clock) -> float:

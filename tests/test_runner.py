@@ -57,7 +57,6 @@ class Watcher:
     def end(self, cell: Cell, record: Record) -> None:
         self.ended.append((cell, record))
 
-
     def add(self, cells: Sequence[Cell]) -> None:
         self.again += cells
 

@@ -16,7 +16,7 @@ from snnbench.timing import (
     Timing,
     measure,
     run_fresh,
-    run_pairs,
+    run_pair,
 )
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
@@ -74,6 +74,10 @@ class Bench:
         self.now += 10**6
         self.events.append("loaded")
 
+    def touch(self) -> None:
+        self.now += 10**6
+        self.events.append("touched")
+
     def keep(self, outputs: Any) -> None:
         self.now += 10**6
         self.kept.append(outputs)
@@ -81,7 +85,7 @@ class Bench:
 
     @property
     def renewal(self) -> Renewal:
-        return Renewal(self.prepare_content, self.settle, self.load, self.keep)
+        return Renewal(self.prepare_content, self.settle, self.load, self.keep, self.touch)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(
@@ -196,8 +200,8 @@ def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() 
     bench = Bench(pass_ns=10 * MS)
     timing, _ = bench.measure()
     before, runs = len(timing.drawn_ns), bench.runs
-    assert run_pairs(bench.phase(), timing, bench.renewal, True, 2, 3, bench.clock) == [1.0, 1.0]
-    assert (len(timing.drawn_ns), bench.runs) == (before + 2, runs + 2 * (1 + 3))
+    assert run_pair(bench.phase(), timing, bench.renewal, True, 3, bench.clock) == (10 * MS, 10 * MS)
+    assert (len(timing.drawn_ns), bench.runs) == (before + 1, runs + 1 + 3)
     honest_once = {bench.runs + 2, bench.runs + 3, bench.runs + 4}
 
     def run(prepared: Any) -> Any:
@@ -207,7 +211,19 @@ def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() 
         return outputs
 
     kept = replace(bench.phase(), run=run)
-    assert run_pairs(kept, timing, bench.renewal, False, 1, 3, bench.clock) == [10.0], "the first repeat was honest"
+    pair = run_pair(kept, timing, bench.renewal, False, 3, bench.clock)
+    assert pair == (10 * MS, MS), "the first repeat was honest"
+
+
+@pytest.mark.parametrize("pass_ns", [SHORT_NS - 1, SHORT_NS])
+def test_both_passes_of_a_pair_find_the_process_in_the_same_state(pass_ns: int) -> None:
+    bench = Bench(pass_ns=pass_ns)
+    timing, _ = bench.measure()
+    bench.events.clear()
+    run_pair(bench.phase(), timing, bench.renewal, False, 1, bench.clock)
+    events = "|".join(bench.events).replace("|clock", "").replace("wait|run|wait", "pass")
+    between = "pass|" if pass_ns < SHORT_NS else ""
+    assert events == f"ordered|settled|{between}loaded|pass|kept|settled|{between}touched|pass"
 
 
 def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
@@ -247,7 +263,9 @@ def test_what_new_content_compiles_is_not_counted_and_what_a_fresh_pass_compiles
     def renew(drawn: bool) -> None:
         bench.compiled += 1
 
-    timing = measure(bench.phase(), BUDGET, Renewal(renew, bench.settle, bench.load, bench.keep), bench.clock)[0]
+    timing = measure(
+        bench.phase(), BUDGET, Renewal(renew, bench.settle, bench.load, bench.keep, bench.touch), bench.clock
+    )[0]
     assert timing.compilations == 0
 
     def run(prepared: Any) -> Any:
@@ -375,9 +393,13 @@ def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Pa
 
 def altered_device(device: str) -> str:
     """The correct fake, which takes itself for a card."""
-    return CORRECT + OWN.format(methods="    pass") + f"""
+    return (
+        CORRECT
+        + OWN.format(methods="    pass")
+        + f"""
 
     def __init__(self, case):
         assert case.device == {device!r}
         super().__init__(replace(case, device="cpu"))
 """
+    )

@@ -28,7 +28,10 @@ class Session(Protocol):
     """One network with its input and cotangent on the device."""
 
     def load(self, which: int, cotangent: int) -> None:
-        """Put the numbered input and cotangent of the problem in place of what was there."""
+        """Put the numbered input and cotangent of the problem in place of what was there.
+
+        Where that makes new arrays, the session says so in an attribute, `loads_in_place = False`.
+        """
 
     def compile(self, phase: str) -> None:
         """Compile what a phase needs and run nothing, where the framework can; so that memory is the pass's alone."""

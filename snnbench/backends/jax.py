@@ -137,6 +137,8 @@ class Backend:
 class Session:
     """A network on one problem, with its arrays on the device."""
 
+    loads_in_place = False
+
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
         case = problem.case
         self.device, self.dtype = device, jnp.dtype(case.dtype)
