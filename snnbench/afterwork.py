@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 Clock = Callable[[], int]
 
-SLICE_NS = 4_000_000
+SLICE_NS = 2_000_000
 """The process is asked so often whether it still works."""
 IDLE_SHARE = 0.25
 """A process that used less of a slice has ended its work."""
