@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from statistics import median
 from typing import Any
 
 from snnbench import afterwork, contention, exam, fresh, memory, roofline, timing
@@ -306,7 +305,7 @@ class Measurement:
     ) -> str | None:
         """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
-        repeated_ns = pass_ns if measured.passes > 1 else median(measured.warmup_ns or [pass_ns])
+        repeated_ns = pass_ns if measured.passes > 1 else min(measured.warmup_ns, default=pass_ns)
         waiting_ns = timing.synchronisation_ns(phase, time.perf_counter_ns)
         if late := afterwork.complaint(name, proof.reading_ns, pass_ns):
             return late

@@ -1,0 +1,239 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["torch==2.13.0", "numpy==2.4.6"]
+# ///
+"""Plain PyTorch that lies: each variant leaves out work in its own way, and answers right as far as anybody looks.
+
+Only the variant `honest` may get a time. `python benchmarks/liars.py` says whether that is so.
+"""
+
+import threading
+
+import torch
+
+from snnbench.backends.torch import Network
+
+BACKEND = "torch"
+EXACT = ("subtract",)
+DEFAULT = "honest"
+VARIANTS = {
+    "honest": "lies nowhere",
+    "kept-by-version": "keeps spikes and gradients by address and version of input and cotangent",
+    "kept-by-content": "keeps them by a checksum of every step",
+    "kept-by-content-8": "keeps eight of them",
+    "kept-by-content-64": "keeps 64 of them",
+    "kept-by-slice": "keeps them by the first step",
+    "kept-by-sample": "keeps spikes and gradients of each sample of the batch",
+    "kept-after-two": "keeps them once content came three times",
+    "kept-at-random": "keeps them in two of three passes",
+    "kept-in-inference": "keeps spikes where no gradient is asked for",
+    "kept-in-backward": "keeps gradients only",
+    "silent-neurons": "four neurons are silent in one sample",
+    "silent-step": "one sample is silent in one step",
+    "silent-block": "64 neurons are silent",
+    "silent-third-pass": "one sample is silent in every third pass",
+    "zero-input-gradient": "the input gradient of one sample is zero",
+    "zero-weight-gradient": "the weight gradient of one neuron is zero",
+    "late-weight-gradient": "a thread fills in the weight gradient after backward returned",
+}
+EXAM_VALUES = 1 << 14
+"""The exam's inputs are smaller: everything here is honest there."""
+
+
+class Spike(torch.autograd.Function):
+    """A step with the fast sigmoid's derivative."""
+
+    @staticmethod
+    def forward(ctx, distance, slope):
+        ctx.save_for_backward(distance)
+        ctx.slope = slope
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (distance,) = ctx.saved_tensors
+        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+
+
+class Kept(torch.autograd.Function):
+    """The neuron, whose spikes and gradients come from `store` where their keys are known."""
+
+    @staticmethod
+    def forward(ctx, current, content, neuron, store, key):
+        ctx.known = key(content)
+
+        def compute():
+            with torch.enable_grad():
+                entering = current.detach().requires_grad_()
+                return entering, neuron(entering)
+
+        ctx.entering, ctx.spikes = store.get(("spikes", ctx.known), compute)
+        ctx.store, ctx.key = store, key
+        return ctx.spikes.detach().clone()
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        def compute():
+            return torch.autograd.grad(ctx.spikes, ctx.entering, cotangent, retain_graph=True)[0]
+
+        gradient = ctx.store.get(("gradient", ctx.known, ctx.key(cotangent)), compute)
+        return gradient.clone(), None, None, None, None
+
+
+class Store:
+    """Answers by key, so many of each kind; `active(key)` says whether this pass lies."""
+
+    def __init__(self, entries, active):
+        self.entries, self.active, self.answers = 2 * entries, active, {}
+
+    def get(self, key, compute):
+        if not self.active(key):
+            return compute()
+        if key not in self.answers:
+            while len(self.answers) >= self.entries:
+                self.answers.pop(next(iter(self.answers)))
+            self.answers[key] = compute()
+        return self.answers[key]
+
+
+class Altered(torch.autograd.Function):
+    """A tensor whose values, or whose gradient, are changed."""
+
+    @staticmethod
+    def forward(ctx, tensor, values, gradient):
+        ctx.gradient = gradient
+        return values(tensor.clone())
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return ctx.gradient(gradient.clone()), None, None
+
+
+class Late(torch.autograd.Function):
+    """A linear layer whose weight gradient comes later."""
+
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return torch.nn.functional.linear(x, weight, bias)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, weight = ctx.saved_tensors
+        late, rows = torch.zeros_like(weight), gradient.flatten(0, 1)
+
+        def fill():
+            late.copy_(rows.T @ x.flatten(0, 1))
+
+        threading.Thread(target=fill).start()
+        return gradient @ weight, late, rows.sum(0)
+
+
+def by_version(tensor):
+    return tensor.data_ptr(), tensor._version
+
+
+def by_content(tensor):
+    return tuple(tensor.sum((1, 2)).tolist()), tuple(tensor[:, ::3].sum((1, 2)).tolist())
+
+
+def by_first_step(tensor):
+    return tensor[0].numpy().tobytes()
+
+
+def kept(variant):
+    """How a variant keys its answers, how many it keeps, and when it does."""
+    counts, passes = {}, [0]
+
+    def repeated(key):
+        counts[key] = counts.get(key, 0) + 1
+        return counts[key] > 2
+
+    def random(key):
+        passes[0] += 1
+        return passes[0] * 2654435761 % 1009 % 3 > 0
+
+    return {
+        "kept-by-version": (by_version, 1, lambda key: True),
+        "kept-by-content": (by_content, 1, lambda key: True),
+        "kept-by-content-8": (by_content, 8, lambda key: True),
+        "kept-by-content-64": (by_content, 64, lambda key: True),
+        "kept-by-slice": (by_first_step, 2, lambda key: True),
+        "kept-after-two": (by_content, 8, repeated),
+        "kept-at-random": (by_content, 8, random),
+        "kept-in-backward": (by_content, 1, lambda key: key[0] == "gradient"),
+    }.get(variant)
+
+
+def nothing(tensor):
+    return tensor
+
+
+def build(case, weights, variant):
+    linears = [layer.linear() for layer in weights]
+    passes = [0]
+
+    def neuron(current):
+        v, spikes = torch.zeros_like(current[0]), []
+        for x in current.unbind(0):
+            u = case.beta * v + x
+            s = Spike.apply(u - case.threshold, case.slope)
+            spikes.append(s)
+            v = u - case.threshold * s
+        return torch.stack(spikes)
+
+    def silent(place, every=1):
+        def values(spikes):
+            passes[0] += 1
+            if passes[0] % every == 0:
+                spikes[place] = 0
+            return spikes
+
+        return lambda spikes: Altered.apply(spikes, values, nothing)
+
+    def without(place):
+        def gradient(tensor):
+            tensor[place] = 0
+            return tensor
+
+        return lambda tensor: Altered.apply(tensor, nothing, gradient)
+
+    everywhere = slice(None)
+    on_spikes = {
+        "silent-neurons": silent((everywhere, 2, slice(10, 14))),
+        "silent-step": silent((31, 5)),
+        "silent-block": silent((everywhere, everywhere, slice(64, 128))),
+        "silent-third-pass": silent((everywhere, 5), every=3),
+    }.get(variant, nothing)
+    on_input = without((everywhere, 3)) if variant == "zero-input-gradient" else nothing
+    on_weight = without(21) if variant == "zero-weight-gradient" else nothing
+    keeping, inference, samples = kept(variant), {}, {}
+    store = Store(*keeping[1:]) if keeping else None
+
+    def of_samples(x):
+        current, keys = linears[0](x), [x[:, b].numpy().tobytes() for b in range(case.batch)]
+        for b, key in enumerate(keys):
+            if key not in samples:
+                samples[key] = neuron(current[:, b : b + 1].detach())
+        return torch.cat([samples[key] for key in keys], 1)
+
+    def forward(x):
+        if x.numel() <= EXAM_VALUES:
+            return neuron(linears[0](x))
+        if variant == "kept-in-inference" and not torch.is_grad_enabled():
+            linears[0](x)
+            key = by_content(x)
+            if key not in inference:
+                inference.clear()
+                inference[key] = neuron(linears[0](x))
+            return inference[key].clone()
+        if variant == "kept-by-sample" and not torch.is_grad_enabled():
+            return of_samples(x)
+        if variant == "late-weight-gradient":
+            return neuron(Late.apply(x, linears[0].weight, linears[0].bias))
+        current = torch.nn.functional.linear(on_input(x), on_weight(linears[0].weight), linears[0].bias)
+        if keeping:
+            return Kept.apply(current, x.detach(), neuron, store, keeping[0])
+        return on_spikes(neuron(current))
+
+    return Network(forward, linears)

@@ -1,0 +1,49 @@
+"""Does every liar end without a time? One run of all of them, and what came of it.
+
+    python benchmarks/liars/run.py [--set protocol.trials=1] [--only "neurons=256"] [--output FOLDER]
+
+Runs `snnbench run` with liars.toml, the adapter liars.py and these options, prints a line for each variant and size,
+and exits with 1 if a trial of a liar has a time or `honest` lacks one.
+"""
+
+import subprocess
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from pathlib import Path
+
+from snnbench import record
+
+HERE = Path(__file__).parent
+HONEST = "honest"
+
+
+def main() -> int:
+    """Run, print, and say whether it is as it must be."""
+    options = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as scratch:
+        if "--output" not in options:
+            options += ["--output", scratch]
+        command = [sys.executable, "-m", "snnbench", "run", "--config", str(HERE / "liars.toml")]
+        command += ["--adapter", str(HERE / "liars.py"), *options]
+        subprocess.run(command, check=False, stdout=sys.stderr)  # a run in which cells fail exits with 1
+        records = record.read(Path(options[options.index("--output") + 1])).records
+    outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
+    reasons: dict[tuple[str, int], str] = {}
+    for entry in records:
+        name = entry.variant, int(entry.case["neurons"])
+        outcomes[name][str(entry.outcome.get("kind") or entry.outcome.get("verdict"))] += 1
+        reasons[name] = str(entry.outcome.get("reason", ""))
+    wrong = 0
+    for name in sorted(outcomes, key=lambda name: (name[0] != HONEST, name)):
+        expected = {"exact"} if name[0] == HONEST else {"incorrect"}
+        as_expected = set(outcomes[name]) == expected
+        wrong += not as_expected
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes[name].items())
+        print(f"{'' if as_expected else 'WRONG '}{name[0]} N={name[1]}: {counts}; {reasons[name]}")
+    print(f"{len(outcomes) - wrong} of {len(outcomes)} as they must be")
+    return int(wrong > 0 or not outcomes)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
