@@ -27,8 +27,9 @@ class Place:
     """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
 
     A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
-    them slower than nobody in it. So the words of no two contenders of a rank are slower or faster. The `interval` [ns]
-    is of the geometric mean of trials. One trial has no interval and no rank; a time that others disturbed has no rank.
+    them slower than nobody in it, and places them on the same side of the baseline. So a rank has one word. The
+    `interval` [ns] is of the geometric mean of trials. One trial has no interval and no rank; a time that others
+    disturbed has no rank.
     """
 
     contender: str
@@ -160,11 +161,20 @@ def _numbered(places: list[Place], words: Pairs) -> list[Place]:
         if place.interval is None or place.side.contended:
             result.append(place)
             continue
-        if not members or any(slower(words, place.contender, one.contender) for one in members):
+        if (
+            not members
+            or _side(place) != _side(members[-1])
+            or any(slower(words, place.contender, member.contender) for member in members)
+        ):
             rank, members = 1 + sum(one.rank is not None for one in result), []
         members.append(place)
         result.append(replace(place, rank=rank))
     return result
+
+
+def _side(place: Place) -> str:
+    """On which side of the baseline a contender is, or nothing where the test does not say."""
+    return place.cell.word if place.cell and place.cell.word in ("slower", "faster") else ""
 
 
 def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
