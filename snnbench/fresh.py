@@ -30,11 +30,11 @@ FEWEST_JUDGED = 3
 REPEATS = 3
 """Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
 once or twice before it keeps."""
-FEWEST_PAIRS, MOST_PAIRS = 6, 15
+PAIRS = 15
 LOOKED_AT = 3
 """After so many pairs, and each one more, the test ends where fresh passes take no longer on average."""
 CHANCE = 0.001
-"""The test of ten pairs and more is wrong so often where nothing is kept. Fewer pairs must all say the same."""
+"""The test is wrong so often at most, where nothing is kept."""
 SLACK_NS = 100_000
 """What a thread that wakes up and a cold cache may take, however short the pass."""
 FEWEST_ORDERS = 100
@@ -157,27 +157,23 @@ def disagree(fresh_ns: Sequence[int], repeated_ns: float, synchronisation_ns: fl
     return len(fresh_ns) > 0 and min(fresh_ns) > allowed_ns
 
 
-def most_pairs(pass_ns: float, budget_ns: int) -> int:
-    """How many pairs of a fresh and a repeated pass are run in so much time."""
-    return max(FEWEST_PAIRS, min(MOST_PAIRS, int(budget_ns / pass_ns / (1 + REPEATS))))
-
-
-def may_be_kept(pairs: Sequence[Pair]) -> bool:
-    """Whether more pairs are needed: there are few so far, or fresh passes take longer on average."""
-    return len(pairs) < LOOKED_AT or float(_excess(pairs).mean()) > 0
+def undecided(pairs: Sequence[Pair]) -> bool:
+    """Whether another pair is needed: there are few so far, or fresh passes take longer on average."""
+    return len(pairs) < PAIRS and (len(pairs) < LOOKED_AT or float(_excess(pairs).mean()) > 0)
 
 
 def are_kept(pairs: Sequence[Pair]) -> bool:
-    """Whether fresh passes take longer than repeated ones: a test of the mean by all changes of sign.
+    """Whether fresh passes take longer than repeated ones: a test of the mean of all pairs by all changes of sign.
 
     If nothing is kept, a disturbance meets either pass of a pair as often, so each pair could as well have had the
-    other sign. The mean must be among the largest CHANCE of all means that signs could have given; of fewer than ten
-    pairs, the largest.
+    other sign. The mean must be among the largest CHANCE of all means that signs could have given.
     """
+    if len(pairs) < PAIRS:
+        return False
     excess = _excess(pairs)
-    signs = 1 - 2 * (np.arange(1 << len(pairs))[:, None] >> np.arange(len(pairs)) & 1)
+    signs = 1 - 2 * (np.arange(1 << PAIRS)[:, None] >> np.arange(PAIRS) & 1)
     as_large = signs @ excess >= excess.sum() - 1e-9
-    return bool(as_large.mean() <= max(CHANCE, 0.5 ** len(pairs)))
+    return bool(as_large.mean() <= CHANCE)
 
 
 def slowdown(pairs: Sequence[Pair]) -> float:

@@ -316,10 +316,9 @@ class Measurement:
             if not fresh.disagree(times, repeated_ns, waiting_ns):
                 continue
             pairs: list[fresh.Pair] = []
-            most = fresh.most_pairs(pass_ns, self.request.max_phase_ns)
-            while len(pairs) < most and fresh.may_be_kept(pairs):
+            while fresh.undecided(pairs):
                 pairs.append(timing.run_pair(phase, measured, renewal, drawn, fresh.REPEATS, time.perf_counter_ns))
-            if len(pairs) == most and fresh.are_kept(pairs):
+            if fresh.are_kept(pairs):
                 kind = "drawn anew" if drawn else "in another order"
                 return (
                     f"a pass of {name} takes {fresh.slowdown(pairs):.3g} times as long on content {kind} as on content "
