@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.case import Case
-from snnbench.spotcheck import sampled
+from snnbench.extent import sampled
 
 EVERYTHING = "all"
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from snnbench.coverage import coverage
-from snnbench.spotcheck import sampled
+from snnbench.extent import sampled
 from tests.fakes import CASE
 
 LARGE = CASE.resized(neurons=200, batch=16)

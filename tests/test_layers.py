@@ -16,12 +16,12 @@ FROM_THE_BOTTOM_UP = """
 afterwork snnbench case container contention difference finding installer nearest outcome pins refusal statistics
 surrogate ways
 
-compiler_caches rule decision schema
+compiler_caches decision extent rule schema
 
 adapter document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
 
-attempts
+attempts coverage
 
 writer
 kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
@@ -40,8 +40,6 @@ exam fresh gpu_doctor mistake process cards mark rounding submission throttling 
 sample
 
 backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck
-
-coverage
 
 standing
 
@@ -89,7 +87,7 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("afterwork", "fresh", "phase_proof", "pins", "refusal", "ways"),
+    *("afterwork", "extent", "fresh", "phase_proof", "pins", "refusal", "ways"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),

@@ -9,10 +9,11 @@ import pytest
 
 from snnbench import reference, sample, spotcheck
 from snnbench.case import Case
+from snnbench.extent import sampled
 from snnbench.inputs import Problem
 from snnbench.rounding import of_sums, round_to
 from snnbench.rule import rule_of
-from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
+from snnbench.spotcheck import SpotCheck
 from snnbench.verify import Answer, product_format
 from tests.fakes import CASE
 
@@ -128,18 +129,6 @@ def test_a_problem_draws_each_array_once() -> None:
     assert problem.input(1) is problem.input(1) and problem.cotangent(0) is problem.cotangent(0)
     assert problem.layers()[0][0] is problem.layers()[0][0]
     assert problem == Problem(LARGE) and problem.input(1) is not Problem(LARGE).input(1)
-
-
-def test_how_much_is_compared_follows_from_the_budget_alone() -> None:
-    core = LARGE.resized(neurons=512, batch=16, time_steps=500)
-    assert extent(core, 2 * 10**9) == Extent(512, 16)
-    assert extent(core, 0) == Extent(32, 1)
-    large = core.resized(neurons=2048)
-    part = extent(large, 2 * 10**9)
-    assert 32 < part.neurons < 2048 and 1 <= part.samples < 16
-    assert extent(large, 4 * 10**9).neurons == pytest.approx(2 * part.neurons, abs=2)
-    assert extent(large.resized(layers=2), 0) == Extent(2048, 16), "layers are not independent"
-    assert extent(LARGE.resized(neurons=16, batch=1), 0) == Extent(16, 1)
 
 
 @pytest.mark.parametrize(

@@ -10,11 +10,11 @@ from snnbench.case import Case
 from snnbench.cell import recorded
 from snnbench.config import Protocol
 from snnbench.exam import PASSES as EXAM_PASSES
+from snnbench.extent import FEWEST_NEURONS
 from snnbench.fresh import PASSES
 from snnbench.inputs import EXAM_SHAPE
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.record import Record
-from snnbench.spotcheck import FEWEST_NEURONS
 from snnbench.statistics import trial_median
 from snnbench.timing import FEWEST_REPETITIONS
 from snnbench.verify import (
