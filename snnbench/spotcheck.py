@@ -3,7 +3,8 @@
 Neurons are independent given their input current, and samples are independent of each other. So where all of the case
 would take longer than a budget, a part of it is compared: some neurons over the whole batch (their spikes, their rows
 of the weight gradient, their bias gradient), and some samples over all neurons (their spikes and input gradients).
-Every check draws another part. A network of several layers has no independent neurons: it is compared whole.
+Every check draws another part. A network of several layers has no independent neurons: network_check.py compares it
+whole.
 
 The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only where the
 reference's potential is so close to the threshold that rounding decides.
@@ -22,7 +23,8 @@ from numpy.typing import NDArray
 from snnbench import reference
 from snnbench.extent import Extent, extent, sampled
 from snnbench.inputs import Layer, Problem
-from snnbench.rounding import of_potentials, of_sums, round_to
+from snnbench.network_check import NetworkCheck
+from snnbench.rounding import of_potentials, round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.sample import Sample, blocks, columns, draw, weight_slices
 from snnbench.verify import (
@@ -52,16 +54,6 @@ class Followed:
     gradient: Array | None = None
     weight: Array | None = None
     input: Array | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """The reference of several layers: rounded weights, traces, and where [T, B] a potential is close to firing."""
-
-    layers: list[tuple[Array, Array]]
-    inputs: Array
-    traces: list[reference.Trace]
-    close: NDArray[np.bool_]
 
 
 class SpotCheck:
@@ -109,7 +101,7 @@ class SpotCheck:
         elif self.case.layers == 1:
             self._parts(finding, answer, answer.spikes)
         else:
-            self._whole(finding, answer, answer.spikes)
+            self._network.check(finding, answer, answer.spikes, self.tolerance)
         finding.neurons, finding.samples = self.extent.neurons, self.extent.samples
         finding.seed = None if self.everything else self.seed
         if finding.correct and self.guarded:
@@ -179,6 +171,10 @@ class SpotCheck:
 
     def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
         return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
+
+    @cached_property
+    def _network(self) -> NetworkCheck:
+        return NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
 
     def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
         """Compare neurons, and then samples, unless these are all neurons."""
@@ -269,66 +265,6 @@ class SpotCheck:
             chosen = round_to(self.layers[0][0][part], product_format(self.case))
             total += rows[:, part] @ self.rule.weights(chosen)
         return total.reshape(gradient.shape)
-
-    def _whole(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        """Several layers: a spike that rounding moved in a hidden layer puts its whole sample on another path.
-
-        So samples are judged. One may leave the reference's path only once a potential of its own, in some layer, came
-        as close to the threshold as rounding reaches, and only as many may as spikes may differ. Gradients over the
-        batch are compared where all samples agree, the input gradient for each sample that does.
-        """
-        case = self.case
-        traces, close = self._network.traces, self._network.close
-        got = np.asarray(spikes, np.float64)
-        differing = (got != traces[-1].spikes).any(2)
-        # A difference is explained by a close potential at its own step or before.
-        explained = np.logical_or.accumulate(close)[np.argmax(differing, 0), np.arange(case.batch)]
-        differs = differing.any(0)
-        excused = differs & explained
-        if excused.sum() > min(allowed_differences(case.updates), case.batch - 1):
-            excused[:] = False
-        agreeing = ~differs
-        judged = ~excused
-        last = traces[-1]
-        compare_spikes(finding, got[:, judged], last.spikes[:, judged], last.potential[:, judged], self.rule)
-        finding.differing = int((got != traces[-1].spikes).sum())
-        if answer.weights is None or answer.biases is None or finding.complaints:
-            return
-        expected = self._network_gradients
-        if not differs.any():
-            tolerance = self.tolerance(case.time_steps * case.batch)
-            for number in range(case.layers):
-                weight, bias = answer.weights[number], answer.biases[number]
-                compare_gradient(finding, f"weight of layer {number}", weight, expected.weights[number], tolerance)
-                compare_gradient(finding, f"bias of layer {number}", bias, expected.biases[number], tolerance)
-        if case.input_gradient:
-            entering = None if answer.input is None else answer.input[:, agreeing]
-            compare_gradient(finding, "input", entering, expected.input[:, agreeing], self.tolerance(case.neurons))
-
-    @cached_property
-    def _network(self) -> Network:
-        fmt, inputs = product_format(self.case), self.inputs.astype(np.float64)
-        layers = [(self.rule.weights(round_to(w, fmt)), round_to(b, self.case.dtype)) for w, b in self.layers]
-        traces = reference.network_forward(layers, inputs, self.rule)
-        return Network(layers, inputs, traces, self._close(layers, inputs, traces))
-
-    @cached_property
-    def _network_gradients(self) -> reference.Gradients:
-        network, cotangent = self._network, round_to(self._cotangent, self.case.dtype)
-        return reference.network_backward(network.layers, network.inputs, network.traces, cotangent, self.rule)
-
-    def _close(
-        self, layers: list[tuple[Array, Array]], inputs: Array, traces: list[reference.Trace]
-    ) -> NDArray[np.bool_]:
-        """Where [T, B] a potential of any layer is within the reach of rounding of the threshold."""
-        close = np.zeros(inputs.shape[:2], bool)
-        for (weight, bias), trace in zip(layers, traces, strict=True):
-            terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
-            reach = of_sums(terms, self.rule, self.case)
-            margin = of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach)
-            close |= (self.rule.distance(trace.potential) <= margin).any(2)
-            inputs = trace.spikes
-        return close
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """In full precision explained differences must also be rare; in formats with fewer digits they are not."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import reference, sample, spotcheck
+from snnbench import network_check, reference, sample, spotcheck
 from snnbench.case import Case
 from snnbench.extent import sampled
 from snnbench.inputs import Problem
@@ -98,8 +98,8 @@ def test_a_check_of_four_phases_computes_currents_and_gradients_once(
 
     check = SpotCheck(Problem(LARGE.resized(layers=layers)), 0, budget_ns=budget_ns)
     whole = right_answer(check)
-    for name in ("draw", "of_potentials"):
-        counted(spotcheck, name)
+    for module, name in ((spotcheck, "draw"), (spotcheck, "of_potentials"), (network_check, "of_potentials")):
+        counted(module, name)
     for name in ("backward", "network_forward", "network_backward"):
         counted(reference, name)
     for answer in (Answer(whole.spikes), Answer(whole.spikes), whole, whole):
