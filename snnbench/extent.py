@@ -33,11 +33,16 @@ class Extent:
 def extent(case: Case, budget_ns: int) -> Extent:
     """What a process can compare in so much time: everything, which serves all phases, or a part for each phase.
 
-    Of a phase's share half goes to neurons and half to samples.
+    Of a phase's share half goes to neurons and half to samples. Layers that are judged one by one share the budget, and
+    the extent is that of each.
     """
     neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
     sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
-    if case.layers > 1 or case.neurons * neuron_ns <= budget_ns:
+    if case.is_judged_by_layer:
+        budget_ns //= case.layers
+    elif case.layers > 1:
+        return Extent(case.neurons, case.batch)
+    if case.neurons * neuron_ns <= budget_ns:
         return Extent(case.neurons, case.batch)
     half_ns = budget_ns / PHASES / 2
     neurons = max(FEWEST_NEURONS, int(half_ns / neuron_ns))

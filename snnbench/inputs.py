@@ -47,6 +47,18 @@ class Problem:
         """dL/d(spikes) [T, B, N], dense: a sum or mean in its place would hide every error of order in time."""
         return self._once("cotangent", which, lambda: self._cotangent(which))
 
+    def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
+        """The problem of one layer by itself: content 0 is what enters it and the cotangent that arrives."""
+        kind, wanted = ("spikes", True) if number else (self.case.input_kind, self.case.input_gradient)
+        alone = Problem(self.case.resized(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
+        alone._drawn["layers", 0] = [self.layers()[number]]
+        alone.put(0, entering, cotangent)
+        return alone
+
+    def put(self, number: int, entering: Array, cotangent: Array) -> None:
+        """Make content `number` of these arrays."""
+        self._drawn["input", number], self._drawn["cotangent", number] = entering, cotangent
+
     def arrange(self, number: int, order: NDArray[np.intp]) -> None:
         """Make content `number` of content 0, with the samples of the batch in this order."""
         for name, array in (("input", self.input(0)), ("cotangent", self.cotangent(0))):

@@ -4,15 +4,18 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 from snnbench import afterwork, contention, exam, fresh, memory, roofline, timing
 from snnbench.adapter import AdapterError, Unavailable, Unsupported, Variant
 from snnbench.backends import Backend, Build, Session
-from snnbench.case import Case
+from snnbench.case import HALVES, Case
+from snnbench.chain import Chain
 from snnbench.fresh import Contents
 from snnbench.inputs import Problem, odd
 from snnbench.inputs import exam as exam_problem
+from snnbench.layerwise import Layerwise
 from snnbench.peaks import Peaks
 from snnbench.phase_proof import PhaseProof, random_seed
 from snnbench.rule import Rule
@@ -22,7 +25,6 @@ from snnbench.verify import Answer, Finding, verdict
 from snnbench.wire import Reply, Request
 
 OwnRule = Callable[[Case, str], Rule | None]
-HALVES = ("bfloat16", "float16")
 CHECKED = 1
 """The input and cotangent of the answers that verification checks, after passes on number 0."""
 LOOKS = 3
@@ -65,6 +67,7 @@ class Measurement:
         self.problem = Problem(request.case)
         self.contents = Contents(self.problem, random_seed())
         self._whole_check: SpotCheck | None = None
+        self._chain: Chain | None = None
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
     def run(self, reply: Reply) -> None:
@@ -76,8 +79,6 @@ class Measurement:
             raise Unsupported(f"inference only: {variant.inference_only}")
         if variant.way == "amp" and case.dtype not in HALVES:
             raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
-        if case.layers > 1 and case.dtype in HALVES:
-            raise Unsupported(f"several layers in {case.dtype} cannot be verified: rounded spikes change every path")
         if not self._exam(reply):
             return
         session = self._session(self.problem)
@@ -183,27 +184,28 @@ class Measurement:
 
     def _verify(self, session: Session, reply: Reply) -> None:
         """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
-        every = pieces(session)
-        for name in self.phases or (["inference"] if self.variant.inference_only else every):
-            piece = every[name]
+        if self.request.case.is_judged_by_layer:
+            self._layers()
+        for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
             for which in (0, CHECKED):
                 session.load(which, which)
-                outputs = piece.run(piece.prepare() if piece.prepare else None)
-                session.synchronise(outputs)
-            check = self._check(CHECKED)
-            if not self._spot(reply, name, check, check.check(answer := piece.read(outputs)), answer):
+                answer = self._pass(name, session)
+            check = self._check(CHECKED, name)
+            if not self._spot(reply, name, check, check.check(answer), answer):
                 return
 
     def _memory(self, session: Session, reply: Reply) -> None:
         phase = "train" if set(self.phases) - {"inference"} else "inference"
         measured, spikes, gradients = memory.measure(session, self.backend, phase)
-        check, answer = self._check(0), session.answer(spikes, gradients)
+        check, answer = self._check(0, phase), session.answer(spikes, gradients)
         if self._spot(reply, phase, check, check.check(answer), answer):
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and that no time is below its floor."""
         case = self.request.case
+        if case.is_judged_by_layer:
+            self._layers()
         options = {"busy_ns": self._busy_ns} if self._busy_ns else {"settle": afterwork.settle}
         peaks = Peaks(self.backend, session, case, self.phases, **options)
         peaks.look()
@@ -255,7 +257,8 @@ class Measurement:
         request = self.request
         piece = pieces(session)[name]
         on_cpu = not request.case.device.startswith("cuda")
-        proof = PhaseProof(session, piece.read, self._check(0), self._check_drawn, self.contents, on_cpu)
+        drawn = partial(self._check_drawn, name=name)
+        proof = PhaseProof(session, piece.read, self._check(0, name), drawn, self.contents, on_cpu)
         phase = timing.Phase(
             run=piece.run,
             wait=session.synchronise,
@@ -273,7 +276,13 @@ class Measurement:
         )
         # While the host makes content and checks answers a card idles, and its clock falls.
         settle = afterwork.settle if on_cpu else lambda: timing.keep_busy(phase, self._busy_ns, time.perf_counter_ns)
-        renewal = timing.Renewal(proof.prepare, settle, proof.load, proof.keep, proof.touch)
+        # In another order of the batch products may be rounded otherwise, and no other path of a sample is foretold.
+        always = request.case.is_judged_by_layer
+
+        def prepare(is_drawn: bool) -> None:
+            proof.prepare(is_drawn or always)
+
+        renewal = timing.Renewal(prepare, settle, proof.load, proof.keep, proof.touch)
         session.load(0, 0)
         # Beside a cell on a card others may run on other cards, with CPUs of their own.
         cpus = () if on_cpu else request.cpus
@@ -330,22 +339,43 @@ class Measurement:
     def _busy_ns(self) -> int:
         return BUSY_NS if self.request.case.device.startswith("cuda") else 0
 
-    def _check(self, which: int) -> SpotCheck:
+    def _check(self, which: int, name: str) -> SpotCheck:
         """The spot check of an input, by the rule that counts; of another part in every phase, unless it is of all."""
         if self._whole_check is None or self._whole_check.which != which:
-            rule = self._rule(self.request.case)
-            guarded = rule is None  # what is silent here fired in the exam
-            budget_ns = self.request.check_ns
-            check = SpotCheck(self.problem, which, rule, guarded=guarded, budget_ns=budget_ns, seed=random_seed())
-            if not check.everything:
+            check = self._spot_check(which, name, self.request.check_ns)
+            if not check.everything or self.request.case.is_judged_by_layer:
                 return check
             self._whole_check = check
         return self._whole_check
 
-    def _check_drawn(self, number: int) -> SpotCheck:
+    def _check_drawn(self, number: int, name: str) -> SpotCheck:
         """The spot check of content drawn anew: of a small part, for there is one for every phase."""
-        rule = self._rule(self.request.case)
-        return SpotCheck(self.problem, number, rule, guarded=rule is None, seed=random_seed())
+        return self._spot_check(number, name, 0)
+
+    def _spot_check(self, which: int, name: str, budget_ns: int) -> SpotCheck:
+        case, rule, seed = self.request.case, self._rule(self.request.case), random_seed()
+        guarded = rule is None  # what is silent here fired in the exam
+
+        def judge(layer: Problem, rule: Rule | None) -> SpotCheck:
+            return SpotCheck(layer, 0, rule, guarded=guarded, budget_ns=budget_ns // case.layers, seed=seed)
+
+        network = None
+        if case.is_judged_by_layer:
+            network = Layerwise(lambda: self._layers().links(which, partial(self._pass, name)), judge, rule)
+        return SpotCheck(self.problem, which, rule, guarded=guarded, budget_ns=budget_ns, seed=seed, network=network)
+
+    def _layers(self) -> Chain:
+        """The layers of the network by themselves: a compiler forgets what it compiled before they are built."""
+        if self._chain is None:
+            self._chain = Chain(self.problem, self._session)
+        return self._chain
+
+    def _pass(self, name: str, session: Session) -> Answer:
+        """The answer of one pass of a phase to what is in place."""
+        piece = pieces(session)[name]
+        outputs = piece.run(piece.prepare() if piece.prepare else None)
+        session.synchronise(outputs)
+        return piece.read(outputs)
 
     def _spot(self, reply: Reply, name: str, check: SpotCheck, finding: Finding, answer: Answer | None) -> bool:
         reply.checks[f"spot-{name}"] = finding.as_dict()

@@ -16,6 +16,7 @@ rounding reaches is worked out only where spikes differ.
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 from snnbench import reference
 from snnbench.extent import Extent, extent, sampled
 from snnbench.inputs import Layer, Problem
-from snnbench.network_check import NetworkCheck
+from snnbench.network_check import NetworkCheck, Tolerance
 from snnbench.rounding import of_potentials, round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.sample import Sample, blocks, columns, draw, weight_slices
@@ -56,12 +57,19 @@ class Followed:
     input: Array | None = None
 
 
+class Network(Protocol):
+    """How the answer of several layers is compared."""
+
+    def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
+        """Compare `spikes` [T, B, N] and what gradients there are, and complain."""
+
+
 class SpotCheck:
     """The reference of one numbered input of a problem; `check` compares a pass's answer with it.
 
     The neuron is the case's, or the `rule` that a library declares of its own, which may be too silent for the case:
     without `guarded` no firing rate is asked for. `seed` draws the part that is compared where all of it would take
-    longer than `budget_ns`.
+    longer than `budget_ns`. `network` compares several layers, if not network_check.py does.
     """
 
     def __init__(
@@ -73,6 +81,7 @@ class SpotCheck:
         guarded: bool = True,
         budget_ns: int = 0,
         seed: int = 0,
+        network: Network | None = None,
     ) -> None:
         self.which, self.guarded, self.seed = which, guarded, seed
         self.extent = extent(problem.case, budget_ns)
@@ -85,6 +94,7 @@ class SpotCheck:
         # A surrogate that a library fixes may be narrow; it magnifies the rounding of a distance by its slope.
         narrow = rule is not None and product_format(self.case) in ("float32", "float64")
         self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
+        self._given = network
         self._followed: dict[str, Followed] = {}
 
     def tolerance(self, summed: int) -> float:
@@ -173,8 +183,8 @@ class SpotCheck:
         return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
 
     @cached_property
-    def _network(self) -> NetworkCheck:
-        return NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
+    def _network(self) -> Network:
+        return self._given or NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
 
     def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
         """Compare neurons, and then samples, unless these are all neurons."""

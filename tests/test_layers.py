@@ -37,13 +37,13 @@ kernels
 backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
 exam fresh gpu_doctor mistake process cards mark rounding submission throttling tidy
 
-network_check sample
+chain network_check sample
 
 backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck
 
 standing
 
-backends.torch_graph cell compare noise phase_proof selection shard shown verdicts
+backends.torch_graph cell compare layerwise noise phase_proof selection shard shown verdicts
 
 backends.torch estimate jobs judge measurement merge sheet
 
@@ -87,20 +87,8 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("afterwork", "extent", "fresh", "network_check", "phase_proof", "pins", "refusal", "ways"),
-    *(
-        "exam",
-        "inputs",
-        "layout",
-        "measurement",
-        "memory",
-        "network_check",
-        "outcome",
-        "peaks",
-        "reference",
-        "roofline",
-        "sample",
-    ),
+    *("afterwork", "chain", "extent", "fresh", "layerwise", "network_check", "phase_proof", "pins", "refusal", "ways"),
+    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),

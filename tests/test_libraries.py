@@ -321,6 +321,21 @@ def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str,
     return ending.reply.outcome
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(
+    "contender",
+    ["torch-loop/unbind", "spikingjelly/auto", "snntorch/amp", "sinabs/amp", "jax-scan/default", "fused/cpu"],
+)
+def test_several_layers_in_16_bits_are_judged_layer_by_layer(
+    contender: str, dtype: str, adapters: dict[str, Adapter]
+) -> None:
+    library, variant = contender.split("/")
+    reset, detach_reset = PROFILES["zero"]
+    asked = {"dtype": dtype, "layers": 3, "reset": reset, "detach_reset": detach_reset}
+    outcome = ask(adapters[library].path, adapters[library], variant, **asked)
+    assert outcome == {"status": "measured", "verdict": "equivalent"}
+
+
 CHANGED = {
     "norse applies a single step to the whole sequence, as in the published chart": (
         "norse",

@@ -95,21 +95,23 @@ def _sized(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
 def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
     """How many places a check compares, at the least and at the most.
 
-    Of several layers those samples are not compared that rounding has put on another path, and never all samples.
+    Of several layers those samples are not compared that rounding has put on another path, and never all samples;
+    where layers are judged one by one, the places of each are compared.
     """
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
         whole = EXAM_SHAPE["batch"] * sample
         return (sample if "own_rule" in said and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
-    if case.layers > 1:
-        return (0 if name.startswith("common-") else sample), case.batch * sample
+    judged = case.layers if case.is_judged_by_layer else 1
     if name.startswith("fresh-"):
-        return sample, case.batch * sample * MOST_FRESH
+        return sample, judged * case.batch * sample * MOST_FRESH
+    if case.layers > judged or (name.startswith("common-") and case.layers > 1):
+        return (0 if name.startswith("common-") else sample), case.batch * sample
     if check.get("neurons") is None:  # before schema 4
         few = case.time_steps * case.batch * min(case.neurons, FEWEST_NEURONS)
         return few, few + sample
-    few = case.time_steps * case.batch * check["neurons"]
+    few, sample = judged * case.time_steps * case.batch * check["neurons"], judged * sample
     if (check["neurons"], check["samples"]) == (case.neurons, case.batch):
         return few, few
     return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
@@ -135,7 +137,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
-    if differentiated and "inference_only" not in said and not check["differing"]:
+    if differentiated and "inference_only" not in said and (case.is_judged_by_layer or not check["differing"]):
         asked = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
         yield from (f"no gradient of {lacking}" for lacking in sorted(asked - {one.split(" ")[0] for one in errors}))
 
