@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.report import citation, failures, matrix, noise, provenance
+from snnbench.report import citation, failures, matrix, noise, page, provenance
 from snnbench.report.findings import Findings, find
 from snnbench.report.outline import outline
 from tests.fakes import CASE
@@ -38,6 +38,33 @@ def test_the_matrix_has_a_sign_and_a_word_for_every_contender_and_setting() -> N
         ["c", "\u2717 incorrect", "not asked"],
         ["d", "not asked", "\u2013 unsupported"],
         ["e", "\u2713 1 exact, ! 1 failed (oom-host)", "not asked"],
+    ]
+
+
+def part(neurons: int, samples: int, seed: int | None) -> dict[str, Any]:
+    """The checks of a record, of which one compared so many neurons and samples."""
+    return {"spot-train": {"neurons": neurons, "samples": samples, "seed": seed}}
+
+
+def test_below_the_matrix_stands_once_that_all_answers_were_compared_whole() -> None:
+    whole = [timed(name, case=case, train=1.0, checks=part(48, 7, None)) for name in "ab" for case in (CASE, ZERO)]
+    assert matrix.section(found(*whole)).remarks == ["Checked: all."]
+    assert matrix.section(found(timed("a", train=1.0))).remarks == []
+    assert "<li>Checked: all.</li>" in page.html([recording(*whole)])
+
+
+def test_where_a_part_was_compared_each_says_of_which_work_and_of_whom() -> None:
+    sizes = [CASE.resized(neurons=neurons) for neurons in (480, 960)]
+    records = [timed(name, train=1.0, checks=part(48, 7, None)) for name in "ab"]
+    records += [timed("a", case=sizes[0], train=1.0, checks=part(240, 2, 1))]
+    records += [timed("b", case=sizes[0], train=1.0, checks=part(48, 1, 2))]
+    records += [timed("a", case=sizes[1], train=1.0, checks=part(960, 7, None))]
+    records += [timed("a", case=ZERO, train=1.0, checks=part(24, 1, 3)), failed("c", "incorrect", "wrong")]
+    assert matrix.section(found(*records)).remarks == [
+        "Checked in subtract on cpu, N=48 and N=960: all.",
+        "Checked in subtract on cpu, N=480: 50% of neurons, 2 of 7 samples (a).",
+        "Checked in subtract on cpu, N=480: 10% of neurons, 1 of 7 samples (b).",
+        "Checked in zero on cpu: 50% of neurons, 1 of 7 samples.",
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from snnbench.case import Case
 from snnbench.outcome import SKIPS, VERDICTS
 from snnbench.record import Record
-from snnbench.report import tables
+from snnbench.report import tables, work
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
 from snnbench.report.section import Section, Table
@@ -27,7 +27,7 @@ MEANINGS = VERDICTS | SKIPS
 
 
 def section(findings: Findings) -> Section:
-    """A row a contender, a column a setting, and below it why not, and how far those that deviate are."""
+    """A row a contender, a column a setting; how much was compared, why not, and how far those that deviate are."""
     title = "Who does the same work"
     if not findings.standings:
         return Section("matrix", title, ["Left out: the recording holds no cell."])
@@ -43,10 +43,31 @@ def section(findings: Findings) -> Section:
         "matrix",
         title,
         ["Times are compared within a column only: another reset or another device is another question."],
-        remarks=_reasons(findings),
+        remarks=[*_checked(findings), *_reasons(findings)],
         tables=[*found, *_distances(findings)],
         folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
     )
+
+
+def _checked(findings: Findings) -> list[str]:
+    """How much of the answers was compared with the reference: once for all work, or by cases and contenders.
+
+    Cases of a setting that are alike are named together. Recordings that do not say it are silent.
+    """
+    remarks: list[str] = []
+    different: set[str] = set()
+    for cases in findings.settings.values():
+        alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+        for case in cases:
+            by_extent = tables.extents(findings.standings[case])
+            named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
+            alike.setdefault(tuple(named.items()), []).append(case)
+            different |= by_extent.keys()
+        for extents, some in alike.items():
+            sizes = listed([work.told_apart(case, cases) for case in some])
+            where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
+            remarks += [f"Checked in {where}: {extent}{names}." for extent, names in extents]
+    return remarks if len(different) > 1 else [f"Checked: {extent}." for extent in different]
 
 
 def _cell(records: Iterable[Record]) -> str:

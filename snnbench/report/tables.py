@@ -79,12 +79,18 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
     return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
 
 
+def extents(found: Iterable[Standing]) -> dict[str, list[str]]:
+    """How much was compared with the reference -> the contenders that have an answer of which so much was compared."""
+    by_extent: dict[str, list[str]] = {}
+    for standing in found:
+        if standing.checked and standing.verdict:
+            by_extent.setdefault(standing.checked, []).append(standing.contender)
+    return by_extent
+
+
 def _checked(shown: list[Standing]) -> list[str]:
     """How much was compared with the reference: one line for all, or one for each extent."""
-    by_extent: dict[str, list[str]] = {}
-    for standing in shown:
-        if standing.checked:
-            by_extent.setdefault(standing.checked, []).append(standing.contender)
+    by_extent = extents(shown)
     if len(by_extent) == 1:
         return [f"Checked: {next(iter(by_extent))}.", ""]
     return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
