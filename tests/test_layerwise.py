@@ -181,6 +181,21 @@ def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -
     assert re.search(complaint, reply.outcome["reason"]), reply.outcome["reason"]
 
 
+@pytest.mark.parametrize(
+    ("decay", "status"),
+    [
+        ("case.beta", "measured"),
+        ("torch.tensor(case.beta, dtype=v.dtype)", "measured"),
+        ("(case.beta if v.dtype == torch.float32 else 0.98)", "failed"),
+    ],
+)
+def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: str, status: str) -> None:
+    """0.99 is 0.98828125 in bfloat16, which moves a potential that is kept for 100 steps by a sixth."""
+    case = DEEP.resized(beta=0.99, time_steps=60, **profile("zero"))
+    reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
+    assert reply.outcome["status"] == status, reply.outcome
+
+
 def chain_of(case: Case) -> Chain:
     """The loop in plain torch."""
     module = load(ROOT / "adapters" / "torch-loop.py")
