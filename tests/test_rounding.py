@@ -1,0 +1,108 @@
+"""Rounding: margins worked out by hand, in roundoffs of the format, and a line on either side of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import reference
+from snnbench.rounding import of_potentials, of_sums
+from snnbench.rule import Rule, rule_of
+from tests.fakes import CASE
+
+R = 2.0**-24
+"""Half of the distance from 1 to the next number in float32."""
+SLOW: dict[str, Any] = {
+    **{"beta": 0.5, "threshold": 1.0, "detach_reset": False, "surrogate": "fast_sigmoid", "slope": 1.0},
+    **{"synapse": 0.5, "gain": 2.0},
+}
+
+
+def column(*values: float) -> np.ndarray:
+    """One neuron's values over time, [T, 1, 1]."""
+    return np.array(values).reshape(-1, 1, 1)
+
+
+@pytest.mark.parametrize(("reset", "last"), [("zero", 21.21875), ("subtract", 23.78125)])
+@pytest.mark.parametrize(("dtype", "roundoff"), [("float32", 2.0**-24), ("float64", 2.0**-53), ("bfloat16", 2.0**-8)])
+def test_a_margin_with_a_synapse_and_a_gain_is_worked_out_by_hand(
+    reset: Any, last: float, dtype: str, roundoff: float
+) -> None:
+    """i = .5 .5 .75 .375 and u = .5 .75 1.125, which fires, and .375 after a reset to zero, .4375 after the other.
+
+    In roundoffs, with sums that are off by 8 4 16 0: through the synapse come .5 * .5 + 16 = 16.25,
+    .5 * (16.25 + .5) + 8 = 16.375, .5 * (16.375 + .75) + 32 = 40.5625 and .5 * (40.5625 + .375) = 20.46875. The state
+    is off by .5 + .5 = 1, then .5 * 1.5 + (.25 + .5 + .75) = 2.25, then .5 * 3 + (.375 + .75 + 1.125) = 3.75, and then
+    by .375 + .375 = .75 where the reset left nothing, by .5 * 4.875 + (.0625 + .375 + .4375) = 3.3125 where it did.
+    """
+    rule = Rule(reset=reset, **SLOW)
+    current = column(0.25, 0.125, 0.25, 0.0)
+    trace = reference.forward(current, rule)
+    assert trace.potential.ravel().tolist()[:3] == [0.5, 0.75, 1.125]
+    margin = of_potentials(trace, rule, dtype, current, roundoff * column(8, 4, 16, 0))
+    assert margin.ravel().tolist() == [roundoff * each for each in (17.25, 18.625, 44.3125, last)]
+
+
+@pytest.mark.parametrize(("terms", "roundoffs"), [(0.0, 32 * 2), (3.0, 32 * (2 + 3))])
+def test_a_sum_may_be_off_by_32_roundoffs_of_its_terms_and_of_the_threshold(terms: float, roundoffs: float) -> None:
+    case = CASE.resized(threshold=2.0)
+    assert of_sums(np.array([terms]), rule_of(case), case).tolist() == [R * roundoffs]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "roundoff"),
+    [("float64", 2.0**-53), ("float32", 2.0**-24), ("float16", 2.0**-24), ("bfloat16", 2.0**-24)],
+)
+def test_sums_are_made_in_float64_for_float64_and_in_float32_for_all_others(dtype: Any, roundoff: float) -> None:
+    case = CASE.resized(dtype=dtype)
+    assert of_sums(np.array([1.0]), rule_of(case), case).tolist() == [64 * roundoff]
+
+
+def test_tensor_cores_may_cut_off_a_quarter_of_a_roundoff_of_the_threshold_a_term() -> None:
+    """After every 8 terms 2 roundoffs of a partial sum as large as the threshold: of 48 terms 12, beside the 32."""
+    case = CASE.resized(device="cuda", precision="tf32", threshold=2.0)
+    assert of_sums(np.array([0.0]), rule_of(case), case).tolist() == [R * (32 * 2 + 12 * 2)]
+
+
+def test_the_margin_of_a_state_of_the_case_s_own_neuron_is_worked_out_by_hand() -> None:
+    """beta = 1/2, currents 3/4 and 1/2: u = .75 and .875. Off by .75 + .75, then .5 * (1.5 + .75) + (.375 + .5 + .875).
+
+    What its sums are off by, 4 and 0, is not carried.
+    """
+    case = CASE.resized(beta=0.5)
+    current = column(0.75, 0.5)
+    trace = reference.forward(current, case)
+    margin = of_potentials(trace, rule_of(case), "float32", current, R * column(4, 0))
+    assert margin.ravel().tolist() == [R * (1.5 + 4), R * (1.125 + 1.75)]
+
+
+def fixed_point(gain: float) -> Rule:
+    """In quarters, far below its threshold."""
+    changes = {"synapse": 0.0, "gain": gain, "unit": 0.25, "threshold": 10.0, "reset": "subtract"}
+    return Rule(**(SLOW | changes))
+
+
+def test_in_fixed_point_a_margin_is_a_whole_number_of_units_behind_a_gain() -> None:
+    """Currents of .5 .375 .5 double to 1, .75 and 1. A sum that is off by .3 doubles to .6: three units.
+
+    Of three units a half is one and a half, and cutting makes at most two of it; the other sums are exact.
+    """
+    rule, current = fixed_point(2.0), column(0.5, 0.375, 0.5)
+    margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(0.3, 0.0, 0.0))
+    assert margin.ravel().tolist() == [0.75, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("current", "reach", "margin"),
+    [
+        *[(0.9, 0.0999, 0.0), (0.9, 0.1001, 0.25), (0.9, 0.2499, 0.25), (0.9, 0.2501, 0.5)],
+        *[(0.875, 0.125, 0.25), (0.8, 0.06, 0.25), (0.8, 0.04, 0.0)],
+    ],
+)
+def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_multiple(
+    current: float, reach: float, margin: float
+) -> None:
+    """0.9 is 0.1 below 1, 0.875 half a unit from two multiples, 0.8 is 0.05 above 0.75."""
+    rule, entering = fixed_point(1.0), column(current)
+    found = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
+    assert found.ravel().tolist() == [margin]
