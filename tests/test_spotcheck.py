@@ -1,0 +1,259 @@
+"""The spot check: what it rounds, how far each gradient may be off, how much it compares, and what it leaves alone."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import reference
+from snnbench.case import Case
+from snnbench.inputs import Layer, Problem
+from snnbench.rounding import round_to
+from snnbench.rule import Rule, rule_of
+from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
+from snnbench.verify import Answer
+from tests.fakes import CASE
+
+Array = np.ndarray[Any, Any]
+ALL_NS = 10**12
+"""A budget in which everything is compared."""
+
+
+def rounded_answer(problem: Problem, which: int, cotangent: int, products: str, dtype: str) -> Answer:
+    """The reference's answer, with what enters a product rounded to one format and everything else to another."""
+    case = problem.case
+    layers = [(round_to(weight, products), round_to(bias, dtype)) for weight, bias in problem.layers()]
+    inputs = round_to(problem.input(which), products)
+    traces = reference.network_forward(layers, inputs, case)
+    given = round_to(problem.cotangent(cotangent), dtype)
+    got = reference.network_backward(layers, inputs, traces, given, case)
+    return Answer(traces[-1].spikes, got.weights, got.biases, got.input)
+
+
+@pytest.mark.parametrize("budget_ns", [0, ALL_NS], ids=["a part", "everything"])
+@pytest.mark.parametrize("input_kind", ["spikes", "gaussian"])
+@pytest.mark.parametrize(
+    ("dtype", "precision", "products", "layers"),
+    [
+        ("float64", "ieee", "float64", 1),
+        ("float32", "ieee", "float32", 1),
+        ("float32", "ieee", "float32", 2),
+        ("float32", "tf32", "tf32", 1),
+        ("float32", "tf32", "tf32", 2),
+        ("float16", "ieee", "float16", 1),
+        ("bfloat16", "tf32", "bfloat16", 1),
+    ],
+)
+def test_operands_of_products_are_rounded_to_one_format_and_biases_and_cotangents_to_the_case_s(
+    dtype: Any, precision: Any, products: str, layers: int, input_kind: Any, budget_ns: int
+) -> None:
+    """An answer from operands that were rounded so is the reference's to the rounding of float64, and no other is."""
+    changes = {"dtype": dtype, "precision": precision, "layers": layers, "input_kind": input_kind}
+    problem = Problem(CASE.resized(**changes, input_rate=0.5))
+    finding = SpotCheck(problem, 1, budget_ns=budget_ns).check(rounded_answer(problem, 1, 1, products, dtype))
+    assert finding.correct, finding.message
+    assert len(finding.gradient_errors) == 2 * layers + 1
+    assert max(finding.gradient_errors.values()) < 1e-13
+
+
+def test_the_cotangent_is_the_input_s_own_or_the_one_that_is_named() -> None:
+    problem = Problem(CASE)
+    answers = {cotangent: rounded_answer(problem, 1, cotangent, "float32", "float32") for cotangent in (0, 1)}
+    for named, right in ((None, 1), (0, 0), (1, 1)):
+        check = SpotCheck(problem, 1, cotangent=named)
+        assert check.check(answers[right]).correct
+        assert check.check(answers[1 - right]).message.startswith("gradient of weight is off by")
+
+
+@pytest.mark.parametrize(
+    ("part", "roundoffs", "correct"),
+    [
+        *[("weight", 99, True), ("weight", 101, False), ("bias", 99, True), ("bias", 101, False)],
+        *[("input", 83, True), ("input", 85, False)],
+    ],
+)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
+    part: str, roundoffs: float, correct: bool, layers: int
+) -> None:
+    """Of weight and bias 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; of the input 48 neurons: 84."""
+    problem = Problem(CASE.resized(time_steps=500, batch=20, layers=layers))
+    right = rounded_answer(problem, 0, 0, "float32", "float32")
+    assert right.weights is not None and right.biases is not None and right.input is not None
+    off = 1 + roundoffs * 2.0**-24
+    wrong = {
+        "weight": {"weights": [off * weight for weight in right.weights]},
+        "bias": {"biases": [off * bias for bias in right.biases]},
+        "input": {"input": off * right.input},
+    }[part]
+    finding = SpotCheck(problem, 0, budget_ns=ALL_NS).check(replace(right, **wrong))  # type: ignore[arg-type]
+    assert finding.correct is correct
+    assert correct or finding.message.startswith(f"gradient of {part}")
+
+
+@pytest.mark.parametrize("part", ["weights", "biases"])
+def test_the_gradients_of_parameters_are_compared_where_both_are_there(part: str) -> None:
+    problem = Problem(CASE)
+    right = rounded_answer(problem, 0, 0, "float32", "float32")
+    finding = SpotCheck(problem, 0).check(replace(right, **{part: None}))
+    assert finding.correct and set(finding.gradient_errors) <= {"input"}
+
+
+def test_a_gradient_of_another_shape_is_no_gradient() -> None:
+    problem = Problem(CASE)
+    right = rounded_answer(problem, 0, 0, "float32", "float32")
+    assert right.weights is not None
+    finding = SpotCheck(problem, 0).check(replace(right, weights=[right.weights[0][:-1]]))
+    assert finding.message == "gradient of weight: got shape [47, 48], expected [48, 48]"
+
+
+# How much is compared
+
+
+@pytest.mark.parametrize(
+    ("neurons", "batch", "time_steps", "budget_ns", "expected"),
+    [
+        # a spike takes 250 + 6 * 512 / 40 = 326.8 ns, 500 * 16 * 512 of them 1.3386 s
+        (512, 16, 500, 1_338_572_801, Extent(512, 16)),
+        (512, 16, 500, 1_338_572_800, Extent(512, 16)),
+        (512, 16, 500, 1_338_572_799, Extent(63, 1)),
+        # 557.2 ns: a neuron of 8000 spikes 4.4576 ms, of which 250 ms hold 56; a sample of 1,024,000 0.57 s
+        (2048, 16, 500, 2_000_000_000, Extent(56, 1)),
+        # 403.6 ns: a neuron of 25,600 spikes 10.332 ms, a sample of 102,400 41.329 ms; 1 s holds 96 and 24
+        (1024, 256, 100, 8_000_000_000, Extent(96, 24)),
+        (1024, 256, 100, 0, Extent(32, 1)),
+        (16, 256, 100, 0, Extent(16, 1)),
+    ],
+)
+def test_what_a_budget_holds_is_worked_out_by_hand(
+    neurons: int, batch: int, time_steps: int, budget_ns: int, expected: Extent
+) -> None:
+    """A place takes 250 ns and three products of 2 N operations at 40 a nanosecond.
+
+    A part is an eighth of the budget: of each of four phases half for neurons, at least 32, and half for samples.
+    """
+    assert extent(CASE.resized(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_a_draw_holds_different_numbers_with_the_first_and_the_last(count: int) -> None:
+    inner: set[int] = set()
+    for seed in range(200):
+        drawn = sampled(10, count, seed).tolist()
+        assert drawn == sorted(set(drawn)) and len(drawn) == count
+        assert (drawn[0], drawn[-1]) == (0, 9)
+        inner |= {*drawn[1:-1]}
+    assert inner == (set(range(1, 9)) if count > 2 else set())
+
+
+def test_a_draw_of_all_or_more_is_all_and_of_one_may_be_any() -> None:
+    assert sampled(4, 4, 1).tolist() == sampled(4, 9, 1).tolist() == [0, 1, 2, 3]
+    assert {sampled(4, 1, seed).tolist()[0] for seed in range(100)} == {0, 1, 2, 3}
+    assert all(len(sampled(4, 1, seed)) == 1 for seed in range(100))
+
+
+# The firing rate
+
+
+@dataclass(frozen=True)
+class Repeated:
+    """A neuron without a memory, that fires as often as spikes come in: `count` of 100 steps."""
+
+    count: int
+    gain: float = 1.0
+
+    @property
+    def case(self) -> Case:
+        return CASE.resized(neurons=1, batch=1, time_steps=100, beta=0.0)
+
+    def layers(self) -> list[Layer]:
+        return [(np.full((1, 1), self.gain * 1.5, np.float32), np.zeros(1, np.float32))]
+
+    def input(self, which: int) -> Array:
+        return (np.arange(100) < self.count).astype(np.float32).reshape(-1, 1, 1)
+
+    def cotangent(self, which: int) -> Array:
+        return np.ones((100, 1, 1), np.float32)
+
+
+@pytest.mark.parametrize(("count", "correct"), [(0, False), (1, True), (50, True), (90, True), (91, False)])
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct: bool, most: int) -> None:
+    """Where it may fire twice a step up to 180 spikes in a hundred; a rate below one in a hundred is too few still."""
+    problem = Repeated(count, gain=float(most))
+    rule = Rule(**{name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__})
+    rule = replace(rule, most_spikes=most)
+    answer = Answer(most * problem.input(0))
+    finding = SpotCheck(problem, 0, rule).check(answer)  # type: ignore[arg-type]
+    assert finding.correct is correct
+    text = f"{most * count / 100:.3g} spikes per step, outside the window 0.01 to 0.9"
+    assert finding.message == ("" if correct else text)
+    assert SpotCheck(problem, 0, rule, guarded=False).check(answer).correct  # type: ignore[arg-type]
+
+
+# How far another neuron is
+
+
+def test_how_far_another_neuron_is_from_the_case_s_own() -> None:
+    """Both run freely: what is compared are two trains, and no difference is a complaint."""
+    problem = Problem(CASE.resized(neurons=200))
+    other = Problem(CASE.resized(neurons=200, threshold=1.5))
+    (weight, bias), entering = problem.layers()[0], problem.input(1).astype(np.float64)
+    current = entering @ weight.astype(np.float64).T + bias
+    case_s, its = reference.forward(current, problem.case), reference.forward(current, other.case)
+    gradient = reference.backward(problem.cotangent(1).astype(np.float64), case_s, problem.case)
+    given = np.random.default_rng(1).normal(size=(200, 200))
+    neurons = sampled(200, 32, 5)
+    finding = SpotCheck(problem, 1, seed=5).distance(Answer(its.spikes, [given]))
+    mine, theirs = case_s.spikes[:, :, neurons], its.spikes[:, :, neurons]
+    assert finding.compared == 20 * 7 * 32
+    assert finding.differing == int((mine != theirs).sum()) > 0
+    assert finding.expected_rate == pytest.approx(mine.mean(), rel=1e-12)
+    assert finding.rate == pytest.approx(theirs.mean(), rel=1e-12)
+    expected = np.einsum("tbn,tbm->nm", gradient, entering)[neurons]
+    error = np.linalg.norm(given[neurons] - expected) / np.linalg.norm(expected)
+    cosine = (given[neurons] * expected).sum() / np.linalg.norm(given[neurons]) / np.linalg.norm(expected)
+    assert finding.gradient_errors == {"weight": pytest.approx(error, rel=1e-9)}
+    assert finding.cosines == {"weight": pytest.approx(cosine, rel=1e-6)}
+    assert (finding.neurons, finding.samples, finding.seed, finding.complaints) == (32, 0, 5, [])
+
+
+def test_a_distance_of_everything_names_no_seed_and_without_gradients_has_none() -> None:
+    problem = Problem(CASE)
+    answer = rounded_answer(problem, 0, 0, "float32", "float32")
+    finding = SpotCheck(problem, 0, budget_ns=ALL_NS, seed=5).distance(Answer(answer.spikes))
+    assert (finding.neurons, finding.samples, finding.seed) == (48, 0, None)
+    assert (finding.compared, finding.differing, finding.gradient_errors) == (20 * 7 * 48, 0, {})
+
+
+def test_no_distance_is_measured_of_several_layers_or_of_an_answer_of_another_shape() -> None:
+    two = Problem(CASE.resized(layers=2))
+    answer = rounded_answer(two, 0, 0, "float32", "float32")
+    assert SpotCheck(two, 0).distance(answer).compared == 0
+    check = SpotCheck(Problem(CASE), 0)
+    assert check.distance(Answer(None)).compared == 0
+    assert check.distance(Answer(np.zeros((7, 20, 48)))).compared == 0
+
+
+# Where another answer's spikes differ
+
+
+def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever_was_drawn() -> None:
+    problem = Problem(CASE.resized(neurons=400))
+    right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
+    assert right is not None
+    drawn, sample = sampled(400, 32, 0), int(sampled(7, 1, 0)[0])
+    n = next(number for number in range(400) if number not in drawn)
+    b = next(number for number in range(7) if number != sample)
+    wrong = right.copy()
+    wrong[3, b, n] = 1 - wrong[3, b, n]
+    check = SpotCheck(problem, 1)
+    assert check.check(Answer(wrong)).correct, "the part that was drawn does not hold it"
+    finding = check.check_where(Answer(wrong), wrong != right)
+    assert f"the first at t=3, b={b}, n={n}: " in finding.message
+    assert finding.compared == 20, "one neuron of one sample"
+    nothing = np.zeros(right.shape, bool)
+    assert check.check_where(Answer(right), nothing).as_dict() == check.check(Answer(right)).as_dict()
+    assert check.check_where(Answer(right), wrong != right).correct
+    assert check.check_where(Answer(None), nothing).message == "no spikes"
