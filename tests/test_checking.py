@@ -13,7 +13,7 @@ from snnbench import checking
 from snnbench.checking import cell
 from snnbench.cli.exits import Exit
 from snnbench.config import Protocol
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
+from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -60,6 +60,16 @@ def spot(record: Document) -> Document:
     return record["checks"]["spot-train"]  # type: ignore[no-any-return]
 
 
+def sound(measure: str) -> Document:
+    """A record that was measured so, and keeps all rules."""
+    return asdict(next(one for one in read(RESULTS / TIMED).records if one.measure == measure))
+
+
+def proof(document: Document) -> list[str]:
+    """What does not hold of the proof in a record of schema 3."""
+    return list(cell.proof(Record(**document), 3))
+
+
 WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("outcome", "no such kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
     ("outcome", "without a reason", "time", lambda r: r.update(outcome=NEITHER | {"reason": ""}, **NOTHING)),
@@ -99,6 +109,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("flags", "should be none", "time", lambda r: r.update(flags=["quiet"])),
 ]
 NEITHER: Document = {"status": "skipped", "kind": "unsupported", "reason": "it cannot"}
+CRASHED: Document = {"status": "failed", "kind": "crash", "reason": "died of SIGSEGV"}
 NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
 
 
@@ -123,6 +134,9 @@ def test_a_record_with_one_thing_wrong(
         ("trials", "not in the config", CONFIG, lambda c: c["config"]["sweep"].pop()),
         ("provenance", "kernel is not known", MACHINE, lambda m: m.pop("kernel")),
         ("provenance", "record hashes", MACHINE, lambda m: m.update(host="my-laptop")),
+        ("provenance", "record hashes", MACHINE, lambda m: m.update(host="0123456789abcdef.example")),
+        ("provenance", "record hashes", MACHINE, lambda m: m.update(host="0123456789a")),
+        ("provenance", "record hashes", MACHINE, lambda m: m.update(gpus=[{"uuid": "GPU-0123456789ab"}])),
         ("provenance", "AWS_SECRET should not", MACHINE, lambda m: m["environment"].update(AWS_SECRET="x")),
         ("provenance", "MY_KEY should not", MACHINE, lambda m: m.update(varying={"environment.MY_KEY": ["x", None]})),
         ("provenance", "does not know what was installed", ENVIRONMENTS, lambda e: e.clear()),
@@ -205,6 +219,71 @@ def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("outcome", "complaint"),
+    [
+        *[({"status": "measured", "verdict": word}, "") for word in ("exact", "equivalent", "deviates")],
+        *[
+            ({"status": "measured", "verdict": word}, f"measured, with the verdict {word!r}")
+            for word in ("incorrect", "perfect", None)
+        ],
+        ({"status": "measured"}, "measured, with the verdict None"),
+        ({"status": "failed", "kind": "crash", "reason": "died"}, ""),
+        ({"status": "failed", "kind": "crash", "reason": ""}, "failed without a reason"),
+        (
+            {"status": "failed", "kind": "unsupported", "reason": "died"},
+            "failed as 'unsupported', which is no such kind",
+        ),
+        ({"status": "failed", "reason": "died"}, "failed as None, which is no such kind"),
+        ({"status": "skipped", "kind": "unsupported", "reason": "no"}, ""),
+        ({"status": "skipped", "kind": "crash", "reason": "no"}, "skipped as 'crash', which is no such kind"),
+        ({"status": "done", "kind": "crash", "reason": "no"}, "status 'done' is not measured, skipped or failed"),
+    ],
+)
+def test_an_outcome_is_one_of_those_there_are(outcome: Document, complaint: str) -> None:
+    """Asked of the rule itself: a line with most of these is no record, and never gets as far."""
+    nothing = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
+    record = Record(**(sound("time") | nothing | {"outcome": outcome}))
+    assert list(cell.outcome(record)) == ([complaint] if complaint else [])
+
+
+def test_a_recording_without_a_cell_is_none(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    (folder / RECORDS).write_text("")
+    assert "no cell is recorded" in [one.text for one in checking.check(folder) if one.rule == "files"]
+
+
+def test_a_cell_that_failed_may_be_there_again_and_one_that_was_measured_may_not(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    first, *others = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
+
+    def said(*found: Document) -> list[str]:
+        (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in (*found, *others)))
+        return [one.text for one in checking.check(folder) if one.rule == "files"]
+
+    crashed, incorrect = (first | NOTHING | {"outcome": CRASHED | {"kind": kind}} for kind in ("crash", "incorrect"))
+    assert said(first) == said(crashed, first) == []
+    assert said(first, first) == [f"cell {first['cell']} is there more than once; the last counts"]
+    assert said(first, crashed) == [f"cell {first['cell']} is there more than once; the last counts"]
+    assert said(incorrect, first) == [f"cell {first['cell']} was incorrect before it was measured"]
+
+
+def test_a_network_of_several_layers_sits_a_second_exam() -> None:
+    deep = sound("time") | {"case": sound("time")["case"] | {"layers": 2}}
+    assert "no check exam-2" in proof(deep)
+    assert "no check exam-2" not in proof(sound("time"))
+    deep["checks"] = deep["checks"] | {"exam-2": deep["checks"]["exam-1"]}
+    assert "no check exam-2" not in proof(deep)
+
+
+def test_what_was_only_verified_has_a_spot_check_too() -> None:
+    recorded = read(RESULTS / OTHER_NEURONS).records
+    verified = asdict(next(one for one in recorded if one.status == "measured"))
+    assert verified["measure"] == "verify" and proof(verified) == []
+    verified["checks"] = {name: check for name, check in verified["checks"].items() if not name.startswith("spot-")}
+    assert "no spot check" in proof(verified)
+
+
 def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)
@@ -225,6 +304,9 @@ def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, CONFIG, lambda c: c.update(planned=39))
     assert checking.check(folder) == []
+    edited(folder, CONFIG, lambda c: c.update(planned=38))
+    assert [one.text for one in checking.check(folder)] == ["39 cells, where 38 were planned"]
+    edited(folder, CONFIG, lambda c: c.update(planned=39))
     kept(folder, lambda line: line["library"] != "rockpool")
     assert [one.text for one in checking.check(folder)] == [
         "36 cells, where 39 were planned",

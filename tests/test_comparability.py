@@ -23,6 +23,7 @@ def other(case: Any = CASE, **more: Any) -> Recording:
     [
         (other(model="a server"), "machine", "machine: 'a laptop' in old, 'a server' in new"),
         (replace(other(), machine={}), "machine", "machine: 'a laptop' in old, unknown in new"),
+        (other(warmup_passes=9), "protocol", "protocol.warmup_passes: unknown in old, 9 in new"),
         (other(repetitions=9), "protocol", "protocol.repetitions: 3 in old, 9 in new"),
         (other(memory_limit_gib=2.0), "protocol", "protocol.memory_limit_gib: unknown in old, 2.0 in new"),
         (other(CASE.resized(dtype="float64")), "precision", "precision: dtype: float32 in old, float64 in new"),
@@ -40,6 +41,13 @@ def test_what_differs_is_named_and_refused_unless_it_is_allowed(new: Recording, 
     ]
     cases, facts = matched(OLD, new, [kind])
     assert (list(cases), facts) == ([CASE], [fact])
+
+
+def test_two_machines_that_nobody_knows_are_not_the_same_machine() -> None:
+    unknown, too = replace(OLD, machine={}), replace(other(), machine={"cpu": "fast"})
+    with pytest.raises(Incomparable, match="machine: unknown in old, unknown in new"):
+        matched(unknown, too)
+    assert matched(unknown, too, ["machine"])[1] == ["machine: unknown in old, unknown in new"]
 
 
 def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> None:

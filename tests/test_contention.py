@@ -27,6 +27,30 @@ def test_usage_is_that_of_all_cpus_or_of_some(tmp_path: Path) -> None:
     }
 
 
+def test_time_in_interrupts_is_busy_and_waiting_is_not(tmp_path: Path) -> None:
+    """user 1, nice 2, system 4, idle 8, iowait 16, irq 32, softirq 64, steal 128."""
+    stat = tmp_path / "stat"
+    stat.write_text("cpu " + " ".join(str(2**power * TICKS) for power in range(8)) + " 0 0\n")
+    found = contention.usage(stat)
+    assert (found.busy_s, found.stolen_s) == (1 + 2 + 4 + 32 + 64, 128)
+
+
+def test_others_took_no_less_than_nothing() -> None:
+    """A process's own clock is finer than the counter of /proc/stat, and can be ahead of it."""
+    before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 11.0, 1.0, 6.5)
+    assert between(before, after) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.15}
+    assert between(before, before) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.0}
+
+
+def test_the_most_disturbed_phase_speaks_for_all_with_what_was_stolen() -> None:
+    def phase(foreign: float, stolen: float) -> dict[str, dict[str, float]]:
+        return {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}}
+
+    phases = {"train": phase(0.25, 0.0), "forward": phase(0.125, 0.5), "backward": {}}
+    assert contention.others_cpus(phases) == 0.625
+    assert contention.others_cpus({}) == contention.others_cpus({"train": {}}) == 0.0
+
+
 def test_what_this_process_used_is_not_foreign() -> None:
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 30.0, 2.0, 20.0)
     assert between(before, after) == {"foreign_cpus": 0.5, "stolen_cpus": 0.1, "own_cpus": 1.5}

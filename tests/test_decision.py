@@ -40,6 +40,22 @@ def test_a_word_follows_from_size_and_certainty(
     assert bool(reason) is (word == "inconclusive")
 
 
+def test_without_a_word_of_the_user_5_percent_of_time_1_of_memory_and_5_of_false_discoveries_count() -> None:
+    """Trials that are all equal, so that size alone decides: 4.9 % of time is the same, and so is 0.9 % of memory."""
+    words = {}
+    for metric, share in (("time", 1.049), ("time", 1.051), ("host_peak", 1.009), ("host_peak", 1.011)):
+        base, new = (Side(summarise([1000.0 * factor] * 3), []) for factor in (1.0, share))
+        (cell,) = judged([Cell(CASE, "a", "train", metric, base, new)], Thresholds())
+        words[metric, share] = cell.word
+    assert words == {
+        ("time", 1.049): "same",
+        ("time", 1.051): "slower",
+        ("host_peak", 1.009): "same",
+        ("host_peak", 1.011): "slower",
+    }
+    assert (Thresholds().alpha, Thresholds().chance) == (0.05, 0.0)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

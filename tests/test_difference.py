@@ -66,6 +66,10 @@ def test_a_variance_that_is_larger_than_all_others_keeps_its_size() -> None:
         ([0.0, 0.0], [0.0], False, Difference(1.0, 1.0, 1.0, certain=True)),
         ([0.0, 0.0], [3.0, 3.0], False, Difference(None, lacking="a value of 0")),
         ([2.0, 2.0], [0.0, 3.0], False, Difference(None, lacking="a value of 0")),
+        ([0.0, 1.0], [1.0, 0.0], False, Difference(None, lacking="a value of 0")),
+        ([0.0], [0.0, 1.0], True, Difference(None, lacking="a value of 0")),
+        ([2.0, 2.0], [3.0], False, Difference(1.5, lacking="one trial in new")),
+        ([2.0], [3.0, 4.0], True, Difference(1.75, lacking="one trial in base")),
     ],
 )
 def test_where_there_is_nothing_to_test_there_is_no_p(

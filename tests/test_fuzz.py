@@ -4,6 +4,7 @@ import functools
 import json
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,17 @@ def test_replies_with_something_in_them(data: str) -> None:
 
 @fuzz(scribbled(dumped(REPLY)))
 def test_replies_that_were_scribbled_on(data: bytes) -> None:
-    outcome(Ending(decode_reply(data), 1, False, "", 1.0), 10.0)
+    """A reply that is whole says what it says; of any other nothing is believed, and nothing is measured."""
+    reply = decode_reply(data)
+    found = outcome(Ending(reply, 1, False, "", 1.0), 10.0)
+    whole = reply is not None and not schema.complaint("reply", asdict(reply))
+    if whole and reply is not None and reply.outcome == REPLY["outcome"]:
+        assert found == REPLY["outcome"]
+    elif reply is None:
+        assert found == {"status": "failed", "kind": "crash", "reason": "exit status 1"}
+    else:
+        assert found["status"] in ("failed", "skipped") or found["verdict"] in ("exact", "equivalent", "deviates")
+        assert whole or found["kind"] == "lost"
 
 
 @fuzz(mutated(json.loads(request("time").encode())).map(dumped), EXAMPLES // 2)

@@ -1,5 +1,6 @@
 """Memory of a pass: what a pass needs at most, what it keeps, and nothing of what others hold."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,106 @@ def test_a_device_s_bytes_are_its_allocators(tmp_path: Path, used: str, unaccoun
         "retained_bytes": 100,
         "growth_bytes": 100 // 40,  # asked once in the last 40 passes
     }
+
+
+@dataclass
+class Pass:
+    """A session and its backend whose bytes in use follow from what ran, and which notes what happens in which order.
+
+    A train pass leaves 1000 bytes in use until somebody waits for it, and 40 for good; what is read names the time.
+    """
+
+    events: list[str] = field(default_factory=list)
+    in_use: int = 500
+    pending: int = 0
+
+    def compile(self, phase: str) -> None:
+        self.events.append(f"compile {phase}")
+
+    def synchronise(self, outputs: Any) -> None:
+        self.in_use -= self.pending
+        self.pending = 0
+        self.events.append("wait")
+
+    def train(self) -> tuple[str, str]:
+        self.pending += 1000
+        self.in_use += 1040
+        self.events.append("train")
+        return "spikes", "gradients"
+
+    def inference(self) -> str:
+        self.events.append("inference")
+        return "spikes"
+
+    def forward(self) -> str:
+        self.in_use += 300
+        self.events.append("forward")
+        return "kept"
+
+    def static_bytes(self) -> int:
+        return 7
+
+    def planned_bytes(self, phase: str) -> int:
+        return -1
+
+    def reset_peak(self) -> bool:
+        self.events.append("reset")
+        return True
+
+    def device_bytes(self) -> dict[str, int | None]:
+        self.events.append("read")
+        return {"peak": self.in_use + 5000, "in_use": self.in_use, "reserved": 8000, "used": 9000}
+
+
+def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they_are_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(memory, "GROWTH_NS", 10**12)  # however slow this machine is
+    bench = Pass()
+    found, spikes, gradients = memory.measure(bench, bench, "train")  # type: ignore[arg-type]
+    assert bench.events[:7] == ["compile train", "wait", "reset", "read", "train", "wait", "read"]
+    assert bench.events[7:12] == ["compile forward", "read", "forward", "wait", "read"]
+    until_growth_is_read = [[*["train", "wait"] * passes, "read"] for passes in (2, 8, 40)]
+    assert bench.events[12:] == [event for part in until_growth_is_read for event in part]
+    assert (spikes, gradients) == ("spikes", "gradients")
+    assert found["static_bytes"] == 7
+    assert found["device"] == {
+        "before_bytes": 500,
+        "peak_bytes": 540 + 5000 - 500,
+        "reserved_bytes": 8000,
+        "used_bytes": 9000,
+        "unaccounted_bytes": 1000,
+        "retained_bytes": 300,
+        "growth_bytes": 40,
+    }
+
+
+def test_inference_has_no_gradients_and_keeps_nothing() -> None:
+    bench = Pass()
+    found, spikes, gradients = memory.measure(bench, bench, "inference")  # type: ignore[arg-type]
+    assert bench.events[:7] == ["compile inference", "wait", "reset", "read", "inference", "wait", "read"]
+    assert "train" not in bench.events and "forward" not in bench.events
+    assert (spikes, gradients, found["phase"]) == ("spikes", None, "inference")
+    assert (found["device"]["retained_bytes"], found["device"]["growth_bytes"]) == (None, 0)
+
+
+def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> None:
+    """The clock shows 0, and 40 ms more each time it is asked: 7 passes after the tenth begin before 300 ms."""
+    bench, ticks = Pass(), iter(range(0, 10**9, 40_000_000))
+    found = memory._growth(bench, bench, "train", lambda: next(ticks))  # type: ignore[arg-type]
+    assert bench.events.count("train") == 10 + 7
+    assert found.device_bytes == 40
+
+
+def test_a_pass_that_gives_bytes_back_grows_by_nothing() -> None:
+    bench = Pass()
+
+    def train() -> tuple[str, str]:
+        bench.in_use -= 10
+        return "spikes", "gradients"
+
+    bench.train = train  # type: ignore[method-assign]
+    assert memory._growth(bench, bench, "train").device_bytes == 0  # type: ignore[arg-type]
 
 
 def test_the_high_water_mark_falls_when_it_is_reset_and_rises_with_what_is_touched() -> None:

@@ -22,6 +22,7 @@ from snnbench.record import (
     Record,
     RecordingError,
     read,
+    repeated,
 )
 from snnbench.writer import Writer, append, choose
 from tests.recordings import failed, record, timed
@@ -142,9 +143,31 @@ def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record])
 
 def test_the_recordings_of_this_repository_are_read() -> None:
     """However old."""
-    for path in sorted((Path(__file__).parent.parent / "results").glob(f"*/{RECORDS}")):
+    paths = sorted((Path(__file__).parent.parent / "results").glob("*/records.jsonl"))
+    assert paths, "of none nothing can be said"
+    for path in paths:
         found = read(path.parent)
-        assert found.records and found.torn == 0
+        written = {json.loads(line)["cell"] for line in path.read_text(encoding="utf-8").splitlines()}
+        assert found.torn == 0 and {one.cell for one in found.records} == written != set()
+
+
+@pytest.mark.parametrize(
+    ("outcome", "retry", "again"),
+    [
+        ({"status": "measured", "verdict": "exact"}, (), False),
+        ({"status": "failed", "kind": "cancelled", "reason": "x"}, (), True),
+        ({"status": "failed", "kind": "lost", "reason": "x"}, (), False),
+        ({"status": "failed", "kind": "lost", "reason": "x", "scheduler": "NODE_FAIL"}, (), True),
+        ({"status": "failed", "kind": "crash", "reason": "x", "scheduler": "FAILED"}, (), False),
+        ({"status": "failed", "kind": "crash", "reason": "x"}, ("crash",), True),
+        ({"status": "failed", "kind": "crash", "reason": "x"}, ("timeout",), False),
+        ({"status": "failed", "kind": "lost", "reason": "x"}, ("lost",), True),
+    ],
+)
+def test_a_cell_is_run_again_where_its_end_says_nothing_of_it_or_it_is_asked_for(
+    outcome: dict[str, Any], retry: tuple[str, ...], again: bool
+) -> None:
+    assert repeated(outcome, retry) is again
 
 
 def test_a_folder_that_holds_no_recording_is_refused(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from snnbench.case import Case
 from snnbench.config import Work
-from snnbench.selection import SelectionError, parse
+from snnbench.selection import SelectionError, of_cases, parse
 
 CASE = Case(
     neurons=512,
@@ -69,6 +69,18 @@ BOX = Work(CASE, "norse", "box")
 )
 def test_a_condition_holds_or_does_not(expression: str, expected: bool) -> None:
     assert parse(expression)(BOX) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        *[("neurons=512", True), ("neurons>=8,profile=zero", True), ("dtype!=float64", True)],
+        *[("library=norse", False), ("variant=box", False), ("neurons=512,variant!=box", False)],
+        *[("library!=norse,neurons=512", False), (" variant = box ", False)],
+    ],
+)
+def test_what_asks_something_of_a_contender_is_not_of_cases_alone(expression: str, expected: bool) -> None:
+    assert of_cases(expression) is expected
 
 
 @pytest.mark.parametrize(

@@ -60,8 +60,11 @@ def test_the_absolute_deviation_is_the_median_distance_from_the_median(values: l
 
 @pytest.mark.parametrize(
     ("ratios", "expected"),
-    [([2.0, 8.0], 4.0), ([1.0, 3.0, 9.0], 3.0), ([0.5, 2.0], 1.0), ([7.0], 7.0), ([3.0, 3.0, 3.0, 3.0], 3.0)],
-    ids=["even", "odd", "inverse", "one", "all equal"],
+    [
+        *[([2.0, 8.0], 4.0), ([1.0, 3.0, 9.0], 3.0), ([0.5, 2.0], 1.0), ([7.0], 7.0), ([3.0, 3.0, 3.0, 3.0], 3.0)],
+        *[([1.0, 1.0, 8.0], 2.0), ([1.0, 1.0, 1.0, 16.0], 2.0), ([27.0, 1.0, 1.0], 3.0)],
+    ],
+    ids=["even", "odd", "inverse", "one", "all equal", "an outlier", "of four", "an outlier first"],
 )
 def test_the_geometric_mean_is_the_root_of_the_product(ratios: list[float], expected: float) -> None:
     assert geometric_mean(ratios) == pytest.approx(expected, rel=1e-15)
@@ -108,6 +111,19 @@ def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
     the second, 6, in a quarter; one of either, (1 or 2 or 3 + 6) / 2 in a half, 4 from 0.38 to 0.62.
     """
     assert bootstrap([group], seed=1, resamples=20_000, confidence=confidence) == [expected]
+
+
+@pytest.mark.parametrize(("ones", "twos", "ends"), [(7, 2, (1.0, 2.0)), (15, 6, (1.0, 1.0))])
+def test_an_interval_leaves_out_a_fortieth_at_either_end_if_nothing_else_is_said(
+    ones: int, twos: int, ends: tuple[float, float]
+) -> None:
+    """A median is 2 where most of what is drawn is: of 7 ones and 2 twos in 3.0 % of all draws, of 15 and 6 in 1.8 %.
+
+    sum of C(9, k) (2/9)^k (7/9)^(9 - k) from k = 5 is 0.0304; of C(21, k) (6/21)^k (15/21)^(21 - k) from 11 0.0183.
+    """
+    assert bootstrap([[[1.0] * ones + [2.0] * twos]], seed=1, resamples=20_000) == [Interval(*ends)]
+    mirrored = bootstrap([[[-1.0] * ones + [-2.0] * twos]], seed=1, resamples=20_000)
+    assert mirrored == [Interval(-ends[1], -ends[0])]
 
 
 def test_the_bootstrap_is_what_a_plain_loop_of_resampling_finds() -> None:

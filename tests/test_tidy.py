@@ -52,6 +52,22 @@ def test_a_floor_and_the_times_that_it_took_are_rows_where_they_were_measured() 
     assert found["train", "times_floor"] == (1.5, "ratio")
 
 
+def test_the_device_s_time_is_the_median_of_its_own_repetitions_by_pass() -> None:
+    made = timed("norse/box", train=3.0)
+    made.phases["train"] |= {"device_ns": [10, 20, 30], "passes": 2}
+    found = {row["metric"]: float(row["value"]) for row in written(recording(made)) if row["phase"] == "train"}
+    assert found == {"time": 3e6, "device_time": 10.0, "first_call": 50e6}
+    made.phases["train"]["device_ns"] = []
+    assert {row["metric"] for row in written(recording(made))} == {"time", "first_call"}
+
+
+def test_no_bytes_at_all_are_a_row_with_a_0() -> None:
+    made = weighed("norse/box", host_mib=0)
+    made.memory["static_bytes"] = 0
+    rows = {row["metric"]: float(row["value"]) for row in written(recording(made))}
+    assert (rows["static"], rows["host_peak"]) == (0, 0)
+
+
 def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
     rows = written(recording(weighed("norse/box", device_mib=16)))
     assert {row["phase"] for row in rows} == {"train"}

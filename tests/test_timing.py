@@ -7,9 +7,6 @@ from typing import Any
 import pytest
 
 from snnbench.timing import (
-    FEWEST_REPETITIONS,
-    MOST_KEPT,
-    SHORT_NS,
     Budget,
     Phase,
     Renewal,
@@ -135,10 +132,27 @@ def test_a_repetition_lasts_at_least_a_thousand_empty_synchronisations() -> None
     assert timing.repetitions_ns == [66 * 100 + 7] * 4
 
 
-def test_the_number_of_passes_comes_from_the_fastest_warm_up_and_not_from_the_first_call() -> None:
+def test_the_number_of_passes_comes_from_warm_ups_and_without_any_from_the_first_call() -> None:
     budget = replace(BUDGET, min_repetition_ns=1000)
     assert Bench(first_ns=10**9).measure(budget)[0].passes == 10
     assert Bench(first_ns=500).measure(replace(budget, warmup_passes=0))[0].passes == 2
+
+
+@pytest.mark.parametrize(("warmups_ns", "passes"), [([400, 100, 250], 10), ([100, 400], 10), ([400, 250], 4)])
+def test_of_unequal_warm_ups_the_fastest_says_how_many_passes_a_repetition_has(
+    warmups_ns: list[int], passes: int
+) -> None:
+    """A slow one would make repetitions shorter than was asked."""
+    bench = Bench()
+    durations = iter([5000, *warmups_ns])
+
+    def run(prepared: Any) -> Any:
+        bench.pass_ns = next(durations, 100)
+        return bench.run(prepared)
+
+    budget = replace(BUDGET, warmup_passes=len(warmups_ns), min_repetition_ns=1000)
+    timing, _ = measure(replace(bench.phase(), run=run), budget, bench.renewal, bench.clock)
+    assert (timing.warmup_ns, timing.passes) == (warmups_ns, passes)
 
 
 def test_passes_are_waited_for_once_and_inside_the_clock() -> None:
@@ -166,7 +180,7 @@ def test_what_backward_needs_is_prepared_outside_the_clock_and_each_used_once() 
 
 def test_no_more_graphs_are_kept_than_fit() -> None:
     budget = replace(BUDGET, min_repetition_ns=10**6)
-    assert Bench().measure(budget, prepared=True)[0].passes == MOST_KEPT
+    assert Bench().measure(budget, prepared=True)[0].passes == 64
     assert Bench().measure(budget)[0].passes == 10**4
 
 
@@ -227,15 +241,18 @@ def test_both_passes_of_a_pair_find_the_process_in_the_same_state(pass_ns: int) 
 
 
 def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
-    bench = Bench(pass_ns=SHORT_NS - 1)
+    bench = Bench(pass_ns=5 * MS - 1)
     timing, _ = bench.measure(replace(BUDGET, repetitions=2))
     each = ["wait", "clock", "run", "wait", "clock"]
     first = ["ordered", "settled", *each, "loaded", *each, "kept"]
     assert bench.events[-28:] == [*first, *["drawn", *first[1:]]]
     assert len(timing.repetitions_ns) == 2
+    longer = Bench(pass_ns=5 * MS)
+    longer.measure(replace(BUDGET, repetitions=2))
+    assert longer.events.count("run") == bench.events.count("run") - 2
 
 
-@pytest.mark.parametrize(("max_phase_ns", "repetitions"), [(1, FEWEST_REPETITIONS), (349, 3), (500, 5), (10**9, 20)])
+@pytest.mark.parametrize(("max_phase_ns", "repetitions"), [(1, 3), (349, 3), (500, 5), (10**9, 20)])
 def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: int, repetitions: int) -> None:
     bench = Bench()
     timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
