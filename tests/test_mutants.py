@@ -1,0 +1,67 @@
+"""Mutants: which edits there are of a source, and that the list of those that change nothing is up to date."""
+
+from tests.mutants.__main__ import ROOT, drawn, equivalent
+from tests.mutants.edits import edits
+from tests.mutants.suites import SUITES, WEIGHTS
+
+
+def changes(source: str) -> set[str]:
+    """What the edits of a source say of themselves."""
+    return {edit.change for edit in edits(source)}
+
+
+def test_an_edit_of_each_kind() -> None:
+    assert changes("x = a < b") == {"a < b -> (a <= b)", "a < b -> (a >= b)"}
+    assert changes("x = a + b") == {"a + b -> (a - b)", "a + b -> a", "a + b -> b"}
+    assert changes("x = a and b") == {"a and b -> (a or b)", "a and b -> a", "a and b -> b"}
+    assert changes("x = 3") == {"3 -> 4", "3 -> 2", "3 -> 6"}
+    assert changes("x = True") == {"True -> False"}
+    assert changes("x = not a") == {"not a -> a"}
+    assert changes("x = min(a)") == {"min(a) -> max(a)"}
+    assert changes("x = np.abs(a)") == {"np.abs(a) -> a"}
+    assert changes("x = a, b") == {"a, b -> (b,)", "a, b -> (a,)"}
+    assert changes("x = b if a else c") == {"b if a else c -> b", "b if a else c -> c"}
+    assert changes("x = [a for a in b if c]") == {"c -> True", "c -> (not c)"}
+    assert changes("if a:\n    b()") == {"a -> (not a)", "a -> False", "b() -> pass"}
+    assert changes("a += b") == {"a += b -> a = b", "a += b -> pass"}
+    assert changes("def f():\n    return a") == {"return a -> return None"}
+    assert changes("raise a") == {"raise a -> pass"}
+
+
+def test_what_no_number_rests_on_stays_as_it_is() -> None:
+    assert changes('"""Says 1 + 1."""\nfrom a import b\nx = f"{a + 1} of {b < 2}"') == set()
+    assert changes("@dataclass(frozen=True)\nclass A:\n    a: tuple[int, str] | None\n    b: Literal[1]") == set()
+    assert changes("Array = Floats | float\nFact = tuple[str, str]") == set()
+    assert changes("def f(a: int = b) -> Literal[1]: ...") == set()
+
+
+def test_an_edit_changes_its_place_and_nothing_else() -> None:
+    source = "é = 1\nif a(\n    é < 2\n):\n    b()\n"
+    (edit,) = (one for one in edits(source) if one.change == "é < 2 -> (é >= 2)")
+    assert (edit.line, edit.source) == (3, "é < 2")
+    assert edit.applied(source) == "é = 1\nif a(\n    (é >= 2)\n):\n    b()\n"
+
+
+def test_a_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
+    modules = ["verify", "rounding", "coverage"]
+    mutants = drawn(modules, 60, 1)
+    assert mutants == drawn(modules, 60, 1) != drawn(modules, 60, 2)
+    assert {one.module for one in mutants} == {*modules} and 58 <= len(mutants) <= 62
+    assert len({(one.module, one.edit) for one in mutants}) == len(mutants)
+
+
+def test_every_suite_is_of_a_module_and_of_tests_that_are_there() -> None:
+    assert WEIGHTS.keys() <= SUITES.keys()
+    for module, suite in SUITES.items():
+        assert (ROOT / "snnbench" / f"{module}.py").is_file()
+        assert all((ROOT / "tests" / f"test_{name}.py").is_file() for name in suite)
+
+
+def test_what_is_known_to_change_nothing_is_still_an_edit_of_its_module() -> None:
+    known = equivalent()
+    there = {
+        (module, edit.source, edit.change)
+        for module in {module for module, *_ in known}
+        for edit in edits((ROOT / "snnbench" / f"{module}.py").read_text(encoding="utf-8"))
+    }
+    assert known <= there
