@@ -1,0 +1,64 @@
+"""Pairs: every contender of a case against every other once, and which of two is called slower."""
+
+import pytest
+
+from snnbench.compare import Side
+from snnbench.decision import Thresholds
+from snnbench.pairs import pairs, slower, times
+from snnbench.standing import standings
+from snnbench.statistics import summarise
+from tests.fakes import CASE
+from tests.recordings import timed, trials
+
+
+def side(*values: float, contended: str = "") -> Side:
+    """Times of which nothing but the trials is known."""
+    return Side(summarise(values), [], contended=contended)
+
+
+STEADY = {"slow": side(9.0, 9.0), "quick": side(1.0, 1.0), "middle": side(3.0, 3.0)}
+
+
+@pytest.mark.parametrize(
+    ("baseline", "expected"),
+    [
+        ("", {("quick", "middle"): 3, ("quick", "slow"): 9, ("middle", "slow"): 3}),
+        ("middle", {("middle", "quick"): 1 / 3, ("middle", "slow"): 3, ("quick", "slow"): 9}),
+        ("slow", {("slow", "quick"): 1 / 9, ("slow", "middle"): 1 / 3, ("quick", "middle"): 3}),
+    ],
+)
+def test_every_pair_is_there_once_and_the_baseline_or_else_the_faster_is_its_base(
+    baseline: str, expected: dict[tuple[str, str], float]
+) -> None:
+    (words,) = pairs([(CASE, "train", STEADY)], baseline, Thresholds())
+    assert {pair: cell.ratio for pair, cell in words.items()} == pytest.approx(expected)
+    assert list(words) == list(expected)
+    for (base, new), cell in words.items():
+        assert (cell.case, cell.contender, cell.phase, cell.metric) == (CASE, new, "train", "time")
+        assert (cell.base, cell.new) == (STEADY[base], STEADY[new])
+
+
+def test_of_two_the_test_calls_one_slower_in_whichever_order_they_stand() -> None:
+    (words,) = pairs([(CASE, "train", STEADY)], "middle", Thresholds())
+    for fast, slow in (("quick", "middle"), ("middle", "slow"), ("quick", "slow")):
+        assert slower(words, slow, fast) and not slower(words, fast, slow)
+    (alike,) = pairs([(CASE, "train", {"a": side(2.0, 2.0), "b": side(2.0, 2.0)})], "", Thresholds())
+    assert not slower(alike, "a", "b") and not slower(alike, "b", "a")
+
+
+def test_each_field_has_pairs_of_its_own() -> None:
+    two = {"a": side(1.0, 1.0), "b": side(2.0, 2.0)}
+    fields = [(CASE, "train", two), (CASE, "forward", {"a": side(5.0, 5.0)}), (CASE, "backward", STEADY)]
+    found = pairs(fields, "a", Thresholds())
+    assert [len(words) for words in found] == [1, 0, 3]
+    assert found[0]["a", "b"].phase == "train" and found[2]["quick", "slow"].phase == "backward"
+
+
+def test_times_are_those_of_the_phase_with_who_was_disturbed_unless_that_is_allowed() -> None:
+    records = [*trials("quiet", [1.0, 2.0]), timed("loud", train=3.0, forward=4.0, flags=["contended"])]
+    quiet, loud = standings(records)[CASE]
+    assert times(quiet, "train").summary.trials == (1e6, 2e6)
+    assert times(quiet, "train").repetitions == [(1e6, 1e6, 4.5e6), (2e6, 2e6, 9e6)]
+    assert times(quiet, "train").contended == times(loud, "train", ["contended"]).contended == ""
+    assert times(loud, "forward").contended == "loud"
+    assert times(loud, "forward").summary.trials == (4e6,)
