@@ -40,6 +40,13 @@ def test_every_sample_or_every_neuron_is_everything() -> None:
     assert coverage(LARGE, map(part, seeds)) == "all"
 
 
+def test_every_neuron_is_everything_though_few_samples_were_and_the_other_way_round() -> None:
+    long, wide = LARGE.resized(neurons=40, batch=1000), LARGE.resized(neurons=1000, batch=4)
+    assert coverage(long, [part(seed, neurons=20) for seed in range(30)]) == "all"
+    assert coverage(wide, [part(seed, neurons=3) for seed in range(30)]) == "all"
+    assert coverage(long, [part(seed, neurons=3) for seed in range(2)]).endswith("2 of 1000 samples")
+
+
 @pytest.mark.parametrize(("neurons", "share"), [(16384, "under 1%"), (512, "6%")])
 def test_a_small_share_is_not_nothing(neurons: int, share: str) -> None:
     case = LARGE.resized(neurons=neurons)

@@ -106,3 +106,23 @@ def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_mu
     rule, entering = fixed_point(1.0), column(current)
     found = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
     assert found.ravel().tolist() == [margin]
+
+
+@pytest.mark.parametrize(
+    ("current", "reach", "margins"),
+    [
+        (0.5, 0.01, [0.25, 0.25]),  # far below the reset: a unit, of which a half is carried, and stays one
+        (0.75, 0.01, [0.25, 0.75]),  # a unit below: 1 or nothing, of which a half and what cutting makes of it
+        (1.25, 0.01, [0.25, 0.0]),  # a unit above, but a spike says that it did reset
+        (1.0, 0.0, [0.0, 0.0]),  # on it, and nothing is rounded
+    ],
+)
+def test_a_reset_without_a_spike_is_doubtful_only_where_rounding_reaches_it(
+    current: float, reach: float, margins: list[float]
+) -> None:
+    rule = Rule(
+        **(SLOW | {"synapse": 0.0, "gain": 1.0, "unit": 0.25, "threshold": 1.0025, "resets_at": 1.0}), reset="zero"
+    )
+    entering = column(current, 0.0)
+    found = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach, 0.0))
+    assert found.ravel().tolist() == margins

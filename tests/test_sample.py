@@ -124,6 +124,26 @@ def test_what_is_kept_from_one_answer_does_not_excuse_the_next() -> None:
     assert check.check(right).as_dict() == SpotCheck(Problem(LARGE), 0).check(right).as_dict()
 
 
+def test_a_block_holds_four_million_numbers_of_the_input_or_a_thousand_rows_of_weights() -> None:
+    """In float64 at once: 2^22 of the one, 1024 of the other; and a step at the least."""
+    assert sample.blocks(5, 2**21) == [slice(0, 2), slice(2, 4), slice(4, 5)]
+    assert sample.blocks(2, 2**21 + 1) == sample.blocks(2, 2**30) == [slice(0, 1), slice(1, 2)]
+    assert sample.weight_slices(1024) == [slice(0, 1024)]
+    assert sample.weight_slices(2050) == [slice(0, 1024), slice(1024, 2048), slice(2048, 2050)]
+
+
+def test_a_step_of_a_draw_holds_the_inputs_of_all_its_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 5 samples of 96 neurons 480 numbers: blocks of 960 hold two steps of 23."""
+    monkeypatch.setattr(sample, "ENTRIES_AT_ONCE", 960)
+    taken: list[list[slice]] = []
+    real = sample.blocks
+    monkeypatch.setattr(sample, "blocks", lambda *given: taken.append(real(*given)) or taken[-1])
+    problem = Problem(LARGE)
+    given = problem.layers()[0], problem.input(0), LARGE, rule_of(LARGE)
+    sample.draw(*given, np.arange(5), np.arange(3))
+    assert [len(steps) for steps in taken] == [12]
+
+
 def test_a_problem_draws_each_array_once() -> None:
     problem = Problem(LARGE)
     assert problem.input(1) is problem.input(1) and problem.cotangent(0) is problem.cotangent(0)

@@ -93,8 +93,9 @@ def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
 
 
 @pytest.mark.parametrize("part", ["weights", "biases"])
-def test_the_gradients_of_parameters_are_compared_where_both_are_there(part: str) -> None:
-    problem = Problem(CASE)
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_gradients_of_parameters_are_compared_where_both_are_there(part: str, layers: int) -> None:
+    problem = Problem(CASE.resized(layers=layers))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     finding = SpotCheck(problem, 0).check(replace(right, **{part: None}))
     assert finding.correct and set(finding.gradient_errors) <= {"input"}
@@ -257,3 +258,90 @@ def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever
     assert check.check_where(Answer(right), nothing).as_dict() == check.check(Answer(right)).as_dict()
     assert check.check_where(Answer(right), wrong != right).correct
     assert check.check_where(Answer(None), nothing).message == "no spikes"
+
+
+def test_of_too_many_neurons_that_differ_the_first_1024_are_compared() -> None:
+    problem = Problem(CASE.resized(neurons=400, time_steps=3))
+    right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
+    assert right is not None
+    finding = SpotCheck(problem, 1).check_where(Answer(1 - right), np.ones(right.shape, bool))
+    assert finding.compared == 3 * 1024
+
+
+# Several layers
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Three neurons of which the first hidden one gets these weights from inputs of 1, and the first output follows it.
+
+    It has no memory: what it does in a step depends on that step alone.
+    """
+
+    weights: tuple[float, float, float]
+    batch: int = 8
+
+    @property
+    def case(self) -> Case:
+        return CASE.resized(neurons=3, batch=self.batch, time_steps=3, layers=2, beta=0.0)
+
+    def layers(self) -> list[Layer]:
+        first, second = np.zeros((3, 3), np.float32), np.zeros((3, 3), np.float32)
+        first[0], second[0, 0] = self.weights, 2.0
+        return [(first, np.zeros(3, np.float32)), (second, np.zeros(3, np.float32))]
+
+    def input(self, which: int) -> Array:
+        return np.ones((3, self.batch, 3), np.float32)
+
+    def cotangent(self, which: int) -> Array:
+        return np.ones((3, self.batch, 3), np.float32)
+
+
+def flipped(problem: Chain, fires: bool, *places: tuple[int, int]) -> Answer:
+    """The right spikes, but for the first output neuron in these (step, sample)."""
+    spikes = np.zeros((3, problem.batch, 3))
+    spikes[..., 0] = fires
+    for t, b in places:
+        spikes[t, b, 0] = 1 - fires
+    return Answer(spikes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "excused"),
+    [
+        ((0.0, 0.0, 1 + 60 * 2.0**-24), True),  # within 32 roundoffs of 1 and of 1, and two of the state
+        ((0.0, 0.0, 1 + 70 * 2.0**-24), False),
+        ((8.0, -8.0, 1 + 570 * 2.0**-24), True),  # of 1 and of 17 terms
+        ((8.0, -8.0, 1 + 590 * 2.0**-24), False),
+    ],
+)
+def test_a_sample_may_leave_the_path_where_a_hidden_sum_was_as_close_as_its_terms_allow(
+    weights: tuple[float, float, float], excused: bool
+) -> None:
+    problem = Chain(weights)
+    finding = SpotCheck(problem, 0).check(flipped(problem, True, (1, 3)))  # type: ignore[arg-type]
+    assert (finding.correct, finding.differing) == (excused, 1)
+    assert finding.compared == 3 * 3 * (7 if excused else 8), "a sample that is set aside is not compared"
+
+
+def test_no_more_samples_may_leave_the_path_than_spikes_may_differ_and_never_all() -> None:
+    on_the_threshold = (0.0, 0.0, 1.0)
+    problem = Chain(on_the_threshold)
+    one, two = flipped(problem, True, (1, 3)), flipped(problem, True, (1, 3), (0, 5))
+    assert SpotCheck(problem, 0).check(one).correct  # type: ignore[arg-type]
+    assert "2 of 72 spikes differ" in SpotCheck(problem, 0).check(two).message  # type: ignore[arg-type]
+    alone = Chain(on_the_threshold, batch=1)
+    finding = SpotCheck(alone, 0).check(flipped(alone, True, (1, 0)))  # type: ignore[arg-type]
+    assert "1 of 9 spikes differ" in finding.message
+
+
+@pytest.mark.parametrize(("weight", "excused"), [(1 - 2.0**-22, True), (0.9, False)])
+def test_in_fixed_point_a_sample_may_leave_the_path_where_a_hidden_current_was_next_to_a_multiple(
+    weight: float, excused: bool
+) -> None:
+    """Both are cut to 0.75, a quarter below the threshold; the first is 1 where rounding takes it there."""
+    problem = Chain((0.0, 0.0, weight))
+    numbers = {name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__}
+    check = SpotCheck(problem, 0, Rule(**(numbers | {"unit": 0.25})), guarded=False)  # type: ignore[arg-type]
+    assert check.check(flipped(problem, False)).correct
+    assert check.check(flipped(problem, False, (1, 3))).correct is excused

@@ -106,11 +106,14 @@ def test_a_difference_is_explained_up_to_its_margin_and_not_at_one_and_a_half(
     assert finding.correct is (not unexplained)
 
 
-@pytest.mark.parametrize(("got", "unexplained"), [(0.0, 0), (2.0, 0), (3.0, 1)])
-def test_rounding_explains_one_spike_more_or_less_and_never_two(got: float, unexplained: int) -> None:
+@pytest.mark.parametrize(
+    ("got", "expected", "unexplained"),
+    [(0.0, 1.0, 0), (2.0, 1.0, 0), (3.0, 1.0, 1), (2.0, 3.0, 0), (1.0, 3.0, 1), (0.0, 3.0, 1)],
+)
+def test_rounding_explains_one_spike_more_or_less_and_never_two(got: float, expected: float, unexplained: int) -> None:
     rule = Rule(**{name: getattr(rule_of(CASE), name) for name in Rule.__dataclass_fields__} | {"most_spikes": 3})
     finding = Finding()
-    compare_spikes(finding, cube(got), cube(1), cube(1.5), rule, margin=9.0)
+    compare_spikes(finding, cube(got), cube(expected), cube(expected + 0.5), rule, margin=9.0)
     assert (finding.differing, finding.unexplained) == (1, unexplained)
 
 
@@ -178,6 +181,8 @@ def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
         ([np.nan, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
         ([np.inf, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
         ([1e300, 4.0], [3.0, 4.0], "gradient of weight is not finite"),  # its norm is not
+        ([np.nan, 4.0], [0.0, 0.0], "gradient of weight is not finite"),
+        ([np.inf, 4.0], [0.0, 0.0], "gradient of weight is not finite"),
         ([1.0, 0.0], [0.0, 0.0], "gradient of weight is off by 1 (relative; 1e-05 allowed), cosine 0.000000"),
         ([0.0, 0.0], [0.0, 0.0], ""),
     ],
