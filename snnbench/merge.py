@@ -20,8 +20,8 @@ from snnbench.record import Record, Recording
 from snnbench.shard import parse
 from snnbench.writer import append
 
-OF_A_SHARD = ("identity", "finished", "shard", "shards", "whole", "planned", "whole_planned")
-"""What the configs of shards say of a shard, or of which shards there are."""
+OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
+"""What the configs of shards say of a shard, or of which shards there are and which of them were not finished."""
 
 
 Attempt = tuple[str, int]
@@ -182,14 +182,27 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
     themselves = {part.config["shard"] for part in parts if "shard" in part.config}
+    if unfinished := _unfinished(parts, themselves):
+        whole |= {"unfinished": sorted(unfinished, key=lambda text: parse(text).index)}
     counting = [part for part in parts if _counts(part.config, themselves)] or parts
     finished = all(part.config.get("finished") for part in counting)
-    return whole | {"finished": finished and not missing(whole)}
+    return whole | {"finished": finished and not unfinished and not missing(whole)}
+
+
+def _unfinished(parts: Sequence[Recording], themselves: set[str]) -> set[str]:
+    """The shards that were not finished when they were merged, here or earlier, and are not here anew."""
+    unfinished = {part.config["shard"] for part in parts if "shard" in part.config and not part.config.get("finished")}
+    return unfinished.union(*(set(part.config.get("unfinished", [])) - themselves for part in parts))
 
 
 def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
-    """Whether it matters if a part is finished: of an earlier merge not, where it lacks shards or all are here anew."""
-    return "shards" not in config or not (missing(config) or themselves >= set(config["shards"]))
+    """Whether it matters if a part is finished: of an earlier merge not, where that is known of its shards.
+
+    It lacks some, or says which are not finished, or all are here anew.
+    """
+    if "shards" not in config:
+        return True
+    return not (missing(config) or config.get("unfinished") or themselves >= set(config["shards"]))
 
 
 def _whole(part: Recording) -> object:

@@ -187,6 +187,7 @@ class ConfigDocument(TypedDict):
     machine: NotRequired[str]
     shard: NotRequired[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]
     shards: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
+    unfinished: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
     finished: NotRequired[bool]
     planned: NotRequired[Count]
     whole_planned: NotRequired[Count]

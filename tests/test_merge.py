@@ -78,6 +78,17 @@ def test_a_merge_is_finished_where_every_shard_is_there_and_finished(
     assert after["finished"] is whole and merge.missing(after) == []
 
 
+def test_a_shard_that_was_not_finished_when_it_was_merged_stays_so_until_it_comes_again(tmp_path: Path) -> None:
+    """Merged one after the other: the second shard makes the run whole, and not the first one finished."""
+    one, two = (shard(tmp_path, index, finished=index == 2) for index in (1, 2))
+    first = merge.merge([one], tmp_path / "merged").config
+    assert first["unfinished"] == ["1/2"]
+    both = merge.merge([two], tmp_path / "merged").config
+    assert (both["finished"], both["unfinished"], merge.missing(both)) == (False, ["1/2"], [])
+    again = merge.merge([replace(one, config=one.config | {"finished": True})], tmp_path / "merged").config
+    assert again["finished"] and "unfinished" not in again
+
+
 def test_of_two_records_of_a_cell_the_measured_counts_then_the_conclusive_then_the_later(tmp_path: Path) -> None:
     measured = timed("a", train=1.0, started="2026-11-21T10:00:00+00:00")
     crashed, later = (failed("a", "crash", "died", measure="time", started=f"2027-01-0{day}") for day in (1, 2))
