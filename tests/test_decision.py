@@ -40,6 +40,32 @@ def test_a_word_follows_from_size_and_certainty(
     assert bool(reason) is (word == "inconclusive")
 
 
+@pytest.mark.parametrize(
+    ("ratio", "low", "high", "q", "reason"),
+    [
+        (1.04, 0.98, 1.10, 0.2, "the interval crosses 5 %"),
+        (1.10, 1.05, 1.20, 0.2, "the interval crosses 5 %"),  # its end is within the floor
+        (0.96, 0.90, 0.97, 0.2, "the interval crosses 5 %"),  # 1 / 1.05 is 0.952
+        (0.93, 0.90, 0.96, 0.2, "the interval crosses 5 %"),
+        (1.10, 1.06, 1.14, 0.2, "q is above alpha"),
+        (0.90, 0.86, 0.94, 0.2, "q is above alpha"),
+        (1.50, 1.40, 1.90, 0.2, "q is above alpha"),
+        (1.10, 0.80, 0.94, 0.2, "the median and the mean of the trials disagree"),
+        (0.90, 1.06, 1.20, 0.01, "the median and the mean of the trials disagree"),
+    ],
+)
+def test_a_test_without_a_word_says_why(ratio: float, low: float, high: float, q: float, reason: str) -> None:
+    found = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.0, 0.05)
+    assert found == ("inconclusive", f"{reason}: run more trials")
+
+
+@pytest.mark.parametrize(
+    "difference", [Difference(None, 1.0, 1.2), Difference(1.1, None, 1.2), Difference(1.1, 1.0, None)], ids=str
+)
+def test_nothing_is_said_of_a_difference_of_which_a_part_is_not_known(difference: Difference) -> None:
+    assert decide(difference, 0.01, 0.05, 0.0, 0.05)[0] == "inconclusive"
+
+
 def test_without_a_word_of_the_user_5_percent_of_time_1_of_memory_and_5_of_false_discoveries_count() -> None:
     """Trials that are all equal, so that size alone decides: 4.9 % of time is the same, and so is 0.9 % of memory."""
     words = {}

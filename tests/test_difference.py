@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from snnbench.difference import Difference, adjusted, differences, intervals, moderate
+from snnbench.difference import Difference, adjusted, between, differences, intervals, moderate
 
 E = math.e
 
@@ -70,6 +70,8 @@ def test_a_variance_that_is_larger_than_all_others_keeps_its_size() -> None:
         ([0.0], [0.0, 1.0], True, Difference(None, lacking="a value of 0")),
         ([2.0, 2.0], [3.0], False, Difference(1.5, lacking="one trial in new")),
         ([2.0], [3.0, 4.0], True, Difference(1.75, lacking="one trial in base")),
+        ([1.0, 2.0, 9.0], [6.0], False, Difference(3.0, lacking="one trial in new")),
+        ([2.0], [1.0, 4.0, 9.0], False, Difference(2.0, lacking="one trial in base")),
     ],
 )
 def test_where_there_is_nothing_to_test_there_is_no_p(
@@ -84,6 +86,36 @@ def test_a_side_that_does_not_vary_leaves_the_test_to_the_other() -> None:
     assert found.p is not None and 0 < found.p < 1
     assert not found.certain
     assert found.low is not None and found.high is not None and found.low < E**2 < found.high
+
+
+def test_unlike_variances_leave_few_degrees_of_freedom_which_are_welch_s_and_the_prior_s() -> None:
+    """Five samples whose variances are 1, 16, 81, 256 and 625 thousandths are less alike than one population's.
+
+    Each is compared with the first, by Welch's and Satterthwaite's formula on variances that are never made smaller.
+    """
+    random, counts, means = np.random.default_rng(2), np.array([4, 5, 6, 7, 8]), [1.0, 1.1, 0.8, 1.3, 0.6]
+    logs = []
+    for count, mean, scale in zip(counts, means, (1, 4, 9, 16, 25), strict=True):
+        drawn = random.normal(size=count)
+        logs.append(mean + scale * 0.001**0.5 * (drawn - drawn.mean()) / drawn.std(ddof=1))
+    moderated, prior, most = moderate(np.array([each.var(ddof=1) for each in logs]), counts - 1.0)
+    assert 0 < prior < 3 and most == 25, "else the formula is not what decides"
+    parts = moderated / counts
+    found = between([np.exp(each).tolist() for each in logs], [(0, number) for number in range(1, 5)], 0.95)
+    for number, difference in enumerate(found, 1):
+        squared = parts[0] + parts[number]
+        welch_s = squared**2 / (parts[0] ** 2 / (counts[0] - 1) + parts[number] ** 2 / (counts[number] - 1))
+        assert welch_s + prior < most
+        distance, reach = means[number] - means[0], stats.t.ppf(0.975, welch_s + prior) * squared**0.5
+        assert difference.p == pytest.approx(2 * stats.t.sf(abs(distance) / squared**0.5, welch_s + prior))
+        assert math.log(difference.low or 0) == pytest.approx(distance - reach)
+        assert math.log(difference.high or 0) == pytest.approx(distance + reach)
+
+
+def test_equal_values_do_not_vary_by_what_rounding_leaves_of_their_mean() -> None:
+    value = next(v for v in np.arange(2.0, 9.0, 0.1).tolist() if np.log([v] * 3).var(ddof=1) > 0)
+    noisy = [1.0, 1.5, 1.25]
+    assert intervals([[value] * 3, noisy], 0.95)[1] == intervals([[1.0] * 3, noisy], 0.95)[1]
 
 
 def test_none_are_no_differences() -> None:

@@ -117,6 +117,11 @@ def test_or_the_least_bytes_at_the_speed_of_the_copy_whichever_is_longer_and_not
     assert roofline.floor_ns(SMALL, "forward", peaks(12, current=40)) == pytest.approx(43.2)
 
 
+def test_a_peak_that_nobody_measured_yet_has_no_passes() -> None:
+    """By which the first look knows that it has to find out how many make a repetition."""
+    assert Peak(300) == Peak(300, 0, 0, [])
+
+
 def test_the_fastest_repetition_counts_and_the_first_call_does_not() -> None:
     peak = Peak(300, passes=4, first_call_ns=1, repetitions_ns=[4000, 400, 800])
     assert peak.fastest_ns == 100

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from snnbench.record import Record
-from snnbench.standing import standings
+from snnbench.standing import standings, title
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, skipped, timed, weighed
 
@@ -65,3 +65,58 @@ def test_a_standing_keeps_each_trial_and_each_repetition_by_pass_in_the_order_of
 def test_what_was_found_incorrect_has_no_repetitions_either() -> None:
     (standing,) = standings([timed("a", train=4.0), failed("a", "incorrect", "3 spikes differ", trial=1)])[CASE]
     assert (standing.summaries, standing.repetitions) == ({}, {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        (
+            {},
+            "subtract: N=48, B=7, T=20 on cpu, float32 (ieee), beta=0.91, threshold=1, fast_sigmoid(1), "
+            "input rate 0.2, 1 thread, seed 7",
+        ),
+        (
+            {"layers": 2, "threads": 2, "input_gradient": False, "reset": "zero", "detach_reset": True},
+            "zero: N=48, B=7, T=20, 2 layers on cpu, float32 (ieee), beta=0.91, threshold=1, fast_sigmoid(1), "
+            "input rate 0.2, no gradient of the input, 2 threads, seed 7",
+        ),
+        (
+            {"input_kind": "gaussian", "device": "cuda", "precision": "tf32", "slope": 2.5},
+            "subtract: N=48, B=7, T=20 on cuda, float32 (tf32), beta=0.91, threshold=1, fast_sigmoid(2.5), "
+            "gaussian input at rate 0.2, 1 thread, seed 7",
+        ),
+    ],
+)
+def test_a_title_names_all_that_tells_a_case_from_others(changes: dict[str, Any], text: str) -> None:
+    assert title(CASE.resized(**changes)) == text
+
+
+def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_failed() -> None:
+    check = {"compared": 200, "differing": 50, "gradient_errors": {"weight": 0.25}, "complaints": []}
+    common = {"compared": 400, "differing": 20, "gradient_errors": {"weight": 0.5}, "complaints": []}
+    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires late", "own_rule": {"slope": 1.0}}
+    records = [
+        failed("a", "timeout", "no reply", measure="time"),
+        timed("a", 1, train=1.0, outcome=outcome, checks={"spot-train": check, "common-train": common}),
+    ]
+    (standing,) = standings(records)[CASE]
+    assert (standing.own_rule, standing.deviation, standing.distance) == (True, "fires late", common)
+    assert standing.reasons == [
+        "deviates: fires late (up to 5.00% of the spikes differ, gradients by up to 5.0e-01)",
+        "failed: timeout: no reply",
+    ]
+    assert standing.failure == "failed: timeout: no reply"
+    (other,) = standings([deviating("b", train=1.0)])[CASE]
+    assert (other.own_rule, other.distance) == (False, None)
+    assert other.reasons == [
+        "deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"
+    ]
+
+
+def test_of_a_phase_the_lowest_floor_counts_for_all_whoever_measured_it() -> None:
+    records = [
+        timed("a", train=9.0, forward=3.0, floors_ms={"train": 2.0, "forward": 1.0}),
+        timed("b", train=8.0, floors_ms={"train": 1.5}),
+        timed("b", 1, train=8.0, floors_ms={"train": 2.5}),
+    ]
+    assert [standing.floors_ns for standing in standings(records)[CASE]] == [{"train": 1.5e6, "forward": 1e6}] * 2
