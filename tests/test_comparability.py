@@ -70,8 +70,11 @@ def test_cases_whose_values_all_occur_can_still_be_different_work() -> None:
 
 
 def test_without_a_record_there_is_no_work() -> None:
-    with pytest.raises(Incomparable, match="work: no record in new"):
-        matched(OLD, recording(name="new"))
+    empty = recording(name="new")
+    for pair, lacking in (((OLD, empty), ["new"]), ((empty, OLD), ["new"]), ((empty, empty), ["new", "new"])):
+        with pytest.raises(Incomparable) as refusal:
+            matched(*pair)
+        assert str(refusal.value).splitlines()[1:-1] == [f"  work: no record in {name}" for name in lacking]
 
 
 def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() -> None:
@@ -117,3 +120,14 @@ def test_what_changed_is_listed_by_what_it_is() -> None:
         "adapter of b: another file",
     ]
     assert changed(old, old) == []
+
+
+def test_a_fact_that_only_one_machine_knows_is_listed_from_either_side() -> None:
+    knowing, ignorant = (replace(OLD, machine={"model": "m"} | more) for more in ({"kernel": "6.1"}, {}))
+    assert changed(knowing, ignorant) == ["machine kernel: '6.1' -> unknown"]
+    assert changed(ignorant, knowing) == ["machine kernel: unknown -> '6.1'"]
+
+
+def test_several_versions_of_a_library_are_listed_in_their_order() -> None:
+    several = replace(OLD, records=[timed("a", trial, train=1.0, version=f"1.{trial}") for trial in (4, 2, 7, 0, 5, 1)])
+    assert changed(several, OLD) == ["a: 1.0, 1.1, 1.2, 1.4, 1.5, 1.7 -> 1.0"]

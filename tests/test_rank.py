@@ -175,6 +175,13 @@ def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> 
     ]
 
 
+def test_what_deviates_and_failed_in_a_trial_is_told_apart_for_deviating() -> None:
+    records = [*trials("a", [1.0, 1.0]), deviating("b", train=1.0), failed("b", "crash", "died", trial=1)]
+    (ranking,) = rank(recording(*records), "a", Thresholds()).rankings
+    ((name, reason),) = ranking.apart
+    assert name == "b" and reason.startswith("deviates: fires a step late")
+
+
 def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
     (first, second) = ranked(*times("a", 1), failed("a", "oom-host", "no memory", case=LARGE)).rankings
     assert [one.contender for one in first.places] == ["a"]

@@ -30,7 +30,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "verdicts": ("verdicts",),
     "timing": ("timing",),
     "checking/__init__": ("checking",),
-    "checking/cell": ("checking",),
+    "checking/cell": ("checking_cell", "checking"),
     "checking/files": ("checking", "attempts"),
     "checking/trials": ("checking",),
 }

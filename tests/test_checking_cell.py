@@ -1,0 +1,315 @@
+"""What must hold of one record: each line that the checker draws, with a record on either side of it."""
+
+from typing import Any
+
+import pytest
+
+from snnbench.checking import cell
+from snnbench.config import Protocol
+from snnbench.record import Record
+from tests.fakes import CASE
+from tests.recordings import record
+
+Document = dict[str, Any]
+R = 2.0**-24
+LONG: Document = {"time_steps": 500, "batch": 20, "neurons": 64}
+"""A weight gradient sums 10,000 terms and may be off by 100 roundoffs; an input gradient sums 64: 84."""
+LONG_PLACES = 500 * 20 * 64
+EXAM_PLACES = 3 * 8 * 5 * 37
+ERRORS = {"weight": 0.0, "bias": 0.0, "input": 0.0}
+NEURON = {"slope": 1.0}
+
+
+def check(compared: int, **changes: Any) -> Document:
+    """What a check says that compared so many places, and found no fault."""
+    sound = {"compared": compared, "differing": 0, "unexplained": 0, "first_wrong": "", "rate": 0.25}
+    sound |= {"gradient_errors": dict(ERRORS), "complaints": [], "correct": True, "neurons": 64, "samples": 20}
+    return sound | changes
+
+
+def measured(checks: Document, changes: Document = LONG, measure: str = "time", **outcome: Any) -> Record:
+    """A record of a training pass with these checks, and sound ones of what else is asked for."""
+    phases = {"train": {}} if measure == "time" else {}
+    sound = {"exam-1": check(EXAM_PLACES), "spot-train": check(LONG_PLACES)}
+    said = {"status": "measured", "verdict": "exact", **outcome}
+    return record("a", measure, case=CASE.resized(**changes), phases=phases, checks=sound | checks, outcome=said)
+
+
+def proof(one: Record, schema: int = 3) -> list[str]:
+    return list(cell.proof(one, schema))
+
+
+def test_a_sound_record_has_no_complaint() -> None:
+    assert proof(measured({})) == []
+    assert proof(measured({"fresh-train": check(LONG_PLACES)}), 4) == []
+    assert proof(measured({}), 4) == ["no check fresh-train"]
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "given", "said", "least", "most"),
+    [
+        ("exam-1", {}, {}, {}, 8 * 5 * 37, 3 * 8 * 5 * 37),
+        ("exam-2", {}, {}, {}, 8 * 5 * 37, 3 * 8 * 5 * 37),
+        ("exam-1", {}, {}, {"own_rule": NEURON}, 8 * 5 * 37, 3 * 8 * 5 * 37),
+        ("exam-2", {}, {}, {"own_rule": NEURON}, 8 * 37, 3 * 8 * 5 * 37),
+        ("spot-train", {}, {}, {}, LONG_PLACES, LONG_PLACES),
+        ("spot-train", {}, {"neurons": 40, "samples": 2}, {}, 10_000 * 40 + 32_000 * 2, 10_000 * 40 + 32_000 * 2),
+        ("spot-train", {}, {"neurons": 64, "samples": 19}, {}, 10_000 * 64 + 32_000 * 19, 10_000 * 64 + 32_000 * 19),
+        ("spot-train", {}, {"neurons": None}, {}, 10_000 * 32, 10_000 * 32 + 32_000),  # before schema 4
+        ("spot-train", {"neurons": 16}, {"neurons": None}, {}, 10_000 * 16, 10_000 * 16 + 8_000),
+        ("common-train", {}, {"neurons": 40, "samples": 2}, {}, 10_000 * 40, 10_000 * 40 + 32_000 * 2),
+        ("common-train", {}, {}, {}, LONG_PLACES, LONG_PLACES),
+        ("fresh-train", {}, {}, {}, 32_000, LONG_PLACES * 10_000),
+        ("spot-train", {"layers": 2}, {}, {}, 32_000, LONG_PLACES),
+        ("fresh-train", {"layers": 2}, {}, {}, 32_000, LONG_PLACES),
+        ("common-train", {"layers": 2}, {}, {}, 0, LONG_PLACES),
+    ],
+)
+def test_a_check_compares_as_many_places_as_there_are(
+    name: str, changes: Document, given: Document, said: Document, least: int, most: int
+) -> None:
+    """Of 500 steps, 20 samples and 64 neurons: 10,000 places a neuron, and 32,000 a sample."""
+
+    def found(compared: int) -> list[str]:
+        one = measured({name: check(compared, **given)}, LONG | changes, **said)
+        return [text for text in proof(one) if "places" in text]
+
+    assert found(least) == found(most) == []
+    assert found(most + 1) == [f"{name}: compared {most + 1}, where there are {least} to {most} places"]
+    assert found(least - 1) == [f"{name}: compared {least - 1}, where there are {least} to {most} places"]
+
+
+def test_no_more_spikes_differ_than_were_compared_and_none_is_unexplained() -> None:
+    for differing, unexplained in ((LONG_PLACES + 1, 0), (0, 1), (-1, -1), (3, -1)):
+        one = measured({"spot-train": check(LONG_PLACES, differing=differing, unexplained=unexplained)})
+        text = f"spot-train: {differing} spikes differ, {unexplained} of them unexplained, of {LONG_PLACES} at the most"
+        assert text in proof(one)
+    assert proof(measured({"spot-train": check(LONG_PLACES, differing=1)})) == []
+    (fault,) = proof(measured({"spot-train": check(LONG_PLACES, differing=1, unexplained=1, first_wrong="t=1")}))
+    assert fault == "spot-train: found a fault: t=1"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"complaints": ["wrong", "more"]}, "found a fault: wrong; more"),
+        ({"correct": False, "first_wrong": "t=3"}, "found a fault: t=3"),
+    ],
+)
+def test_a_check_that_found_a_fault_is_one(changes: Document, fault: str) -> None:
+    assert proof(measured({"spot-train": check(LONG_PLACES, **changes)})) == [f"spot-train: {fault}"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "differing", "sound"),
+    [({}, 4, True), ({}, 5, False), ({"dtype": "float64"}, 5, False), ({"dtype": "bfloat16"}, 5, True)],
+)
+def test_as_many_spikes_may_differ_as_rounding_allows(changes: Document, differing: int, sound: bool) -> None:
+    """Of 640,000 in float32: 0.64, four times its root, 3.2, and one. In 16 bits it is not counted."""
+    verdict = "equivalent" if changes.get("dtype") == "bfloat16" else "exact"
+    found = proof(measured({"spot-train": check(LONG_PLACES, differing=differing)}, LONG | changes, verdict=verdict))
+    assert found == ([] if sound else [f"spot-train: {differing} of {LONG_PLACES} spikes differ"])
+
+
+@pytest.mark.parametrize(("rate", "sound"), [(0.0099, False), (0.01, True), (0.9, True), (0.901, False)])
+def test_a_rate_is_within_its_window_unless_the_neuron_is_the_library_s_own(rate: float, sound: bool) -> None:
+    checks = {"spot-train": check(LONG_PLACES, rate=rate)}
+    text = f"spot-train: {rate:.3g} spikes per step, outside the window 0.01 to 0.9"
+    assert proof(measured(checks)) == ([] if sound else [text])
+    assert proof(measured(checks, verdict="deviates", deviation="late", own_rule=NEURON)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "gradient", "roundoffs", "allowed"),
+    [
+        ("spot-train", "weight", 100, "6e-06"),
+        ("spot-train", "bias", 100, "6e-06"),
+        ("spot-train", "input", 84, "5e-06"),
+        ("exam-1", "weight", 168, "1e-05"),
+        ("exam-1", "input", 168, "1e-05"),
+    ],
+)
+@pytest.mark.parametrize(("slope", "magnified"), [(None, 1), (0.5, 1), (4.0, 4)])
+def test_a_gradient_is_within_its_tolerance(
+    name: str, gradient: str, roundoffs: int, allowed: str, slope: float | None, magnified: int
+) -> None:
+    """A narrow surrogate of the library's own magnifies it by its slope, and a wide one by nothing."""
+    said: Document = {} if slope is None else {"own_rule": {"slope": slope}, "deviation": "x", "verdict": "deviates"}
+    compared = EXAM_PLACES if name == "exam-1" else LONG_PLACES
+
+    def found(error: float) -> list[str]:
+        errors = ERRORS | {gradient: error}
+        return proof(measured({name: check(compared, gradient_errors=errors)}, **said))
+
+    assert found(magnified * roundoffs * R) == found(0.0) == []
+    for error in (magnified * (roundoffs + 1) * R, -1e-9):
+        (complaint,) = found(error)
+        assert complaint.startswith(f"{name}: gradient of {gradient} off by {error:.2g} (")
+        assert slope == 4.0 or f"({allowed} allowed)" in complaint
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "given", "said", "lacking"),
+    [
+        ("spot-train", {}, {}, {}, ["bias", "input", "weight"]),
+        ("spot-backward", {}, {}, {}, ["bias", "input", "weight"]),
+        ("spot-train", {"input_gradient": False}, {}, {}, ["bias", "weight"]),
+        ("exam-1", {"input_gradient": False}, {}, {}, ["bias", "input", "weight"]),
+        ("spot-inference", {}, {}, {}, []),
+        ("spot-forward", {}, {}, {}, []),
+        ("spot-train", {}, {"differing": 1}, {}, []),
+        ("spot-train", {}, {}, {"inference_only": "no gradients"}, []),
+    ],
+)
+def test_every_gradient_is_there_where_one_was_asked_for(
+    name: str, changes: Document, given: Document, said: Document, lacking: list[str]
+) -> None:
+    compared = EXAM_PLACES if name == "exam-1" else LONG_PLACES
+    one = measured({name: check(compared, gradient_errors={}, **given)}, LONG | changes, **said)
+    assert proof(one) == [f"{name}: no gradient of {gradient}" for gradient in lacking]
+    layered = {"weight of layer 0": 0.0, "bias of layer 0": 0.0, "input": 0.0}
+    assert proof(measured({name: check(compared, gradient_errors=layered, **given)}, LONG | changes, **said)) == []
+
+
+@pytest.mark.parametrize(("what", "value"), [("rate", float("nan")), ("weight", float("inf")), ("bias", float("nan"))])
+def test_a_number_that_is_none_is_named_also_of_what_deviates(what: str, value: float) -> None:
+    change = {"rate": value} if what == "rate" else {"gradient_errors": ERRORS | {what: value}}
+    one = measured({"spot-train": check(LONG_PLACES, **change)}, verdict="deviates", deviation="late")
+    assert proof(one) == [f"spot-train: {what} is {value}"]
+
+
+@pytest.mark.parametrize(
+    ("measure", "said", "checks", "complaint"),
+    [
+        ("time", {}, {"spot-train": check(LONG_PLACES, gradient_errors={})}, True),
+        ("verify", {}, {"spot-train": check(LONG_PLACES, gradient_errors={})}, True),
+        ("time", {}, {"spot-train": check(LONG_PLACES, gradient_errors={"bias": 1.0})}, True),
+        ("time", {}, {"spot-train": check(LONG_PLACES, gradient_errors={"weight": 1.0})}, False),
+        (
+            "time",
+            {},
+            {
+                "spot-train": check(LONG_PLACES, gradient_errors={}),
+                "common-train": check(LONG_PLACES, gradient_errors={"weight": 1.0}),
+            },
+            False,
+        ),
+        ("time", {"inference_only": "x"}, {"spot-train": check(LONG_PLACES, gradient_errors={})}, False),
+    ],
+)
+def test_what_deviates_by_no_rule_of_its_own_says_how_far_off_its_weight_gradient_is(
+    measure: str, said: Document, checks: Document, complaint: bool
+) -> None:
+    one = measured(checks, measure=measure, verdict="deviates", deviation="late", **said)
+    text = "deviates, and nothing says how far off its gradient of weight is"
+    assert (text in proof(one)) is complaint
+
+
+def test_the_verdict_follows_from_the_format_and_the_deviation() -> None:
+    for changes, said, word in (
+        ({}, {"verdict": "equivalent"}, "exact"),
+        ({"precision": "tf32"}, {"verdict": "exact"}, "equivalent"),
+        ({}, {"verdict": "exact", "deviation": "late"}, "deviates"),
+        ({}, {"verdict": "deviates"}, "exact"),
+    ):
+        assert f"verdict {said['verdict']}, where {word} is the word" in proof(measured({}, LONG | changes, **said))
+
+
+# Durations and memory
+
+PROTOCOL = Protocol(
+    phases=("inference", "train"),
+    trials=1,
+    memory_trials=1,
+    warmup_passes=2,
+    repetitions=7,
+    min_repetition_ms=10.0,
+    max_phase_seconds=2.0,
+    timeout_seconds=9.0,
+    seed=0,
+)
+
+
+def timing(**changes: Any) -> Document:
+    """A phase as the protocol asks for it."""
+    sound = {"first_call_ns": 9, "warmup_ns": [1, 1], "passes": 2, "repetitions_ns": [5] * 7, "compilations": 0}
+    return sound | {"fresh_ns": [3] * 5, "drawn_ns": [3]} | changes
+
+
+def durations(phases: Document, schema: int = 4, **outcome: Any) -> list[str]:
+    said = {"status": "measured", "verdict": "exact", **outcome}
+    return list(cell.durations(record("a", phases=phases, outcome=said), PROTOCOL, schema))
+
+
+@pytest.mark.parametrize(
+    ("repetitions_ns", "sound"),
+    [
+        ([5] * 7, True),
+        ([5] * 8, False),
+        ([5] * 6, False),  # its time was not up
+        ([287_000_000] * 5, True),  # 1.435 s, and two more of them would end at 2.009 s
+        ([285_000_000] * 5, False),  # 1.995 s
+        ([900_000_000] * 3, True),
+        ([1_500_000_000] * 2, False),  # three at the least
+    ],
+)
+def test_a_phase_has_its_repetitions_or_three_where_its_time_was_up(repetitions_ns: list[int], sound: bool) -> None:
+    found = durations({"inference": timing(), "train": timing(repetitions_ns=repetitions_ns)})
+    count = len(repetitions_ns)
+    assert found == ([] if sound else [f"train: {count} repetitions, where the protocol asks for 7"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"warmup_ns": [1]}, "1 warm-up passes, not 2"),
+        ({"warmup_ns": [1, 0]}, "durations are not whole nanoseconds above 0"),
+        ({"first_call_ns": 0}, "durations are not whole nanoseconds above 0"),
+        ({"first_call_ns": 1.5}, "durations are not whole nanoseconds above 0"),
+        ({"repetitions_ns": [5, 5, 5, 5, 5, 5, -5]}, "durations are not whole nanoseconds above 0"),
+        ({"compilations": 1}, "2 passes a repetition, 1 compilations among them"),
+        ({"passes": 0, "fresh_ns": [5], "drawn_ns": []}, "0 passes a repetition, 0 compilations among them"),
+        ({"drawn_ns": []}, "5 fresh passes, 0 on content drawn anew, where it takes 5 and 1"),
+        ({"fresh_ns": [3] * 4}, "4 fresh passes, 1 on content drawn anew, where it takes 5 and 1"),
+        ({"passes": 1}, "a repetition of a single pass is not among the fresh passes"),
+        ({"passes": 1, "fresh_ns": [5] * 6, "drawn_ns": [5]}, ""),
+        ({"fresh_ns": [3] * 4, "drawn_ns": [3] * 2}, ""),
+    ],
+)
+def test_what_a_phase_lacks_is_named(changes: Document, complaint: str) -> None:
+    found = durations({"inference": timing(), "train": timing(**changes)})
+    assert found == ([f"train: {complaint}"] if complaint else [])
+    assert all(
+        "content drawn" not in text for text in durations({"inference": timing(), "train": timing(**changes)}, 3)
+    )
+
+
+def test_the_phases_are_those_of_the_protocol_and_of_no_gradients_inference_alone() -> None:
+    assert durations({"train": timing()}) == ["phases train, where the protocol asks for inference, train"]
+    assert durations({}) == ["phases none, where the protocol asks for inference, train"]
+    assert durations({"inference": timing()}, inference_only="none") == []
+    assert durations({"train": timing(), "inference": timing()}, inference_only="none") == [
+        "phases train, inference, where the protocol asks for inference"
+    ]
+
+
+@pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2)])
+@pytest.mark.parametrize(("layers", "numbers"), [(1, 48 * 48 + 20 * 7 * 48), (3, 3 * 48 * 48 + 20 * 7 * 48)])
+def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int, layers: int, numbers: int) -> None:
+    case = CASE.resized(dtype=dtype, layers=layers)
+
+    def found(static_bytes: int, **host: Any) -> list[str]:
+        memory = {
+            "phase": "train",
+            "static_bytes": static_bytes,
+            "host": {"peak_bytes": 5, "retained_bytes": None} | host,
+        }
+        return list(cell.memory(record("a", "memory", case=case, memory=memory)))
+
+    least = size * numbers
+    assert found(least) == []
+    text = f"static_bytes is {least - 1}, less than weights and input take ({least})"
+    assert found(least - 1) == [text]
+    for host in ({"peak_bytes": -1}, {"peak_bytes": 0.5}, {"peak_bytes": None}):
+        assert found(least, **host) == ["memory is not in whole bytes"]
+    assert found(least, peak_bytes=0) == []
