@@ -15,7 +15,6 @@ from snnbench.merge import Disagreement
 from snnbench.record import CONFIG, RECORDS, Record, read
 from snnbench.shard import Shard, ShardError, parse
 from tests.fakes import CASE, CORRECT, altered, write
-from tests.recordings import failed, timed
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 
 SIZES = "[16, 20, 24, 28]"
@@ -34,86 +33,6 @@ def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
 def test_what_is_no_shard_is_one_line(text: str) -> None:
     with pytest.raises(ShardError, match=r"^--shard: .* is no shard such as 2/3"):
         parse(text)
-
-
-def shard(folder: Path, index: int, *records: Record, **about: Any) -> record.Recording:
-    """A shard of two that holds these records, as a run would have left it."""
-    config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 2, "whole_planned": 4}
-    config |= {"config": {}, "snnbench": "1", "finished": True}
-    with writer.append(folder / f"part{index}", config | about, {"model": "a laptop"}) as writing:
-        for one in records:
-            writing.add(one)
-        writing.environments({"e": {"numpy": f"2.{index}"}, f"e{index}": {"torch": "2"}})
-    return read(folder / f"part{index}")
-
-
-def test_two_shards_by_hand_are_a_whole_in_the_order_in_which_cells_were_started(tmp_path: Path) -> None:
-    first = [timed("a", trial, train=1.0, started=f"2026-11-21T10:00:0{9 - 2 * trial}+00:00") for trial in (0, 1)]
-    second = [timed("b", trial, train=1.0, started="2026-11-21T10:00:08+00:00") for trial in (1, 0)]
-    parts = [shard(tmp_path, 1, *first), shard(tmp_path, 2, *second)]
-    merged = merge.merge(parts, tmp_path / "merged")
-    assert [(one.library, one.trial) for one in merged.records] == [("a", 1), ("b", 0), ("b", 1), ("a", 0)]
-    config = merged.config
-    assert (config["identity"], config["shards"], config["planned"], config["finished"]) == (
-        "w",
-        ["1/2", "2/2"],
-        4,
-        True,
-    )
-    assert "shard" not in config and "whole_planned" not in config
-    assert merged.environments == {"e": {"numpy": "2.1"}, "e1": {"torch": "2"}, "e2": {"torch": "2"}}
-    assert merge.merge(parts[::-1], tmp_path / "other").environments == merged.environments
-
-
-@pytest.mark.parametrize(("finished", "whole"), [((True, True), True), ((True, False), False), ((False, True), False)])
-def test_a_merge_is_finished_where_every_shard_is_there_and_finished(
-    tmp_path: Path, finished: tuple[bool, bool], whole: bool
-) -> None:
-    one, two = (shard(tmp_path, index, finished=done) for index, done in enumerate(finished, 1))
-    assert merge.merge([one, two], tmp_path / "merged").config["finished"] is whole
-    alone = merge.merge([one], tmp_path / "alone").config
-    assert not alone["finished"] and alone["shards"] == ["1/2"]
-    assert merge.missing(alone) == ["2/2"] and merge.missing({}) == []
-    after = merge.merge([one, two], tmp_path / "alone").config
-    assert after["finished"] is whole and merge.missing(after) == []
-
-
-def test_a_shard_that_was_not_finished_when_it_was_merged_stays_so_until_it_comes_again(tmp_path: Path) -> None:
-    """Merged one after the other: the second shard makes the run whole, and not the first one finished."""
-    one, two = (shard(tmp_path, index, finished=index == 2) for index in (1, 2))
-    first = merge.merge([one], tmp_path / "merged").config
-    assert first["unfinished"] == ["1/2"]
-    both = merge.merge([two], tmp_path / "merged").config
-    assert (both["finished"], both["unfinished"], merge.missing(both)) == (False, ["1/2"], [])
-    again = merge.merge([replace(one, config=one.config | {"finished": True})], tmp_path / "merged").config
-    assert again["finished"] and "unfinished" not in again
-
-
-def test_of_two_records_of_a_cell_the_measured_counts_then_the_conclusive_then_the_later(tmp_path: Path) -> None:
-    measured = timed("a", train=1.0, started="2026-11-21T10:00:00+00:00")
-    crashed, later = (failed("a", "crash", "died", measure="time", started=f"2027-01-0{day}") for day in (1, 2))
-    cancelled = failed("a", "cancelled", "stopped", measure="time", started="2029-01-01")
-    best_first = [measured, later, crashed, cancelled]
-    for number, best in enumerate(best_first):
-        for worse in best_first[number + 1 :]:
-            for pair in ((best, worse), (worse, best)):
-                sides = [record.Recording(tmp_path, {}, {}, [one], 0) for one in pair]
-                assert merge.cells(sides) == [best]
-
-
-def test_attempts_of_a_cell_are_kept_each_as_a_cell_is(tmp_path: Path) -> None:
-    first, second = (timed("a", train=1.0, attempt=attempt) for attempt in (0, 1))
-    part = record.Recording(tmp_path, {}, {}, [second], 0, attempts=[first])
-    assert merge.cells([part, part]) == [first, second]
-
-
-def test_a_cell_that_was_measured_twice_alike_contradicts_nothing(tmp_path: Path) -> None:
-    one = timed("a", train=1.0)
-    same = [shard(tmp_path / place, 1, one) for place in ("here", "there")]
-    assert merge.merge(same, tmp_path / "merged").records == [one]
-    changed = shard(tmp_path / "elsewhere", 1, replace(one, wall_s=2.0))
-    with pytest.raises(Disagreement, match=r"was measured in .*here/part1 and, otherwise, in .*elsewhere/part1"):
-        merge.merge([same[0], changed], tmp_path / "merged")
 
 
 def test_machines_that_differ_are_named(place: Path, tmp_path: Path) -> None:
