@@ -24,7 +24,8 @@ def shard(folder: Path, index: int, *records: Record, **about: Any) -> record.Re
 
 
 def test_two_shards_by_hand_are_a_whole_in_the_order_in_which_cells_were_started(tmp_path: Path) -> None:
-    first = [timed("a", trial, train=1.0, started=f"2026-11-21T10:00:0{9 - 2 * trial}+00:00") for trial in (0, 1)]
+    of = {"adapter": "file", "environment": "e"}
+    first = [timed("a", trial, train=1.0, started=f"2026-11-21T10:00:0{9 - 2 * trial}+00:00", **of) for trial in (0, 1)]
     second = [timed("b", trial, train=1.0, started="2026-11-21T10:00:08+00:00") for trial in (1, 0)]
     parts = [shard(tmp_path, 1, *first), shard(tmp_path, 2, *second)]
     merged = merge.merge(parts, tmp_path / "merged")
@@ -77,6 +78,11 @@ def test_of_two_records_of_a_cell_the_measured_counts_then_the_conclusive_then_t
                 assert merge.cells(sides) == [best]
 
 
+def test_trials_that_were_started_in_one_second_keep_their_order(tmp_path: Path) -> None:
+    some = [timed("a", trial, train=1.0, started="2026-11-21T10:00:00+00:00") for trial in range(8)]
+    assert merge.cells([record.Recording(tmp_path, {}, {}, some[::-1], 0)]) == some
+
+
 def test_attempts_of_a_cell_are_kept_each_as_a_cell_is(tmp_path: Path) -> None:
     first, second = (timed("a", train=1.0, attempt=attempt) for attempt in (0, 1))
     part = record.Recording(tmp_path, {}, {}, [second], 0, attempts=[first])
@@ -90,3 +96,14 @@ def test_a_cell_that_was_measured_twice_alike_contradicts_nothing(tmp_path: Path
     changed = shard(tmp_path / "elsewhere", 1, replace(one, wall_s=2.0))
     with pytest.raises(Disagreement, match=r"was measured in .*here/part1 and, otherwise, in .*elsewhere/part1"):
         merge.merge([same[0], changed], tmp_path / "merged")
+
+
+def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Path) -> None:
+    (tmp_path / "merged").mkdir()
+    (tmp_path / "merged" / "records.jsonl").touch()
+    one = timed("a", train=1.0)
+    assert merge.merge([shard(tmp_path, 1, one)], tmp_path / "merged").records == [one]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "records.jsonl").write_text("{torn")
+    with pytest.raises(Disagreement, match="other: holds a recording that is no merge"):
+        merge.merge([shard(tmp_path, 2)], tmp_path / "other")

@@ -364,6 +364,23 @@ def test_the_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
     assert chosen(tmp_path) == "2026-11-21_quick_laptop"
 
 
+def test_a_number_is_what_follows_a_name(tmp_path: Path) -> None:
+    for end in ("_9", "_10"):
+        begun(tmp_path, end)
+    assert chosen(tmp_path) == "_9", "these are two names, of which _9 is the later"
+
+
+def test_a_plan_that_is_known_is_not_written_again_and_documents_are_read_by_people(folder: Path) -> None:
+    with append(folder, ABOUT, FACTS) as writer:
+        writer.plan({"planned": 3})
+        before = (folder / CONFIG).stat().st_ino
+        writer.plan({"planned": 3})
+        assert (folder / CONFIG).stat().st_ino == before
+        writer.plan({"planned": 4})
+    lines = ["{", '  "config": {', '    "name": "quick"', "  },", '  "identity": "this",', '  "machine": "laptop",']
+    assert (folder / CONFIG).read_text().splitlines() == [*lines, '  "planned": 4', "}"]
+
+
 def test_something_else_under_results_is_in_nobody_s_way(tmp_path: Path) -> None:
     for name, text in (("published", "[1, 2]"), ("broken", '{"ident'), ("empty", "{}")):
         (tmp_path / name).mkdir()
