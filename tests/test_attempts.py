@@ -87,6 +87,34 @@ def test_an_attempt_is_as_disturbed_as_its_most_disturbed_phase() -> None:
     assert chosen([one, other]) is one
 
 
+@pytest.mark.parametrize(
+    ("records", "following"),
+    [
+        ([disturbed()], [1]),
+        ([disturbed(), disturbed(attempt=1)], [2]),
+        ([disturbed(cpus=0.0)], []),
+        ([disturbed(), disturbed(attempt=1, cpus=0.0)], []),
+        ([disturbed(), attempted("crash", 1)], [2]),
+        ([disturbed(), attempted("cancelled", 1)], [1]),  # which says nothing of it, and is run again
+        ([disturbed(), attempted("incorrect", 1)], []),  # which decides it
+        ([attempted("crash", 0)], []),
+        ([attempted("crash", 0), disturbed(attempt=1)], [2]),
+    ],
+)
+def test_a_record_says_which_attempt_of_its_cell_is_next(records: list[Record], following: list[int]) -> None:
+    found = attempts.Attempts({}, {})
+    for one in records:
+        found.add(one)
+    assert list(found.next.values()) == following
+
+
+def test_another_cell_s_record_leaves_an_attempt_as_it_was() -> None:
+    found = attempts.Attempts({}, {})
+    for one in (disturbed("a"), disturbed("b", attempt=1), disturbed("c", cpus=0.0)):
+        found.add(one)
+    assert sorted(found.next.values()) == [1, 2]
+
+
 @pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])
 @pytest.mark.parametrize("later", [False, True])
 def test_no_attempt_takes_back_that_the_work_was_another(tmp_path: Path, kind: str, later: bool) -> None:

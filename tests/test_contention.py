@@ -42,6 +42,11 @@ def test_others_took_no_less_than_nothing() -> None:
     assert between(before, before) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.0}
 
 
+def test_cpus_are_told_to_the_thousandth() -> None:
+    before, after = Usage(0.0, 0.0, 0.0, 0.0), Usage(1.0, 0.35791, 0.23456, 0.12345)
+    assert between(before, after) == {"foreign_cpus": 0.234, "stolen_cpus": 0.235, "own_cpus": 0.123}
+
+
 def test_the_most_disturbed_phase_speaks_for_all_with_what_was_stolen() -> None:
     def phase(foreign: float, stolen: float) -> dict[str, dict[str, float]]:
         return {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}}

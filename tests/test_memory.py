@@ -209,6 +209,30 @@ def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> N
     assert found.device_bytes == 40
 
 
+def test_where_the_time_is_up_growth_is_that_of_the_first_ten_passes() -> None:
+    bench, ticks = Pass(), iter([0, *[10**9] * 99])
+    assert memory._growth(bench, bench, "train", lambda: next(ticks)).device_bytes == 40  # type: ignore[arg-type]
+    assert bench.events.count("train") == 10
+
+
+def test_an_allocator_that_says_nothing_at_first_is_read_from_where_it_does() -> None:
+    bench = Pass()
+    reads = iter([{}, {"in_use": 1000}, {"in_use": 1400}])
+    bench.device_bytes = lambda: next(reads)  # type: ignore[method-assign, assignment, return-value]
+    grown = memory._growth(bench, bench, "train", lambda: 0)  # type: ignore[arg-type]
+    assert grown.device_bytes == 10, "400 bytes in 40 passes"
+
+
+@pytest.mark.parametrize(
+    ("used", "reserved", "unaccounted"), [(9, 4, 5), (9, None, None), (None, 4, None), (None, None, None)]
+)
+def test_what_is_unaccounted_is_known_where_both_counts_are(
+    used: int | None, reserved: int | None, unaccounted: int | None
+) -> None:
+    found = memory._device({"in_use": 1}, {"peak": 3, "used": used, "reserved": reserved})
+    assert (found["unaccounted_bytes"], found["peak_bytes"]) == (unaccounted, 2)
+
+
 def test_a_pass_that_gives_bytes_back_grows_by_nothing() -> None:
     bench = Pass()
 

@@ -107,3 +107,28 @@ def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Pat
     (tmp_path / "other" / "records.jsonl").write_text("{torn")
     with pytest.raises(Disagreement, match="other: holds a recording that is no merge"):
         merge.merge([shard(tmp_path, 2)], tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "line"),
+    [
+        ({"config": {"trials": 3}}, {"config": {"trials": 5}}, "config.trials: 3 in {one}, 5 in {two}"),
+        ({"config": {"trials": {"a": 1}}}, {"config": {"trials": 5}}, "config.trials: {{'a': 1}} in {one}, 5 in {two}"),
+        ({"config": {"trials": 5}}, {"config": {"trials": {"a": 1}}}, "config.trials: 5 in {one}, {{'a': 1}} in {two}"),
+        ({"config": {"a": [1, 2]}}, {"config": {"a": [1, 3]}}, "config.a.1: 2 in {one}, 3 in {two}"),
+        ({"config": {"a": [1, 2]}}, {"config": {"a": [1]}}, "config.a: [1, 2] in {one}, [1] in {two}"),
+        ({"snnbench": "1"}, {"snnbench": "2"}, "snnbench: '1' in {one}, '2' in {two}"),
+        ({"only": ["a"]}, {}, "--only: ['a'] in {one}, None in {two}"),
+        ({"whole": "v"}, {"whole": "w"}, "run: 'v' in {one}, 'w' in {two}"),
+    ],
+)
+def test_a_fact_in_which_two_shards_differ_is_named_with_both_values(
+    tmp_path: Path, one: dict[str, Any], two: dict[str, Any], line: str
+) -> None:
+    parts = [
+        record.Recording(tmp_path / f"part{index}", {"whole": "w", "shard": f"{index}/2"} | config, {}, [], 0)
+        for index, config in enumerate((one, two), 1)
+    ]
+    with pytest.raises(Disagreement) as refusal:
+        merge.merge(parts, tmp_path / "merged")
+    assert str(refusal.value) == line.format(one=parts[0].folder, two=parts[1].folder)
