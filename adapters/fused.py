@@ -74,4 +74,3 @@ class Layers(torch.nn.Module):
         for linear in self.linears:
             x = kernels.linear_lif(x, linear.weight, linear.bias, **self.options)
         return x
-
