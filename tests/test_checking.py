@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -245,6 +245,40 @@ def test_an_outcome_is_one_of_those_there_are(outcome: Document, complaint: str)
     nothing = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
     record = Record(**(sound("time") | nothing | {"outcome": outcome}))
     assert list(cell.outcome(record)) == ([complaint] if complaint else [])
+
+
+def test_a_card_without_a_number_has_no_name_to_hide(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, MACHINE, lambda m: m.update(gpus=[{"name": "a card"}, {"name": "too", "uuid": "0123456789ab"}]))
+    assert not [one for one in checking.check(folder) if one.rule == "provenance"]
+
+
+def test_what_is_lacking_everywhere_is_said_once(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, ENVIRONMENTS, lambda e: e.clear())
+    said = [one.text for one in checking.check(folder) if one.rule == "provenance"]
+    contenders = {(one.library, one.variant) for one in read(folder).records if one.status == "measured"}
+    assert len(said) == len(set(said)) == len(contenders)
+
+
+@pytest.mark.parametrize("error", [OSError("x"), KeyError("x"), IndexError("x"), TypeError("x"), ValueError("x")])
+def test_a_rule_that_meets_something_malformed_says_so_after_what_it_found(error: Exception) -> None:
+    def look() -> Iterator[str]:
+        yield "one"
+        yield "one"
+        yield "two"
+        raise error
+
+    said = [(one.rule, one.where, one.text) for one in checking._guarded("trials", "here", look())]
+    malformed = f"malformed: {type(error).__name__}: {error}"
+    assert said == [("trials", "here", text) for text in ("one", "two", malformed)]
+
+
+def test_a_recording_whose_versions_are_gone_is_malformed(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    (folder / ENVIRONMENTS).unlink()
+    (said,) = (one.text for one in checking.check(folder) if one.rule == "provenance")
+    assert said.startswith("malformed: FileNotFoundError")
 
 
 def test_a_recording_without_a_cell_is_none(tmp_path: Path) -> None:

@@ -313,3 +313,39 @@ def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int,
     for host in ({"peak_bytes": -1}, {"peak_bytes": 0.5}, {"peak_bytes": None}):
         assert found(least, **host) == ["memory is not in whole bytes"]
     assert found(least, peak_bytes=0) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "measure", "schema", "rules"),
+    [
+        ("failed", "memory", 4, set()),
+        ("failed", "time", 4, set()),
+        ("measured", "memory", 4, {"proof", "memory", "flags"}),
+        ("measured", "time", 4, {"proof", "durations", "floor", "flags"}),
+        ("measured", "time", 1, {"proof", "durations", "flags"}),
+        ("measured", "verify", 4, {"proof", "flags"}),
+    ],
+)
+def test_each_rule_is_asked_of_the_records_that_it_is_for(
+    monkeypatch: pytest.MonkeyPatch, status: str, measure: str, schema: int, rules: set[str]
+) -> None:
+    for name in ("outcome", "name", "proof", "durations", "floor", "memory", "flags"):
+        monkeypatch.setattr(cell, name, lambda *given, name=name: iter([f"{name} was asked"]))
+    kind = {"verdict": "exact"} if status == "measured" else {"kind": "crash", "reason": "died"}
+    found = list(cell.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL))
+    asked = rules | {"outcome"} | ({"name"} if schema >= 3 else set())
+    assert {rule for rule, _ in found} == asked and len(found) == len(asked)
+    assert all(text == f"{rule} was asked" for rule, text in found)
+
+
+@pytest.mark.parametrize(
+    "error", [KeyError("x"), TypeError("x"), ValueError("x"), AttributeError("x"), ZeroDivisionError("x")]
+)
+def test_a_rule_that_cannot_be_asked_is_a_complaint(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fails(*given: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(cell, "flags", fails)
+    one = measured({}, measure="verify")
+    texts = [text for rule, text in cell.complaints(one, 2, "", PROTOCOL) if rule == "flags"]
+    assert texts == [f"malformed: {type(error).__name__}: {error}"]
