@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from snnbench import checking
-from snnbench.checking import cell
+from snnbench.checking import cell, files, trials
 from snnbench.cli.exits import Exit
 from snnbench.config import Protocol
 from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
@@ -208,6 +208,22 @@ def test_no_line_holds_what_its_schema_did_not_have(
     edited_record(folder, "time", more)
     (complaint,) = said()
     assert f"is of schema {schema}, which did not have " in complaint and text in complaint
+
+
+@pytest.mark.parametrize(
+    ("more", "newer"),
+    [
+        ({}, []),
+        ({"attempt": 0}, ["attempt"]),
+        ({"checks": {"fresh-train": {}, "spot-train": {}}}, ["fresh-train"]),
+        ({"phases": {"train": {"fresh_ns": [1], "drawn_ns": [1], "passes": 1}}}, ["drawn_ns", "fresh_ns"]),
+        ({"phases": {"train": {"drawn_ns": [1]}}, "attempt": 1}, ["drawn_ns", "attempt"]),
+    ],
+)
+def test_fresh_passes_and_attempts_came_with_schema_4(more: Document, newer: list[str]) -> None:
+    line = {"schema": 3, "case": {"input_kind": "spikes"}, "outcome": {}, **more}
+    assert list(files._newer(line)) == newer
+    assert list(files._newer(line | {"schema": 4})) == []
 
 
 def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
@@ -473,3 +489,29 @@ def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any]
     assert [text for rule, text in cell.complaints(record, 3, "", protocol) if rule == "durations"] == []
     without = replace(record, checks=timed.checks)
     assert "no check fresh-train" in [text for _, text in cell.complaints(without, 4, "", protocol)]
+
+
+def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> None:
+    """Each contender of a case is timed once, one after the other; with a second trial that is no turn."""
+    folder = copied(tmp_path)
+    turns = "they should take turns"
+    kept(folder, lambda line: line["measure"] == "time" and line["trial"] == 0)
+    assert any(turns in one.text for one in checking.check(folder)), "the protocol asks for two"
+    edited(folder, CONFIG, lambda c: c["config"]["protocol"].update(trials=1))
+    assert not any(turns in one.text for one in checking.check(folder))
+
+
+@pytest.mark.parametrize(
+    ("order", "alternate"),
+    [
+        ("aabb", False),
+        ("abab", True),
+        ("abba", True),
+        ("aaaa", True),
+        ("aabbcc", False),
+        ("abcabc", True),
+        ("ab", False),
+    ],
+)
+def test_contenders_take_turns_where_one_comes_again_after_another(order: str, alternate: bool) -> None:
+    assert trials._alternate([(name, "default") for name in order]) is alternate

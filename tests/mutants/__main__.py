@@ -10,8 +10,8 @@ times as long as without an edit, is killed. The score is the share of mutants t
 known to change nothing (equivalent.toml), and every survivor is named by its file, its line and its edit.
 
 The same seed draws the same mutants as long as a module stays as it is. Not part of the test run: 400 take half an
-hour on one core. Tools for this exist. mutmut 3 edits functions only, and a third of what matters here are constants
-outside of them; cosmic-ray edits the work tree and runs one command for all modules.
+hour on one core. Tools for this exist. mutmut 3 edits functions only, and many margins here are constants outside of
+them; cosmic-ray edits the work tree, and runs one command for all modules.
 """
 
 import argparse
