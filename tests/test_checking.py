@@ -515,3 +515,13 @@ def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> 
 )
 def test_contenders_take_turns_where_one_comes_again_after_another(order: str, alternate: bool) -> None:
     assert trials._alternate([(name, "default") for name in order]) is alternate
+
+
+def test_a_case_that_was_not_selected_is_asked_of_no_contender(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, CONFIG, lambda c: [sweep.update(neurons=[256, 512]) for sweep in c["config"]["sweep"]])
+    said = [one.text for one in checking.check(folder) if one.rule == "trials"]
+    assert any("nothing of 1 of 2 cases, the first at N=512" in text for text in said)
+    assert any("at N=512, subtract: no memory 0, time 0, time 1" in text for text in said)
+    edited(folder, CONFIG, lambda c: c.update(only=["neurons=256"]))
+    assert [one.text for one in checking.check(folder) if one.rule == "trials"] == []
