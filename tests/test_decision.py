@@ -25,6 +25,10 @@ from tests.fakes import CASE
         (Difference(1.00, 0.96, 1.04, 0.9), 0.9, 0.0, "same"),
         (Difference(1.00, 0.95, 1.04, 0.9), 0.9, 0.0, "inconclusive"),
         (Difference(1.10, 0.80, 0.99, 0.04), 0.04, 0.0, "inconclusive"),
+        (Difference(1.10, 0.80, 1.20, 0.04), 0.04, 0.0, "inconclusive"),  # the mean of logs is below 1
+        (Difference(0.90, 0.85, 1.25, 0.04), 0.04, 0.0, "inconclusive"),  # and here above
+        (Difference(1.10, 0.90, 1.20, 0.04), 0.04, 0.0, "slower"),
+        (Difference(0.90, 0.80, 1.15, 0.04), 0.04, 0.0, "faster"),
         (Difference(1.10, 1.10, 1.10, certain=True), None, 0.0, "slower"),
         (Difference(1.05, 1.05, 1.05, certain=True), None, 0.0, "same"),
         (Difference(1.0, 1.0, 1.0, certain=True), None, 0.0, "same"),

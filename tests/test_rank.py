@@ -182,6 +182,11 @@ def test_what_deviates_and_failed_in_a_trial_is_told_apart_for_deviating() -> No
     assert name == "b" and reason.startswith("deviates: fires a step late")
 
 
+def test_the_flags_of_a_place_stand_in_their_order() -> None:
+    (ranking,) = ranked(*times("a", 1, flags=["throttled", "grows", "threads", "shared", "graph-breaks"])).rankings
+    assert ranking.places[0].reason == "graph-breaks; grows; shared; threads; throttled"
+
+
 def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
     (first, second) = ranked(*times("a", 1), failed("a", "oom-host", "no memory", case=LARGE)).rankings
     assert [one.contender for one in first.places] == ["a"]

@@ -7,7 +7,7 @@ import pytest
 from snnbench.record import Record
 from snnbench.standing import standings, title
 from tests.fakes import CASE
-from tests.recordings import MIB, deviating, failed, skipped, timed, weighed
+from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 
 
 def order(*records: Record) -> list[str]:
@@ -29,6 +29,11 @@ def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without
     ]
     assert order(*records) == ["g", "d", "f", "c", "b", "a", "e"]
     assert order(*reversed(records)) == ["g", "d", "f", "c", "b", "a", "e"]
+
+
+def test_what_deviates_comes_before_what_failed_though_neither_was_timed() -> None:
+    verified = record("b", "verify", outcome={"status": "measured", "verdict": "deviates", "deviation": "fires late"})
+    assert order(failed("a", "crash", "died"), verified, skipped("c", "unsupported", "no reset")) == ["b", "a", "c"]
 
 
 @pytest.mark.parametrize(

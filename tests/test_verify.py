@@ -149,7 +149,8 @@ def test_the_word_for_a_case(changes: dict[str, Any], correct: bool, deviation: 
 
 def test_spikes_of_another_shape_are_not_compared() -> None:
     finding = Finding()
-    compare_spikes(finding, np.zeros((5, 8, 37)), np.zeros((8, 5, 37)), np.zeros((8, 5, 37)), CASE)
+    differs = compare_spikes(finding, np.zeros((5, 8, 37)), np.zeros((8, 5, 37)), np.zeros((8, 5, 37)), CASE)
+    assert differs.shape == (8, 5, 37) and differs.all()
     assert finding.message == "spikes have the shape [5, 8, 37], expected [8, 5, 37]"
 
 
