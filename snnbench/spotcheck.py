@@ -106,6 +106,8 @@ class SpotCheck:
         finding = Finding()
         if answer.spikes is None:
             finding.complaints.append("no spikes")
+        elif (answer.weights is None) != (answer.biases is None):
+            finding.complaints.append(f"no gradient of {'weight' if answer.weights is None else 'bias'}")
         elif answer.spikes.shape != self.inputs.shape:
             compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
         elif self.case.layers == 1:
