@@ -127,7 +127,7 @@ SMALL = [
     *("--config", "quick", "--set", 'sweep.libraries=["fused/cpu", "torch-loop"]', "--only", "profile=zero"),
     *("--set", "protocol.trials=1", "--set", "protocol.memory_trials=1", "--set", 'protocol.phases=["train"]'),
     *("--set", "protocol.repetitions=3", "--set", "protocol.max_phase_seconds=0.5", "--set", "case.neurons=64"),
-    *("--set", "case.time_steps=25"),
+    *("--set", "case.time_steps=25", "--set", "protocol.remeasure=0"),
 ]
 
 
