@@ -61,7 +61,7 @@ def test_a_sound_record_has_no_complaint() -> None:
         ("common-train", {}, {}, {}, LONG_PLACES, LONG_PLACES),
         ("fresh-train", {}, {}, {}, 32_000, LONG_PLACES * 10_000),
         ("spot-train", {"layers": 2}, {}, {}, 32_000, LONG_PLACES),
-        ("fresh-train", {"layers": 2}, {}, {}, 32_000, LONG_PLACES),
+        ("fresh-train", {"layers": 2}, {}, {}, 32_000, LONG_PLACES * 10_000),
         ("common-train", {"layers": 2}, {}, {}, 0, LONG_PLACES),
     ],
 )
