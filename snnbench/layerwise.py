@@ -47,21 +47,21 @@ class Layerwise:
     @cached_property
     def _findings(self) -> list[Finding]:
         exact = self._findings_by(self._rule)
-        if all(found.correct for found in exact):
+        if all(of_layer.correct for of_layer in exact):
             return exact
         case = self._links[0].problem.case
         rule = self._rule or rule_of(case)
         decay = float(round_to(np.array([rule.beta], np.float32), case.dtype)[0])
         rounded = self._findings_by(replace(rule, beta=decay)) if decay != rule.beta else exact
-        return rounded if all(found.correct for found in rounded) else exact
+        return rounded if all(of_layer.correct for of_layer in rounded) else exact
 
     def _findings_by(self, rule: Rule | None) -> list[Finding]:
         return [self._judge(link.problem, rule).check(link.answer) for link in self._links]
 
     def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
         """Compare `spikes` [T, B, N] and what gradients there are."""
-        for number, found in enumerate(self._findings):
-            _add(finding, found, number)
+        for number, of_layer in enumerate(self._findings):
+            _add(finding, of_layer, number)
         if finding.complaints:
             return
         self._compare_spikes(finding, spikes)
@@ -97,17 +97,17 @@ class Layerwise:
             _compare(finding, "input", answer.input, entering, tolerance(case.neurons))
 
 
-def _add(finding: Finding, found: Finding, number: int) -> None:
+def _add(finding: Finding, of_layer: Finding, number: int) -> None:
     """What was found of one layer, which it names; the rate is that of the last."""
-    finding.compared += found.compared
-    finding.differing += found.differing
-    finding.unexplained += found.unexplained
-    finding.rate = found.rate
-    if found.first_wrong and not finding.first_wrong:
-        finding.first_wrong = f"layer {number}, {found.first_wrong}"
-    for values, more in ((finding.gradient_errors, found.gradient_errors), (finding.cosines, found.cosines)):
+    finding.compared += of_layer.compared
+    finding.differing += of_layer.differing
+    finding.unexplained += of_layer.unexplained
+    finding.rate = of_layer.rate
+    if of_layer.first_wrong and not finding.first_wrong:
+        finding.first_wrong = f"layer {number}, {of_layer.first_wrong}"
+    for values, more in ((finding.gradient_errors, of_layer.gradient_errors), (finding.cosines, of_layer.cosines)):
         values.update({_named(name, number): value for name, value in more.items()})
-    finding.complaints += [f"layer {number} by itself: {complaint}" for complaint in found.complaints]
+    finding.complaints += [f"layer {number} by itself: {complaint}" for complaint in of_layer.complaints]
 
 
 def _named(gradient: str, number: int) -> str:

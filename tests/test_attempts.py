@@ -102,17 +102,17 @@ def test_an_attempt_is_as_disturbed_as_its_most_disturbed_phase() -> None:
     ],
 )
 def test_a_record_says_which_attempt_of_its_cell_is_next(records: list[Record], following: list[int]) -> None:
-    found = attempts.Attempts({}, {})
+    waiting = attempts.Attempts({}, {})
     for one in records:
-        found.add(one)
-    assert list(found.next.values()) == following
+        waiting.add(one)
+    assert list(waiting.next.values()) == following
 
 
 def test_another_cell_s_record_leaves_an_attempt_as_it_was() -> None:
-    found = attempts.Attempts({}, {})
+    waiting = attempts.Attempts({}, {})
     for one in (disturbed("a"), disturbed("b", attempt=1), disturbed("c", cpus=0.0)):
-        found.add(one)
-    assert sorted(found.next.values()) == [1, 2]
+        waiting.add(one)
+    assert sorted(waiting.next.values()) == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])

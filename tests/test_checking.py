@@ -272,9 +272,9 @@ def test_a_card_without_a_number_has_no_name_to_hide(tmp_path: Path) -> None:
 def test_what_is_lacking_everywhere_is_said_once(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, ENVIRONMENTS, lambda e: e.clear())
-    said = [one.text for one in checking.check(folder) if one.rule == "provenance"]
+    complaints = [one.text for one in checking.check(folder) if one.rule == "provenance"]
     contenders = {(one.library, one.variant) for one in read(folder).records if one.status == "measured"}
-    assert len(said) == len(set(said)) == len(contenders)
+    assert len(complaints) == len(set(complaints)) == len(contenders)
 
 
 @pytest.mark.parametrize("error", [OSError("x"), KeyError("x"), IndexError("x"), TypeError("x"), ValueError("x")])
@@ -285,16 +285,16 @@ def test_a_rule_that_meets_something_malformed_says_so_after_what_it_found(error
         yield "two"
         raise error
 
-    said = [(one.rule, one.where, one.text) for one in checking._guarded("trials", "here", look())]
+    complaints = [(one.rule, one.where, one.text) for one in checking._guarded("trials", "here", look())]
     malformed = f"malformed: {type(error).__name__}: {error}"
-    assert said == [("trials", "here", text) for text in ("one", "two", malformed)]
+    assert complaints == [("trials", "here", text) for text in ("one", "two", malformed)]
 
 
 def test_a_recording_whose_versions_are_gone_is_malformed(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     (folder / ENVIRONMENTS).unlink()
-    (said,) = (one.text for one in checking.check(folder) if one.rule == "provenance")
-    assert said.startswith("malformed: FileNotFoundError")
+    (complaints,) = (one.text for one in checking.check(folder) if one.rule == "provenance")
+    assert complaints.startswith("malformed: FileNotFoundError")
 
 
 def test_a_recording_without_a_cell_is_none(tmp_path: Path) -> None:
@@ -307,15 +307,15 @@ def test_a_cell_that_failed_may_be_there_again_and_one_that_was_measured_may_not
     folder = copied(tmp_path)
     first, *others = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
 
-    def said(*found: Document) -> list[str]:
-        (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in (*found, *others)))
+    def complaints(*documents: Document) -> list[str]:
+        (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in (*documents, *others)))
         return [one.text for one in checking.check(folder) if one.rule == "files"]
 
     crashed, incorrect = (first | NOTHING | {"outcome": CRASHED | {"kind": kind}} for kind in ("crash", "incorrect"))
-    assert said(first) == said(crashed, first) == []
-    assert said(first, first) == [f"cell {first['cell']} is there more than once; the last counts"]
-    assert said(first, crashed) == [f"cell {first['cell']} is there more than once; the last counts"]
-    assert said(incorrect, first) == [f"cell {first['cell']} was incorrect before it was measured"]
+    assert complaints(first) == complaints(crashed, first) == []
+    assert complaints(first, first) == [f"cell {first['cell']} is there more than once; the last counts"]
+    assert complaints(first, crashed) == [f"cell {first['cell']} is there more than once; the last counts"]
+    assert complaints(incorrect, first) == [f"cell {first['cell']} was incorrect before it was measured"]
 
 
 def test_a_network_of_several_layers_sits_a_second_exam() -> None:
@@ -520,8 +520,8 @@ def test_contenders_take_turns_where_one_comes_again_after_another(order: str, a
 def test_a_case_that_was_not_selected_is_asked_of_no_contender(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, CONFIG, lambda c: [sweep.update(neurons=[256, 512]) for sweep in c["config"]["sweep"]])
-    said = [one.text for one in checking.check(folder) if one.rule == "trials"]
-    assert any("nothing of 1 of 2 cases, the first at N=512" in text for text in said)
-    assert any("at N=512, subtract: no memory 0, time 0, time 1" in text for text in said)
+    complaints = [one.text for one in checking.check(folder) if one.rule == "trials"]
+    assert any("nothing of 1 of 2 cases, the first at N=512" in text for text in complaints)
+    assert any("at N=512, subtract: no memory 0, time 0, time 1" in text for text in complaints)
     edited(folder, CONFIG, lambda c: c.update(only=["neurons=256"]))
     assert [one.text for one in checking.check(folder) if one.rule == "trials"] == []

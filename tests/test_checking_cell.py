@@ -31,8 +31,8 @@ def measured(checks: Document, changes: Document = LONG, measure: str = "time", 
     """A record of a training pass with these checks, and sound ones of what else is asked for."""
     phases = {"train": {}} if measure == "time" else {}
     sound = {"exam-1": check(EXAM_PLACES), "spot-train": check(LONG_PLACES)}
-    said = {"status": "measured", "verdict": "exact", **outcome}
-    return record("a", measure, case=CASE.resized(**changes), phases=phases, checks=sound | checks, outcome=said)
+    declared = {"status": "measured", "verdict": "exact", **outcome}
+    return record("a", measure, case=CASE.resized(**changes), phases=phases, checks=sound | checks, outcome=declared)
 
 
 def proof(one: Record, schema: int = 3) -> list[str]:
@@ -46,7 +46,7 @@ def test_a_sound_record_has_no_complaint() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "given", "said", "least", "most"),
+    ("name", "changes", "given", "declared", "least", "most"),
     [
         ("exam-1", {}, {}, {}, 8 * 5 * 37, 3 * 8 * 5 * 37),
         ("exam-2", {}, {}, {}, 8 * 5 * 37, 3 * 8 * 5 * 37),
@@ -66,17 +66,17 @@ def test_a_sound_record_has_no_complaint() -> None:
     ],
 )
 def test_a_check_compares_as_many_places_as_there_are(
-    name: str, changes: Document, given: Document, said: Document, least: int, most: int
+    name: str, changes: Document, given: Document, declared: Document, least: int, most: int
 ) -> None:
     """Of 500 steps, 20 samples and 64 neurons: 10,000 places a neuron, and 32,000 a sample."""
 
-    def found(compared: int) -> list[str]:
-        one = measured({name: check(compared, **given)}, LONG | changes, **said)
+    def complaints(compared: int) -> list[str]:
+        one = measured({name: check(compared, **given)}, LONG | changes, **declared)
         return [text for text in proof(one) if "places" in text]
 
-    assert found(least) == found(most) == []
-    assert found(most + 1) == [f"{name}: compared {most + 1}, where there are {least} to {most} places"]
-    assert found(least - 1) == [f"{name}: compared {least - 1}, where there are {least} to {most} places"]
+    assert complaints(least) == complaints(most) == []
+    assert complaints(most + 1) == [f"{name}: compared {most + 1}, where there are {least} to {most} places"]
+    assert complaints(least - 1) == [f"{name}: compared {least - 1}, where there are {least} to {most} places"]
 
 
 def test_no_more_spikes_differ_than_were_compared_and_none_is_unexplained() -> None:
@@ -107,8 +107,10 @@ def test_a_check_that_found_a_fault_is_one(changes: Document, fault: str) -> Non
 def test_as_many_spikes_may_differ_as_rounding_allows(changes: Document, differing: int, sound: bool) -> None:
     """Of 640,000 in float32: 0.64, four times its root, 3.2, and one. In 16 bits it is not counted."""
     verdict = "equivalent" if changes.get("dtype") == "bfloat16" else "exact"
-    found = proof(measured({"spot-train": check(LONG_PLACES, differing=differing)}, LONG | changes, verdict=verdict))
-    assert found == ([] if sound else [f"spot-train: {differing} of {LONG_PLACES} spikes differ"])
+    complaints = proof(
+        measured({"spot-train": check(LONG_PLACES, differing=differing)}, LONG | changes, verdict=verdict)
+    )
+    assert complaints == ([] if sound else [f"spot-train: {differing} of {LONG_PLACES} spikes differ"])
 
 
 @pytest.mark.parametrize(("rate", "sound"), [(0.0099, False), (0.01, True), (0.9, True), (0.901, False)])
@@ -134,22 +136,24 @@ def test_a_gradient_is_within_its_tolerance(
     name: str, gradient: str, roundoffs: int, allowed: str, slope: float | None, magnified: int
 ) -> None:
     """A narrow surrogate of the library's own magnifies it by its slope, and a wide one by nothing."""
-    said: Document = {} if slope is None else {"own_rule": {"slope": slope}, "deviation": "x", "verdict": "deviates"}
+    declared: Document = (
+        {} if slope is None else {"own_rule": {"slope": slope}, "deviation": "x", "verdict": "deviates"}
+    )
     compared = EXAM_PLACES if name == "exam-1" else LONG_PLACES
 
-    def found(error: float) -> list[str]:
+    def complaints(error: float) -> list[str]:
         errors = ERRORS | {gradient: error}
-        return proof(measured({name: check(compared, gradient_errors=errors)}, **said))
+        return proof(measured({name: check(compared, gradient_errors=errors)}, **declared))
 
-    assert found(magnified * roundoffs * R) == found(0.0) == []
+    assert complaints(magnified * roundoffs * R) == complaints(0.0) == []
     for error in (magnified * (roundoffs + 1) * R, -1e-9):
-        (complaint,) = found(error)
+        (complaint,) = complaints(error)
         assert complaint.startswith(f"{name}: gradient of {gradient} off by {error:.2g} (")
         assert slope == 4.0 or f"({allowed} allowed)" in complaint
 
 
 @pytest.mark.parametrize(
-    ("name", "changes", "given", "said", "lacking"),
+    ("name", "changes", "given", "declared", "lacking"),
     [
         ("spot-train", {}, {}, {}, ["bias", "input", "weight"]),
         ("spot-backward", {}, {}, {}, ["bias", "input", "weight"]),
@@ -162,13 +166,13 @@ def test_a_gradient_is_within_its_tolerance(
     ],
 )
 def test_every_gradient_is_there_where_one_was_asked_for(
-    name: str, changes: Document, given: Document, said: Document, lacking: list[str]
+    name: str, changes: Document, given: Document, declared: Document, lacking: list[str]
 ) -> None:
     compared = EXAM_PLACES if name == "exam-1" else LONG_PLACES
-    one = measured({name: check(compared, gradient_errors={}, **given)}, LONG | changes, **said)
+    one = measured({name: check(compared, gradient_errors={}, **given)}, LONG | changes, **declared)
     assert proof(one) == [f"{name}: no gradient of {gradient}" for gradient in lacking]
     layered = {"weight of layer 0": 0.0, "bias of layer 0": 0.0, "input": 0.0}
-    assert proof(measured({name: check(compared, gradient_errors=layered, **given)}, LONG | changes, **said)) == []
+    assert proof(measured({name: check(compared, gradient_errors=layered, **given)}, LONG | changes, **declared)) == []
 
 
 @pytest.mark.parametrize(("what", "value"), [("rate", float("nan")), ("weight", float("inf")), ("bias", float("nan"))])
@@ -179,7 +183,7 @@ def test_a_number_that_is_none_is_named_also_of_what_deviates(what: str, value: 
 
 
 @pytest.mark.parametrize(
-    ("measure", "said", "checks", "complaint"),
+    ("measure", "declared", "checks", "complaint"),
     [
         ("time", {}, {"spot-train": check(LONG_PLACES, gradient_errors={})}, True),
         ("verify", {}, {"spot-train": check(LONG_PLACES, gradient_errors={})}, True),
@@ -198,21 +202,23 @@ def test_a_number_that_is_none_is_named_also_of_what_deviates(what: str, value: 
     ],
 )
 def test_what_deviates_by_no_rule_of_its_own_says_how_far_off_its_weight_gradient_is(
-    measure: str, said: Document, checks: Document, complaint: bool
+    measure: str, declared: Document, checks: Document, complaint: bool
 ) -> None:
-    one = measured(checks, measure=measure, verdict="deviates", deviation="late", **said)
+    one = measured(checks, measure=measure, verdict="deviates", deviation="late", **declared)
     text = "deviates, and nothing says how far off its gradient of weight is"
     assert (text in proof(one)) is complaint
 
 
 def test_the_verdict_follows_from_the_format_and_the_deviation() -> None:
-    for changes, said, word in (
+    for changes, declared, word in (
         ({}, {"verdict": "equivalent"}, "exact"),
         ({"precision": "tf32"}, {"verdict": "exact"}, "equivalent"),
         ({}, {"verdict": "exact", "deviation": "late"}, "deviates"),
         ({}, {"verdict": "deviates"}, "exact"),
     ):
-        assert f"verdict {said['verdict']}, where {word} is the word" in proof(measured({}, LONG | changes, **said))
+        assert f"verdict {declared['verdict']}, where {word} is the word" in proof(
+            measured({}, LONG | changes, **declared)
+        )
 
 
 # Durations and memory
@@ -237,8 +243,8 @@ def timing(**changes: Any) -> Document:
 
 
 def durations(phases: Document, schema: int = 4, **outcome: Any) -> list[str]:
-    said = {"status": "measured", "verdict": "exact", **outcome}
-    return list(cell.durations(record("a", phases=phases, outcome=said), PROTOCOL, schema))
+    declared = {"status": "measured", "verdict": "exact", **outcome}
+    return list(cell.durations(record("a", phases=phases, outcome=declared), PROTOCOL, schema))
 
 
 @pytest.mark.parametrize(
@@ -254,9 +260,9 @@ def durations(phases: Document, schema: int = 4, **outcome: Any) -> list[str]:
     ],
 )
 def test_a_phase_has_its_repetitions_or_three_where_its_time_was_up(repetitions_ns: list[int], sound: bool) -> None:
-    found = durations({"inference": timing(), "train": timing(repetitions_ns=repetitions_ns)})
+    complaints = durations({"inference": timing(), "train": timing(repetitions_ns=repetitions_ns)})
     count = len(repetitions_ns)
-    assert found == ([] if sound else [f"train: {count} repetitions, where the protocol asks for 7"])
+    assert complaints == ([] if sound else [f"train: {count} repetitions, where the protocol asks for 7"])
 
 
 @pytest.mark.parametrize(
@@ -277,8 +283,8 @@ def test_a_phase_has_its_repetitions_or_three_where_its_time_was_up(repetitions_
     ],
 )
 def test_what_a_phase_lacks_is_named(changes: Document, complaint: str) -> None:
-    found = durations({"inference": timing(), "train": timing(**changes)})
-    assert found == ([f"train: {complaint}"] if complaint else [])
+    complaints = durations({"inference": timing(), "train": timing(**changes)})
+    assert complaints == ([f"train: {complaint}"] if complaint else [])
     assert all(
         "content drawn" not in text for text in durations({"inference": timing(), "train": timing(**changes)}, 3)
     )
@@ -298,7 +304,7 @@ def test_the_phases_are_those_of_the_protocol_and_of_no_gradients_inference_alon
 def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int, layers: int, numbers: int) -> None:
     case = CASE.resized(dtype=dtype, layers=layers)
 
-    def found(static_bytes: int, **host: Any) -> list[str]:
+    def complaints(static_bytes: int, **host: Any) -> list[str]:
         memory = {
             "phase": "train",
             "static_bytes": static_bytes,
@@ -307,12 +313,12 @@ def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int,
         return list(cell.memory(record("a", "memory", case=case, memory=memory)))
 
     least = size * numbers
-    assert found(least) == []
+    assert complaints(least) == []
     text = f"static_bytes is {least - 1}, less than weights and input take ({least})"
-    assert found(least - 1) == [text]
+    assert complaints(least - 1) == [text]
     for host in ({"peak_bytes": -1}, {"peak_bytes": 0.5}, {"peak_bytes": None}):
-        assert found(least, **host) == ["memory is not in whole bytes"]
-    assert found(least, peak_bytes=0) == []
+        assert complaints(least, **host) == ["memory is not in whole bytes"]
+    assert complaints(least, peak_bytes=0) == []
 
 
 @pytest.mark.parametrize(
@@ -332,10 +338,10 @@ def test_each_rule_is_asked_of_the_records_that_it_is_for(
     for name in ("outcome", "name", "proof", "durations", "floor", "memory", "flags"):
         monkeypatch.setattr(cell, name, lambda *given, name=name: iter([f"{name} was asked"]))
     kind = {"verdict": "exact"} if status == "measured" else {"kind": "crash", "reason": "died"}
-    found = list(cell.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL))
+    complaints = list(cell.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL))
     asked = rules | {"outcome"} | ({"name"} if schema >= 3 else set())
-    assert {rule for rule, _ in found} == asked and len(found) == len(asked)
-    assert all(text == f"{rule} was asked" for rule, text in found)
+    assert {rule for rule, _ in complaints} == asked and len(complaints) == len(asked)
+    assert all(text == f"{rule} was asked" for rule, text in complaints)
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,8 @@ def test_time_in_interrupts_is_busy_and_waiting_is_not(tmp_path: Path) -> None:
     """user 1, nice 2, system 4, idle 8, iowait 16, irq 32, softirq 64, steal 128."""
     stat = tmp_path / "stat"
     stat.write_text("cpu " + " ".join(str(2**power * TICKS) for power in range(8)) + " 0 0\n")
-    found = contention.usage(stat)
-    assert (found.busy_s, found.stolen_s) == (1 + 2 + 4 + 32 + 64, 128)
+    counted = contention.usage(stat)
+    assert (counted.busy_s, counted.stolen_s) == (1 + 2 + 4 + 32 + 64, 128)
 
 
 def test_others_took_no_less_than_nothing() -> None:

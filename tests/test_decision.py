@@ -59,8 +59,8 @@ def test_a_word_follows_from_size_and_certainty(
     ],
 )
 def test_a_test_without_a_word_says_why(ratio: float, low: float, high: float, q: float, reason: str) -> None:
-    found = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.0, 0.05)
-    assert found == ("inconclusive", f"{reason}: run more trials")
+    decided = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.0, 0.05)
+    assert decided == ("inconclusive", f"{reason}: run more trials")
 
 
 @pytest.mark.parametrize(

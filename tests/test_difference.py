@@ -101,8 +101,8 @@ def test_unlike_variances_leave_few_degrees_of_freedom_which_are_welch_s_and_the
     moderated, prior, most = moderate(np.array([each.var(ddof=1) for each in logs]), counts - 1.0)
     assert 0 < prior < 3 and most == 25, "else the formula is not what decides"
     parts = moderated / counts
-    found = between([np.exp(each).tolist() for each in logs], [(0, number) for number in range(1, 5)], 0.95)
-    for number, difference in enumerate(found, 1):
+    ends = between([np.exp(each).tolist() for each in logs], [(0, number) for number in range(1, 5)], 0.95)
+    for number, difference in enumerate(ends, 1):
         squared = parts[0] + parts[number]
         welch_s = squared**2 / (parts[0] ** 2 / (counts[0] - 1) + parts[number] ** 2 / (counts[number] - 1))
         assert welch_s + prior < most

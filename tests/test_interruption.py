@@ -126,17 +126,17 @@ def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(ru
 def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: Path) -> None:
     run = Run(tmp_path, f"import time\ntime.sleep(30)\n{CORRECT}", trials=1)
     harness = psutil.Process(run.process.pid)
-    found: list[int] = []
+    workers: list[int] = []
 
     def starting() -> bool:
         with suppress(psutil.NoSuchProcess):  # a child that looks at the machine has ended meanwhile
-            found[:] = [child.pid for child in harness.children() if "snnbench.worker" in child.cmdline()]
-        return bool(found)
+            workers[:] = [child.pid for child in harness.children() if "snnbench.worker" in child.cmdline()]
+        return bool(workers)
 
     with run.process:
         assert within(20, starting)
         run.process.kill()
-    (worker,) = found
+    (worker,) = workers
     assert within(1, lambda: not alive(worker))
 
 

@@ -174,14 +174,14 @@ def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they
 ) -> None:
     monkeypatch.setattr(memory, "GROWTH_NS", 10**12)  # however slow this machine is
     bench = Pass()
-    found, spikes, gradients = memory.measure(bench, bench, "train")  # type: ignore[arg-type]
+    measurement, spikes, gradients = memory.measure(bench, bench, "train")  # type: ignore[arg-type]
     assert bench.events[:7] == ["compile train", "wait", "reset", "read", "train", "wait", "read"]
     assert bench.events[7:12] == ["compile forward", "read", "forward", "wait", "read"]
     until_growth_is_read = [[*["train", "wait"] * passes, "read"] for passes in (2, 8, 40)]
     assert bench.events[12:] == [event for part in until_growth_is_read for event in part]
     assert (spikes, gradients) == ("spikes", "gradients")
-    assert found["static_bytes"] == 7
-    assert found["device"] == {
+    assert measurement["static_bytes"] == 7
+    assert measurement["device"] == {
         "before_bytes": 500,
         "peak_bytes": 540 + 5000 - 500,
         "reserved_bytes": 8000,
@@ -194,19 +194,19 @@ def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they
 
 def test_inference_has_no_gradients_and_keeps_nothing() -> None:
     bench = Pass()
-    found, spikes, gradients = memory.measure(bench, bench, "inference")  # type: ignore[arg-type]
+    measurement, spikes, gradients = memory.measure(bench, bench, "inference")  # type: ignore[arg-type]
     assert bench.events[:7] == ["compile inference", "wait", "reset", "read", "inference", "wait", "read"]
     assert "train" not in bench.events and "forward" not in bench.events
-    assert (spikes, gradients, found["phase"]) == ("spikes", None, "inference")
-    assert (found["device"]["retained_bytes"], found["device"]["growth_bytes"]) == (None, 0)
+    assert (spikes, gradients, measurement["phase"]) == ("spikes", None, "inference")
+    assert (measurement["device"]["retained_bytes"], measurement["device"]["growth_bytes"]) == (None, 0)
 
 
 def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> None:
     """The clock shows 0, and 40 ms more each time it is asked: 7 passes after the tenth begin before 300 ms."""
     bench, ticks = Pass(), iter(range(0, 10**9, 40_000_000))
-    found = memory._growth(bench, bench, "train", lambda: next(ticks))  # type: ignore[arg-type]
+    measurement = memory._growth(bench, bench, "train", lambda: next(ticks))  # type: ignore[arg-type]
     assert bench.events.count("train") == 10 + 7
-    assert found.device_bytes == 40
+    assert measurement.device_bytes == 40
 
 
 def test_where_the_time_is_up_growth_is_that_of_the_first_ten_passes() -> None:
@@ -229,8 +229,8 @@ def test_an_allocator_that_says_nothing_at_first_is_read_from_where_it_does() ->
 def test_what_is_unaccounted_is_known_where_both_counts_are(
     used: int | None, reserved: int | None, unaccounted: int | None
 ) -> None:
-    found = memory._device({"in_use": 1}, {"peak": 3, "used": used, "reserved": reserved})
-    assert (found["unaccounted_bytes"], found["peak_bytes"]) == (unaccounted, 2)
+    measurement = memory._device({"in_use": 1}, {"peak": 3, "used": used, "reserved": reserved})
+    assert (measurement["unaccounted_bytes"], measurement["peak_bytes"]) == (unaccounted, 2)
 
 
 def test_a_pass_that_gives_bytes_back_grows_by_nothing() -> None:

@@ -49,9 +49,9 @@ def test_of_two_the_test_calls_one_slower_in_whichever_order_they_stand() -> Non
 def test_each_field_has_pairs_of_its_own() -> None:
     two = {"a": side(1.0, 1.0), "b": side(2.0, 2.0)}
     fields = [(CASE, "train", two), (CASE, "forward", {"a": side(5.0, 5.0)}), (CASE, "backward", STEADY)]
-    found = pairs(fields, "a", Thresholds())
-    assert [len(words) for words in found] == [1, 0, 3]
-    assert found[0]["a", "b"].phase == "train" and found[2]["quick", "slow"].phase == "backward"
+    of_fields = pairs(fields, "a", Thresholds())
+    assert [len(words) for words in of_fields] == [1, 0, 3]
+    assert of_fields[0]["a", "b"].phase == "train" and of_fields[2]["quick", "slow"].phase == "backward"
 
 
 def test_times_are_those_of_the_phase_with_who_was_disturbed_unless_that_is_allowed() -> None:

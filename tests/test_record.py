@@ -146,9 +146,9 @@ def test_the_recordings_of_this_repository_are_read() -> None:
     paths = sorted((Path(__file__).parent.parent / "results").glob("*/records.jsonl"))
     assert paths, "of none nothing can be said"
     for path in paths:
-        found = read(path.parent)
+        recording_read = read(path.parent)
         written = {json.loads(line)["cell"] for line in path.read_text(encoding="utf-8").splitlines()}
-        assert found.torn == 0 and {one.cell for one in found.records} == written != set()
+        assert recording_read.torn == 0 and {one.cell for one in recording_read.records} == written != set()
 
 
 @pytest.mark.parametrize(

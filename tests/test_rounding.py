@@ -104,8 +104,8 @@ def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_mu
 ) -> None:
     """0.9 is 0.1 below 1, 0.875 half a unit from two multiples, 0.8 is 0.05 above 0.75."""
     rule, entering = fixed_point(1.0), column(current)
-    found = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
-    assert found.ravel().tolist() == [margin]
+    reached = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
+    assert reached.ravel().tolist() == [margin]
 
 
 @pytest.mark.parametrize(
@@ -124,5 +124,5 @@ def test_a_reset_without_a_spike_is_doubtful_only_where_rounding_reaches_it(
         **(SLOW | {"synapse": 0.0, "gain": 1.0, "unit": 0.25, "threshold": 1.0025, "resets_at": 1.0}), reset="zero"
     )
     entering = column(current, 0.0)
-    found = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach, 0.0))
-    assert found.ravel().tolist() == margins
+    reached = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach, 0.0))
+    assert reached.ravel().tolist() == margins

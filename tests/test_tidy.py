@@ -55,8 +55,8 @@ def test_a_floor_and_the_times_that_it_took_are_rows_where_they_were_measured() 
 def test_the_device_s_time_is_the_median_of_its_own_repetitions_by_pass() -> None:
     made = timed("norse/box", train=3.0)
     made.phases["train"] |= {"device_ns": [10, 20, 30], "passes": 2}
-    found = {row["metric"]: float(row["value"]) for row in written(recording(made)) if row["phase"] == "train"}
-    assert found == {"time": 3e6, "device_time": 10.0, "first_call": 50e6}
+    values = {row["metric"]: float(row["value"]) for row in written(recording(made)) if row["phase"] == "train"}
+    assert values == {"time": 3e6, "device_time": 10.0, "first_call": 50e6}
     made.phases["train"]["device_ns"] = []
     assert {row["metric"] for row in written(recording(made))} == {"time", "first_call"}
 

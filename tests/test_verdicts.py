@@ -76,8 +76,8 @@ def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
 
 
 def test_a_deviation_says_whether_it_was_held_to_its_own_rule_and_an_inference_only_one_why() -> None:
-    said = {"status": "measured", "verdict": "deviates", "deviation": "fires late"}
-    free, held = (record("a", "verify", outcome=said | more) for more in ({}, {"own_rule": {"slope": 1.0}}))
+    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires late"}
+    free, held = (record("a", "verify", outcome=outcome | more) for more in ({}, {"own_rule": {"slope": 1.0}}))
     assert remarks(free) == ["- a: deviates: fires late (subtract)"]
     assert remarks(held) == ["- a: deviates: fires late; held to its own rule (subtract)"]
     alone = record("a", "verify", outcome={"status": "measured", "verdict": "exact", "inference_only": "no gradients"})

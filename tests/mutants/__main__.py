@@ -80,11 +80,11 @@ def main() -> None:
 def drawn(modules: list[str], count: int, seed: int) -> list[Mutant]:
     """So many mutants, of each module a share that goes by its number of edits and its weight."""
     of_module = {module: edits((ROOT / "snnbench" / f"{module}.py").read_text(encoding="utf-8")) for module in modules}
-    shares = {module: WEIGHTS.get(module, 1) * len(found) ** 0.5 for module, found in of_module.items()}
+    shares = {module: WEIGHTS.get(module, 1) * len(candidates) ** 0.5 for module, candidates in of_module.items()}
     mutants = []
-    for module, found in of_module.items():
-        wanted = min(len(found), max(1, round(count * shares[module] / sum(shares.values()))))
-        chosen = random.Random(f"{seed} {module}").sample(found, wanted)
+    for module, candidates in of_module.items():
+        wanted = min(len(candidates), max(1, round(count * shares[module] / sum(shares.values()))))
+        chosen = random.Random(f"{seed} {module}").sample(candidates, wanted)
         mutants += [Mutant(module, edit) for edit in sorted(chosen, key=lambda edit: (edit.start, edit.change))]
     return mutants
 

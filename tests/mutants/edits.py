@@ -64,7 +64,7 @@ def edits(source: str) -> list[Edit]:
     starts = [0]
     for line in source.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    found: dict[tuple[int, int, str], Edit] = {}
+    by_place: dict[tuple[int, int, str], Edit] = {}
     lines = source.splitlines()
     for node, text in _changes(ast.parse(source)):
         start = starts[node.lineno - 1] + node.col_offset
@@ -72,8 +72,8 @@ def edits(source: str) -> list[Edit]:
         before = " ".join(source.encode()[start:end].decode().split())
         edit = Edit(node.lineno, lines[node.lineno - 1].strip(), start, end, text, f"{before} -> {text}")
         if before != text and _is_python(edit.applied(source)):
-            found.setdefault((start, end, text), edit)
-    return [found[place] for place in sorted(found)]
+            by_place.setdefault((start, end, text), edit)
+    return [by_place[place] for place in sorted(by_place)]
 
 
 def _is_python(source: str) -> bool:
