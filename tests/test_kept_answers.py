@@ -146,7 +146,7 @@ return Network(forward, right.backward)
 def test_an_answer_that_saves_a_third_of_the_work_is_found(tmp_path: Path) -> None:
     """What one pass leaves out is within the noise of a busy machine; what fifteen do is not."""
     reply = timed(tmp_path, altered(SAVED.format(steps=36)), phases=("inference",))
-    assert_incorrect(reply, r"a pass of inference takes 1\.\d+ times as long on content")
+    assert_incorrect(reply, r"a pass of inference takes [12]\.\d+ times as long on content")
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])
