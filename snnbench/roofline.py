@@ -29,10 +29,13 @@ This is a *dense* floor: products are counted, and measured, in full, and no cre
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from snnbench.case import Case
 from snnbench.statistics import summarise, trial_median
 
+Timings = Mapping[str, Mapping[str, Any]]
+"""The `repetitions_ns` and `passes` of each phase."""
 SIZES_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 SAME_SHAPE = {"current": "input_gradient", "input_gradient": "current"}
 """Products of one shape: the faster one's time counts for both, for how weights lie in memory is a library's choice."""
@@ -141,6 +144,30 @@ def complaint(
         f"a pass of {phase} took {pass_ns / 1e6:.3g} ms, which is below the floor of {floor / 1e6:.3g} ms "
         f"by more than the spread of {margin:.0%}"
     )
+
+
+def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> bool:
+    """Whether a time leaves a doubt about the peaks, or they about it."""
+    return any(under(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items())
+
+
+def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> str:
+    """Why the times of these phases cannot be true, or nothing."""
+    each = (
+        complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items()
+    )
+    return "; ".join(text for text in each if text)
+
+
+def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[str, Any]) -> dict[str, float]:
+    """The floor of a phase, and how many times the floor the phase took."""
+    floor = floor_ns(case, phase, peaks)
+    return {
+        "flops": flops(case, phase),
+        "least_bytes": least_bytes(case, phase),
+        "floor_ns": round(floor),
+        "times_floor": round(trial_median(timing["repetitions_ns"], timing["passes"]) / floor, 4),
+    }
 
 
 def relative_spread(durations: Sequence[float]) -> float:

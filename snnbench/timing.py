@@ -122,7 +122,9 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
     return timing, None if single else repetition.outputs
 
 
-def run_fresh(phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock) -> None:
+def run_fresh(
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock = time.perf_counter_ns
+) -> None:
     """Time so many single passes more on new content, the last `drawn` of them on content drawn anew."""
     pass_ns = min(timing.repetitions_ns) / timing.passes
     for number in range(passes):
@@ -134,7 +136,12 @@ def run_fresh(phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn
 
 
 def run_pair(
-    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, repeats: int, clock: Clock
+    phase: Phase,
+    timing: Timing,
+    renewal: Renewal,
+    drawn: bool,
+    repeats: int,
+    clock: Clock = time.perf_counter_ns,
 ) -> tuple[int, int]:
     """Time a fresh pass more, and the last of `repeats` passes on the same content, both after the same preparation."""
     run_fresh(phase, timing, renewal, 1, int(drawn), clock)

@@ -37,7 +37,7 @@ kernels
 backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
 exam fresh gpu_doctor mistake process cards mark rounding submission throttling tidy
 
-chain network_check sample
+chain network_check passes sample
 
 backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck
 
@@ -45,13 +45,13 @@ standing
 
 backends.torch_graph cell compare layerwise noise phase_proof selection shard shown verdicts
 
-backends.torch estimate jobs judge measurement merge sheet
+backends.torch estimate jobs judge merge sheet spot_checks
 
-checking.cell checking.files checking.trials compare_output pairs runner worker
+checking.cell checking.files checking.trials compare_output pairs runner timed_phase
 
-checking executor rank replay status
+checking executor measurement rank replay status
 
-rank_output report.citation report.exponent report.numbers report.section report.work
+rank_output report.citation report.exponent report.numbers report.section report.work worker
 
 report.charts report.charts.style report.findings report.tables
 
@@ -87,9 +87,10 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("afterwork", "chain", "extent", "fresh", "layerwise", "network_check", "phase_proof", "pins", "refusal", "ways"),
+    *("afterwork", "chain", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
-    *("rounding", "rule", "spotcheck", "statistics", "surrogate", "timing", "verify", "wire", "worker"),
+    *("rounding", "rule", "spot_checks", "spotcheck", "statistics", "surrogate", "timed_phase", "timing", "verify"),
+    *("refusal", "ways", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

@@ -20,7 +20,8 @@ from snnbench.coverage import coverage  # noqa: E402
 from snnbench.declaration import read  # noqa: E402
 from snnbench.inputs import Problem  # noqa: E402
 from snnbench.layerwise import Layerwise  # noqa: E402
-from snnbench.measurement import Measurement, pieces  # noqa: E402
+from snnbench.measurement import Measurement  # noqa: E402
+from snnbench.passes import pieces  # noqa: E402
 from snnbench.record import read as read_recording  # noqa: E402
 from snnbench.spotcheck import SpotCheck  # noqa: E402
 from snnbench.verify import Answer, Finding  # noqa: E402

@@ -19,7 +19,7 @@ from snnbench.case import Case  # noqa: E402
 from snnbench.inputs import Problem  # noqa: E402
 from snnbench.inputs import exam as exam_problem  # noqa: E402
 from snnbench.library import data_folder  # noqa: E402
-from snnbench.measurement import pieces  # noqa: E402
+from snnbench.passes import pieces  # noqa: E402
 from snnbench.spotcheck import SpotCheck  # noqa: E402
 from snnbench.verify import Answer  # noqa: E402
 from tests.fakes import CASE, profile  # noqa: E402
