@@ -27,8 +27,8 @@ SCHEMA = 4
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
 checks.
-4: `attempt`, which was always 0 before; `fresh_ns` and `drawn_ns` in each phase, `fresh-` checks, and in checks how
-much they compared; `growth_bytes` of memory.
+4: `attempt`, which was always 0 before; `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase, `fresh-` checks, and in
+checks how much they compared; `growth_bytes` of memory.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"

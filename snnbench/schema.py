@@ -112,6 +112,7 @@ class TimingDocument(TypedDict):
     device_ns: NotRequired[list[Duration]]
     fresh_ns: NotRequired[list[Elapsed]]
     drawn_ns: NotRequired[list[Elapsed]]
+    repeated_ns: NotRequired[list[Elapsed]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
     flops: NotRequired[Count]

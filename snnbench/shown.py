@@ -15,6 +15,11 @@ from snnbench.statistics import Summary, summarise, trial_median
 
 SHORTEST_NAME = 4
 MIB = 1 << 20
+SINGLE = {
+    "fresh_ns": "on content in another order",
+    "drawn_ns": "on content drawn anew",
+    "repeated_ns": "on content that repeats",
+}
 
 
 class UnknownCell(ValueError):
@@ -99,6 +104,9 @@ def samples(one: Record) -> Iterator[str]:
         yield f"  repetitions: {' '.join(map(str, timing['repetitions_ns']))}"
         if timing.get("device_ns"):
             yield f"  by the device's clock: {' '.join(map(str, timing['device_ns']))}"
+        for name, words in SINGLE.items():
+            if timing.get(name):
+                yield f"  single passes {words}: {' '.join(map(str, timing[name]))}"
     for name, peak in one.peaks.items():
         yield f"peak {name}: {peak['passes']} passes a repetition: {' '.join(map(str, peak['repetitions_ns']))}"
 

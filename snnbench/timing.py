@@ -58,7 +58,8 @@ class Timing:
     `device_ns` are the same repetitions by the device's clock, where it has one: without what the host adds, and so
     never compared with a framework that has none. `fresh_ns` are single passes on content never seen before, in another
     order of the batch, and `drawn_ns` such passes on content drawn anew; where a repetition is a single pass, they are
-    the repetitions.
+    the repetitions. `repeated_ns` are single passes on content that the pass before had, too, to hold fresh ones
+    against.
     """
 
     first_call_ns: int = 0
@@ -69,6 +70,7 @@ class Timing:
     device_ns: list[int] = field(default_factory=list)
     fresh_ns: list[int] = field(default_factory=list)
     drawn_ns: list[int] = field(default_factory=list)
+    repeated_ns: list[int] = field(default_factory=list)
     compilations: int = 0
 
 
@@ -135,6 +137,12 @@ def run_fresh(
         renewal.keep(repetition.outputs)
 
 
+def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.perf_counter_ns) -> None:
+    """Time so many single passes more on the content of the pass before."""
+    for _ in range(passes):
+        timing.repeated_ns.append(repeat(phase, 1, clock).wall_ns)
+
+
 def run_pair(
     phase: Phase,
     timing: Timing,
@@ -150,7 +158,8 @@ def run_pair(
         repeat(phase, 1, clock)
     _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
     renewal.touch()
-    return fresh_ns, repeat(phase, 1, clock).wall_ns
+    run_repeated(phase, timing, 1, clock)
+    return fresh_ns, timing.repeated_ns[-1]
 
 
 def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:

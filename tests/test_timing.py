@@ -14,6 +14,7 @@ from snnbench.timing import (
     measure,
     run_fresh,
     run_pair,
+    run_repeated,
 )
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
@@ -216,6 +217,7 @@ def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() 
     before, runs = len(timing.drawn_ns), bench.runs
     assert run_pair(bench.phase(), timing, bench.renewal, True, 3, bench.clock) == (10 * MS, 10 * MS)
     assert (len(timing.drawn_ns), bench.runs) == (before + 1, runs + 1 + 3)
+    assert timing.repeated_ns == [10 * MS], "both halves are kept"
     honest_once = {bench.runs + 2, bench.runs + 3, bench.runs + 4}
 
     def run(prepared: Any) -> Any:
@@ -227,6 +229,17 @@ def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() 
     kept = replace(bench.phase(), run=run)
     pair = run_pair(kept, timing, bench.renewal, False, 3, bench.clock)
     assert pair == (10 * MS, MS), "the first repeat was honest"
+
+
+def test_repeated_passes_run_on_the_content_of_the_pass_before() -> None:
+    bench = Bench(pass_ns=10 * MS)
+    timing, _ = bench.measure()
+    bench.events.clear()
+    run_repeated(bench.phase(), timing, 2, bench.clock)
+    assert bench.events == ["wait", "clock", "run", "wait", "clock"] * 2
+    assert timing.repeated_ns == [10 * MS] * 2
+    run_repeated(bench.phase(), timing, -1, bench.clock)
+    assert len(timing.repeated_ns) == 2, "none more where there are enough"
 
 
 @pytest.mark.parametrize("pass_ns", [5 * MS - 1, 5 * MS])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -34,6 +35,7 @@ def piped(folder: Path, source: str, standard_input: str) -> "subprocess.Complet
 
 LOUD = """
 import os
+import re
 print("at import")
 os.system("echo from a child")
 """ + altered("""
@@ -143,11 +145,9 @@ class Backend(driver.Backend):
 
 def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:
     reply = replied(tmp_path, COMPILING, request("time", phases=("train",)))
-    assert reply.outcome == {
-        "status": "failed",
-        "kind": "recompiled",
-        "reason": "3 compilations inside the timed region of train",
-    }
+    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "recompiled")
+    reason = re.fullmatch(r"(\d+) compilations inside the timed region of train", reply.outcome["reason"])
+    assert reason and int(reason[1]) >= 3, "one a repetition, and more where fresh passes look slow"
     assert quantities(document(reply)) == []
 
 

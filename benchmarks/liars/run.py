@@ -3,7 +3,8 @@
     python benchmarks/liars/run.py [--set protocol.trials=1] [--only "neurons=256"] [--output FOLDER]
 
 Runs `snnbench run` with liars.toml, the adapter liars.py and these options, prints a line for each variant and size,
-and exits with 1 if a trial of a liar has a time or `honest` lacks one.
+and exits with 1 if a trial of a liar has a time or `honest` lacks one. Two liars that keep little may have a time where
+every repetition is a single pass: each is on new content then, and takes what the work takes.
 """
 
 import subprocess
@@ -16,6 +17,7 @@ from snnbench import record
 
 HERE = Path(__file__).parent
 HONEST = "honest"
+KEEPING_LITTLE = {"kept-at-random", "kept-in-backward"}
 
 
 def main() -> int:
@@ -32,12 +34,15 @@ def main() -> int:
     reasons: dict[tuple[str, int], str] = {}
     for entry in records:
         name = entry.variant, int(entry.case["neurons"])
-        outcomes[name][str(entry.outcome.get("kind") or entry.outcome.get("verdict"))] += 1
+        is_on_new_content = all(timing["passes"] == 1 for timing in entry.phases.values())
+        verdict = f"{entry.outcome.get('verdict')}{' on new content' * (entry.variant != HONEST and is_on_new_content)}"
+        outcomes[name][str(entry.outcome.get("kind") or verdict)] += 1
         reasons[name] = str(entry.outcome.get("reason", ""))
     wrong = 0
     for name in sorted(outcomes, key=lambda name: (name[0] != HONEST, name)):
         expected = {"exact"} if name[0] == HONEST else {"incorrect"}
-        as_expected = set(outcomes[name]) == expected
+        allowed = expected | ({"exact on new content"} if name[0] in KEEPING_LITTLE else set())
+        as_expected = set(outcomes[name]) <= allowed
         wrong += not as_expected
         counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes[name].items())
         print(f"{'' if as_expected else 'WRONG '}{name[0]} N={name[1]}: {counts}; {reasons[name]}")

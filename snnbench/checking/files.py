@@ -84,5 +84,5 @@ def _newer(line: Line) -> Iterator[str]:
     if line["schema"] < 4:
         yield from (name for name in line.get("checks", {}) if name.startswith("fresh-"))
         for timing in line.get("phases", {}).values():
-            yield from sorted({"fresh_ns", "drawn_ns"} & timing.keys())
+            yield from sorted({"fresh_ns", "drawn_ns", "repeated_ns"} & timing.keys())
         yield from ["attempt"] if "attempt" in line else []
