@@ -62,8 +62,12 @@ def install(
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set."""
+    """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set.
+
+    Without COLUMNS, at which uv would break the lines of its errors.
+    """
     found = {**environ, "NO_COLOR": "1"}
+    found.pop("COLUMNS", None)
     if not environ.get("UV_TORCH_BACKEND"):  # an image cannot unset it, and uv does not take it empty
         found.pop("UV_TORCH_BACKEND", None)
     for setting, *names in (

@@ -163,7 +163,8 @@ def test_half_made_folder_is_made_anew(home: Path) -> None:
     assert not environments.is_ready(planned)
 
 
-def test_missing_package_is_one_line_with_a_next_step(home: Path) -> None:
+def test_missing_package_is_one_line_with_a_next_step(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")  # at which uv breaks lines
     wanted = plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
     with pytest.raises(EnvironmentFailed) as caught:
         environments.sync(wanted, quiet)
