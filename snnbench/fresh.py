@@ -15,6 +15,7 @@ same state, and a test of all pairs decides (`are_kept`).
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from statistics import median
 
 import numpy as np
@@ -171,9 +172,14 @@ def are_kept(pairs: Sequence[Pair]) -> bool:
     if len(pairs) < PAIRS:
         return False
     excess = _excess(pairs)
-    signs = 1 - 2 * (np.arange(1 << PAIRS)[:, None] >> np.arange(PAIRS) & 1)
-    as_large = signs @ excess >= excess.sum() - 1e-9
+    as_large = _signs() @ excess >= excess.sum() - 1e-9
     return bool(as_large.mean() <= CHANCE)
+
+
+@cache
+def _signs() -> NDArray[np.float64]:
+    """Every way to give PAIRS pairs a sign, a row each."""
+    return np.array(1 - 2 * (np.arange(1 << PAIRS)[:, None] >> np.arange(PAIRS) & 1), np.float64)
 
 
 def slowdown(pairs: Sequence[Pair]) -> float:
