@@ -1,0 +1,136 @@
+"""The exam of every library, in the environments that snnbench makes for them: each is what it is said to be."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from snnbench import machine
+from snnbench.adapter import Adapter, Variant, label
+from snnbench.case import Case
+from snnbench.library import discover
+from snnbench.outcome import SKIPS
+from snnbench.record import Record
+from tests.managed import ROOT, recorded, snnbench
+
+pytestmark = pytest.mark.libraries
+
+HALF = "torch-loop|torch-compile|norse|spyx-haiku|spyx|reference"
+"""Libraries that take about as long as the others. Nothing is timed in an exam, so two can be sat at once."""
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
+    """Every adapter, variant and profile."""
+    folder = tmp_path_factory.mktemp("exam")
+    halves = {"one": f"library={HALF}", "other": f"library!={HALF}"}
+    with ThreadPoolExecutor(len(halves)) as pool:
+        sat = pool.map(lambda name: recorded("exam", folder / name, only=halves[name]), halves)
+        return [one for records in sat for one in records]
+
+
+@pytest.fixture(scope="module")
+def adapters() -> dict[str, Adapter]:
+    return discover()
+
+
+def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
+    """Contender -> profiles in which it got this verdict."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for one in records:
+        if one.outcome.get("verdict") == verdict:
+            found[label(one.library, one.variant)].add(Case(**one.case).profile)
+    return found
+
+
+def here(adapters: dict[str, Adapter]) -> Iterator[tuple[str, str, Variant]]:
+    """(library, contender, what it declares) of all that can run on a CPU with what package indexes have."""
+    for adapter in adapters.values():
+        for name, variant in adapter.variants.items():
+            if "cpu" in variant.devices and not variant.needs:
+                yield adapter.name, label(adapter.name, name), variant
+
+
+def test_what_libraries_do_with_their_state_without_a_reset(exam: list[Record]) -> None:
+    states = {label(one.library, one.variant): one.settings.get("state") for one in exam if one.status == "measured"}
+    assert {states[name] for name in ("sinabs", "spikingjelly/auto")} == {"continues"}
+    assert states["rockpool/torch"] == "neither", "it keeps the state of the batch's first sample for all"
+    assert states["torch-loop/unbind"] is None
+
+
+def test_each_is_exact_in_the_profiles_that_it_declares_and_refuses_the_others(
+    exam: list[Record], adapters: dict[str, Adapter]
+) -> None:
+    for one in exam:
+        assert one.status in ("measured", "skipped"), (one.library, one.variant, one.outcome)
+        assert one.status == "measured" or (one.outcome["kind"] in SKIPS and one.outcome["reason"])
+    exact = by_contender(exam, "exact")
+    declared = {name: variant for _, name, variant in here(adapters)}
+    slow = ("/compile", "/compile-cell")
+    whole = {name: set(v.exact) for name, v in declared.items() if v.exact and v.way != "amp"}
+    whole = {name: profiles for name, profiles in whole.items() if not name.endswith(slow)}
+    assert {name: found for name, found in exact.items() if not name.endswith(slow)} == whole
+    compiled = {name: found for name, found in exact.items() if name.endswith(slow)}
+    assert compiled.keys() == {name for name in declared if name.endswith(slow)}
+    assert all(len(found) == 1 and found <= set(declared[name].exact) for name, found in compiled.items())
+
+
+def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+    found = by_contender(exam, "equivalent")
+    own = {"torch-loop/unbind", "jax-scan", "spikingjelly/auto", "spyx/linear-outside", "spyx/run"}
+    own.add("spyx-haiku/time-major")
+    assert found.keys() == own | {name for _, name, variant in here(adapters) if variant.way == "amp"}
+    for one in exam:
+        if one.outcome.get("verdict") == "equivalent":
+            errors = [
+                error
+                for name, check in one.checks.items()
+                if "spot" in name
+                for error in check["gradient_errors"].values()
+            ]
+            assert max(errors) > 1e-5, "16 bits show"
+
+
+def test_what_deviates_is_what_declares_it(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+    found = by_contender(exam, "deviates")
+    declared = {name for _, name, variant in here(adapters) if variant.deviation and not name.endswith("/defaults")}
+    assert found.keys() == declared
+    for one in exam:
+        if one.outcome.get("verdict") == "deviates" and one.library == "fused":
+            for name, check in one.checks.items():
+                assert check["differing"] == 0, name
+                errors = check["gradient_errors"].values()
+                assert 1e-5 < max(errors, default=1e-4) < 5e-3, (name, errors)
+
+
+def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+    ran = {label(one.library, one.variant) for one in exam if one.status == "measured"}
+    printed = snnbench("list", cwd=ROOT).stdout
+    for adapter in adapters.values():
+        for name, variant in adapter.variants.items():
+            contender = label(adapter.name, name)
+            (row,) = (line for line in printed.splitlines() if line.startswith(f"| {contender} |"))
+            state = row.split(" | ")[4]
+            if variant.needs:
+                assert state.startswith(f"needs {variant.needs}")
+            elif "cpu" not in variant.devices:
+                assert "snnbench env sync" in state or machine.has_cuda()
+            elif name != "defaults":
+                assert contender in ran and state == "ready", row
+
+
+def test_exact_means_that_spikes_and_all_three_gradients_were_compared(
+    exam: list[Record], adapters: dict[str, Adapter]
+) -> None:
+    measured = [one for one in exam if one.outcome.get("verdict") == "exact"]
+    assert len(measured) > 60
+    for one in measured:
+        checks = one.checks
+        assert checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
+        assert checks["exam-1"]["differing"] == 0
+        if adapters[one.library].variants[one.variant].inference_only:
+            assert one.outcome["inference_only"] and "spot-train" not in checks
+            continue
+        assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == {"weight", "bias", "input"}
+        assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == {"weight", "bias", "input"}
