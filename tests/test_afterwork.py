@@ -8,6 +8,8 @@ import pytest
 from snnbench import afterwork
 from snnbench.afterwork import LEAST_NS, complaint
 
+pytestmark = pytest.mark.quiet
+
 MS = 1_000_000
 
 

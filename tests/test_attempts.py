@@ -28,6 +28,8 @@ from tests.recordings import failed, recording, timed
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 from tests.test_runner import SMALL, Bench, bench
 
+pytestmark = pytest.mark.quiet
+
 __all__ = ["bench"]
 
 LYING = """

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,8 @@ from snnbench.record import RECORDS, parse, read
 from tests.fakes import CORRECT, write
 from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
+
+pytestmark = pytest.mark.quiet
 
 TRIALS = 3
 NOTING = """
@@ -202,8 +204,10 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) 
     noting = f"import os\nfrom pathlib import Path\n{NOTING}{CORRECT}"
     config = write_config(tmp_path, ["fast"], trials=3, memory_trials=0, neurons=list(range(16, 26)))
     arguments = run_arguments(config, [write(tmp_path, noting, "fast")], "-o", "recording")
-    held: list[int] = []
-    for _ in range(20):
+    records = tmp_path / "recording" / RECORDS
+
+    def killed_after(wait: Callable[[], object]) -> int:
+        """Records that a run leaves which is killed after this."""
         process = subprocess.Popen(
             command(*arguments),
             cwd=tmp_path,
@@ -211,10 +215,15 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) 
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        time.sleep(random.uniform(0.1, 1.8))
+        wait()
         process.kill()
         process.wait()
-        held.append(len(read(tmp_path / "recording").records) if (tmp_path / "recording" / RECORDS).exists() else 0)
+        return len(read(records.parent).records) if records.exists() else 0
+
+    started = time.monotonic()
+    held = [killed_after(lambda: within(20, lambda: records.exists() and records.stat().st_size > 0))]
+    longest_s = 2 * (time.monotonic() - started)
+    held += [killed_after(lambda: time.sleep(random.uniform(0.1, longest_s))) for _ in range(19)]
     assert held == sorted(held), "nothing that was there is lost"
     assert any(before < after < 30 for before, after in pairwise(held)), "the kills came in the middle of it"
     done = snnbench(tmp_path, *arguments)

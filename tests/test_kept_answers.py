@@ -10,6 +10,8 @@ import pytest
 from snnbench.wire import Reply
 from tests.fakes import CASE, CORRECT, EXAM_VALUES, altered, ask, document, overridden, quantities, reply_of, request
 
+pytestmark = pytest.mark.quiet
+
 KEPT = """
 answers, gradients, history = {{}}, {{}}, []
 calls = [0]

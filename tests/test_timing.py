@@ -18,6 +18,8 @@ from snnbench.timing import (
 )
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
+pytestmark = pytest.mark.quiet
+
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000
 
