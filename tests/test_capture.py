@@ -1,5 +1,6 @@
 """What the libraries' passes do that a CUDA graph cannot replay, as capture_watch.py sees it without a GPU."""
 
+import gc
 import json
 import subprocess
 from functools import cache
@@ -156,8 +157,9 @@ def test_watch_sees_a_state_that_is_freed_and_not_one_that_is_held() -> None:
     assert any(tensor is network.state for tensor in existing(torch.device("cpu"))) and held
 
 
-def test_existing_tensors_are_those_of_a_device() -> None:
+def test_existing_tensors_are_those_of_a_device_frozen_ones_too() -> None:
     here = torch.ones(2)
+    gc.freeze()  # as the measurement of memory does
     everything = existing(torch.device("cpu"))
     assert any(tensor is here for tensor in everything)
     assert not any(tensor is ON_META for tensor in everything)

@@ -103,6 +103,7 @@ def capture_stream(device: torch.device) -> torch.cuda.Stream:
 
 def existing(device: torch.device) -> list[torch.Tensor]:
     """Every tensor of this process on a device."""
+    gc.unfreeze()  # what was frozen is not among the objects
     # By type: isinstance would ask a weak proxy for the class of an object that is gone.
     tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor))
     return [tensor for tensor in tensors if tensor.device.type == device.type]
