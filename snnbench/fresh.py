@@ -27,7 +27,8 @@ from snnbench.verify import Answer, Finding, compare_gradient
 PASSES = 5
 """Fresh passes of a phase at the least, one of them on content drawn anew."""
 FEWEST_JUDGED = 3
-"""Fresh passes of a kind, before the fastest of them is held against a phase; where there are fewer, more are run."""
+"""Fresh passes of a kind, and repeated ones, before the fastest of each are compared; where there are fewer, more are
+run."""
 REPEATS = 3
 """Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
 once or twice before it keeps."""

@@ -118,12 +118,12 @@ class TimedPhase:
         timing.run_fresh(self._phase, self._timing, self._renewal, passes, drawn)
 
     def _run_repeated(self) -> None:
-        """Repeat the content of the last pass, until the warm-up and these are as many as there are fresh passes.
+        """Repeat the content of the last pass, until the warm-up and these are enough to hold fresh passes against.
 
         A library that keeps some answers only answers one of these from what it kept. Long passes are not repeated
         beyond the warm-up.
         """
-        lacking = fresh.PASSES - len(self._timing.warmup_ns)
+        lacking = fresh.FEWEST_JUDGED - len(self._timing.warmup_ns)
         if lacking * min(self._timing.repetitions_ns) <= self._request.max_phase_ns:
             timing.run_repeated(self._phase, self._timing, lacking)
 
