@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import reference
+from snnbench import fresh, reference
 from snnbench.fresh import (
     FIRST_DRAWN,
     Contents,
@@ -169,3 +169,7 @@ def test_pairs_end_where_three_show_nothing_and_else_after_fifteen() -> None:
 
 def test_a_pair_says_how_many_times_as_long_a_fresh_pass_takes() -> None:
     assert slowdown([(30 * MS, 10 * MS), (10 * MS, 10 * MS), (20 * MS, 10 * MS)]) == 2
+
+
+def test_the_fresh_passes_that_always_run_are_enough_to_judge_other_orders_by() -> None:
+    assert 3 <= fresh.FEWEST_JUDGED <= fresh.PASSES

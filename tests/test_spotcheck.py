@@ -12,7 +12,7 @@ from snnbench.inputs import Layer, Problem
 from snnbench.rounding import round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
-from snnbench.verify import Answer
+from snnbench.verify import Answer, Finding
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]
@@ -344,3 +344,14 @@ def test_in_fixed_point_a_sample_may_leave_the_path_where_a_hidden_current_was_n
     check = SpotCheck(problem, 0, Rule(**(numbers | {"unit": 0.25})), guarded=False)  # type: ignore[arg-type]
     assert check.check(flipped(problem, False)).correct
     assert check.check(flipped(problem, False, (1, 3))).correct is excused
+
+
+def test_several_layers_are_compared_by_the_network_that_was_given() -> None:
+    class Asked:
+        def check(self, finding: Finding, answer: Answer, spikes: Array, tolerance: Any) -> None:
+            finding.complaints.append("asked")
+
+    problem = Problem(CASE.resized(layers=2))
+    answer = rounded_answer(problem, 1, 1, "float32", "float32")
+    assert SpotCheck(problem, 1, network=Asked()).check(answer).complaints == ["asked"]
+    assert SpotCheck(problem, 1).check(answer).correct

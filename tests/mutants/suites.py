@@ -9,7 +9,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "sample": ("sample", "spotcheck"),
     "coverage": ("coverage",),
     "extent": ("extent", "coverage", "spotcheck"),
-    "network_check": ("spotcheck", "sample", "verify"),
+    "network_check": ("network_check", "spotcheck", "sample", "verify"),
     "fresh": ("fresh",),
     "rounding": ("rounding", "rule", "verify"),
     "roofline": ("roofline",),
