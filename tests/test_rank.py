@@ -59,6 +59,14 @@ def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_
     assert words == [None, "inconclusive", "slower", "slower", "slower"]
 
 
+def test_a_contender_slower_than_the_first_of_a_rank_is_not_in_it_though_it_is_as_fast_as_the_last() -> None:
+    """The baseline is far from all three, and has one word for them."""
+    factors = {"a": 0.2, "b": 1.0, "c": 1.04, "d": 1.08}
+    (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
+    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
+    assert [one.cell and one.cell.word for one in ranking.places] == [None, "slower", "slower", "slower"]
+
+
 def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() -> None:
     """4 torch-loop baseline, 4 spikingjelly slower: one rank and two words, which a shipped recording had."""
     (ranking,) = ranked(*trials("a", (1.0, 1.1, 1.2)), *trials("b", (1.2, 1.32, 1.44)), *quiet(), baseline="a").rankings
