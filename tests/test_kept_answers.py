@@ -91,11 +91,11 @@ KEEPERS = {
 """Answers that are always right."""
 
 
-def timed(folder: Path, source: str, **changes: Any) -> Reply:
+def timed(folder: Path, source: str, time_steps: int = 60, **changes: Any) -> Reply:
     """Repetitions of many passes, so that content repeats."""
     folder.mkdir(exist_ok=True)
     changes = {"min_repetition_ns": 20_000_000, "warmup_passes": 2} | changes
-    return reply_of(ask(folder, source, request("time", CASE.resized(time_steps=60), **changes), timeout_s=120))
+    return reply_of(ask(folder, source, request("time", CASE.resized(time_steps=time_steps), **changes), timeout_s=120))
 
 
 def assert_incorrect(reply: Reply, complaint: str) -> None:
@@ -145,9 +145,9 @@ return Network(forward, right.backward)
 """
 
 
-def test_an_answer_that_saves_a_third_of_the_work_is_found(tmp_path: Path) -> None:
-    """What one pass leaves out is within the noise of a busy machine; what fifteen do is not."""
-    reply = timed(tmp_path, altered(SAVED.format(steps=36)), phases=("inference",))
+def test_an_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
+    """Passes of 3 ms: beside shorter ones, the 0.1 ms that any pass is allowed would hide much of what is saved."""
+    reply = timed(tmp_path, altered(SAVED.format(steps=120)), time_steps=240, phases=("inference",))
     assert_incorrect(reply, r"a pass of inference takes [12]\.\d+ times as long on content")
 
 
