@@ -71,8 +71,8 @@ def test_a_check_compares_as_many_places_as_there_are(
     """Of 500 steps, 20 samples and 64 neurons: 10,000 places a neuron, and 32,000 a sample."""
 
     def complaints(compared: int) -> list[str]:
-        one = measured({name: check(compared, **given)}, LONG | changes, **declared)
-        return [text for text in proof(one) if "places" in text]
+        cell_record = measured({name: check(compared, **given)}, LONG | changes, **declared)
+        return [text for text in proof(cell_record) if "places" in text]
 
     assert complaints(least) == complaints(most) == []
     assert complaints(most + 1) == [f"{name}: compared {most + 1}, where there are {least} to {most} places"]
@@ -81,9 +81,9 @@ def test_a_check_compares_as_many_places_as_there_are(
 
 def test_no_more_spikes_differ_than_were_compared_and_none_is_unexplained() -> None:
     for differing, unexplained in ((LONG_PLACES + 1, 0), (0, 1), (-1, -1), (3, -1)):
-        one = measured({"spot-train": check(LONG_PLACES, differing=differing, unexplained=unexplained)})
+        cell_record = measured({"spot-train": check(LONG_PLACES, differing=differing, unexplained=unexplained)})
         text = f"spot-train: {differing} spikes differ, {unexplained} of them unexplained, of {LONG_PLACES} at the most"
-        assert text in proof(one)
+        assert text in proof(cell_record)
     assert proof(measured({"spot-train": check(LONG_PLACES, differing=1)})) == []
     (fault,) = proof(measured({"spot-train": check(LONG_PLACES, differing=1, unexplained=1, first_wrong="t=1")}))
     assert fault == "spot-train: found a fault: t=1"
@@ -169,8 +169,8 @@ def test_every_gradient_is_there_where_one_was_asked_for(
     name: str, changes: Document, given: Document, declared: Document, lacking: list[str]
 ) -> None:
     compared = EXAM_PLACES if name == "exam-1" else LONG_PLACES
-    one = measured({name: check(compared, gradient_errors={}, **given)}, LONG | changes, **declared)
-    assert proof(one) == [f"{name}: no gradient of {gradient}" for gradient in lacking]
+    cell_record = measured({name: check(compared, gradient_errors={}, **given)}, LONG | changes, **declared)
+    assert proof(cell_record) == [f"{name}: no gradient of {gradient}" for gradient in lacking]
     layered = {"weight of layer 0": 0.0, "bias of layer 0": 0.0, "input": 0.0}
     assert proof(measured({name: check(compared, gradient_errors=layered, **given)}, LONG | changes, **declared)) == []
 
@@ -178,8 +178,8 @@ def test_every_gradient_is_there_where_one_was_asked_for(
 @pytest.mark.parametrize(("what", "value"), [("rate", float("nan")), ("weight", float("inf")), ("bias", float("nan"))])
 def test_a_number_that_is_none_is_named_also_of_what_deviates(what: str, value: float) -> None:
     change = {"rate": value} if what == "rate" else {"gradient_errors": ERRORS | {what: value}}
-    one = measured({"spot-train": check(LONG_PLACES, **change)}, verdict="deviates", deviation="late")
-    assert proof(one) == [f"spot-train: {what} is {value}"]
+    cell_record = measured({"spot-train": check(LONG_PLACES, **change)}, verdict="deviates", deviation="late")
+    assert proof(cell_record) == [f"spot-train: {what} is {value}"]
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_a_number_that_is_none_is_named_also_of_what_deviates(what: str, value: 
 def test_what_deviates_by_no_rule_of_its_own_says_how_far_off_its_weight_gradient_is(
     measure: str, declared: Document, checks: Document, complaint: bool
 ) -> None:
-    one = measured(checks, measure=measure, verdict="deviates", deviation="late", **declared)
+    cell_record = measured(checks, measure=measure, verdict="deviates", deviation="late", **declared)
     text = "deviates, and nothing says how far off its gradient of weight is"
-    assert (text in proof(one)) is complaint
+    assert (text in proof(cell_record)) is complaint
 
 
 def test_the_verdict_follows_from_the_format_and_the_deviation() -> None:
@@ -352,6 +352,6 @@ def test_a_rule_that_cannot_be_asked_is_a_complaint(monkeypatch: pytest.MonkeyPa
         raise error
 
     monkeypatch.setattr(cell, "flags", fails)
-    one = measured({}, measure="verify")
-    texts = [text for rule, text in cell.complaints(one, 2, "", PROTOCOL) if rule == "flags"]
+    cell_record = measured({}, measure="verify")
+    texts = [text for rule, text in cell.complaints(cell_record, 2, "", PROTOCOL) if rule == "flags"]
     assert texts == [f"malformed: {type(error).__name__}: {error}"]

@@ -37,11 +37,11 @@ def adapters() -> dict[str, Adapter]:
 
 def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
     """Contender -> profiles in which it got this verdict."""
-    found: dict[str, set[str]] = defaultdict(set)
+    profiles: dict[str, set[str]] = defaultdict(set)
     for one in records:
         if one.outcome.get("verdict") == verdict:
-            found[label(one.library, one.variant)].add(Case(**one.case).profile)
-    return found
+            profiles[label(one.library, one.variant)].add(Case(**one.case).profile)
+    return profiles
 
 
 def here(adapters: dict[str, Adapter]) -> Iterator[tuple[str, str, Variant]]:
@@ -77,10 +77,10 @@ def test_each_is_exact_in_the_profiles_that_it_declares_and_refuses_the_others(
 
 
 def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: dict[str, Adapter]) -> None:
-    found = by_contender(exam, "equivalent")
+    equivalent = by_contender(exam, "equivalent")
     own = {"torch-loop/unbind", "jax-scan", "spikingjelly/auto", "spyx/linear-outside", "spyx/run"}
     own.add("spyx-haiku/time-major")
-    assert found.keys() == own | {name for _, name, variant in here(adapters) if variant.way == "amp"}
+    assert equivalent.keys() == own | {name for _, name, variant in here(adapters) if variant.way == "amp"}
     for one in exam:
         if one.outcome.get("verdict") == "equivalent":
             errors = [
@@ -93,9 +93,9 @@ def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: di
 
 
 def test_what_deviates_is_what_declares_it(exam: list[Record], adapters: dict[str, Adapter]) -> None:
-    found = by_contender(exam, "deviates")
+    deviating = by_contender(exam, "deviates")
     declared = {name for _, name, variant in here(adapters) if variant.deviation and not name.endswith("/defaults")}
-    assert found.keys() == declared
+    assert deviating.keys() == declared
     for one in exam:
         if one.outcome.get("verdict") == "deviates" and one.library == "fused":
             for name, check in one.checks.items():
