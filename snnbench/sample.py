@@ -50,11 +50,12 @@ def draw(
     """
     weight, bias = layer
     current = np.empty((case.time_steps, len(batch), len(neurons)))
+    of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
     for part in weight_slices(len(neurons)):
         chosen = rule.weights(round_to(weight[neurons[part]], product_format(case))).T
         offset = round_to(bias[neurons[part]], case.dtype)
         for steps in blocks(case.time_steps, len(batch) * case.neurons):
-            entering = inputs[steps, batch].reshape(-1, case.neurons).astype(np.float64)
+            entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
             current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
     return Sample(batch, neurons, current)
 
