@@ -196,3 +196,18 @@ def test_the_reply_says_nothing_of_the_adapter_s_own_stdout_even_as_json(tmp_pat
     done = piped(tmp_path, f"print({lie!r})\n" + altered("raise ValueError('really')"), BRIEF.encode())
     reply = decode_reply(done.stdout)
     assert reply is not None and reply.outcome["reason"] == "ValueError: really"
+
+
+def test_where_a_repetition_is_one_pass_three_passes_repeat_their_content(tmp_path: Path) -> None:
+    timing = replied(tmp_path, CORRECT, request("time", phases=("train",))).phases["train"]
+    assert timing["passes"] == 1 and len(timing["warmup_ns"]) == 1
+    assert len(timing["repeated_ns"]) >= 2
+
+
+def test_the_worker_takes_nothing_apart_once_it_has_replied(tmp_path: Path) -> None:
+    source = CORRECT + (
+        "\nclass Slow:\n    def __del__(self):\n        print('taken apart')\n\n"
+        "slow = Slow()\nimport atexit\natexit.register(print, 'at exit')\n"
+    )
+    log = ask(tmp_path, source, request("verify")).log
+    assert "at exit" in log and "taken apart" not in log
