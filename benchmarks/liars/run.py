@@ -29,7 +29,10 @@ def main() -> int:
         command = [sys.executable, "-m", "snnbench", "run", "--config", str(HERE / "liars.toml")]
         command += ["--adapter", str(HERE / "liars.py"), *options]
         subprocess.run(command, check=False, stdout=sys.stderr)  # a run in which cells fail exits with 1
-        records = record.read(Path(options[options.index("--output") + 1])).records
+        try:
+            records = record.read(Path(options[options.index("--output") + 1])).records
+        except record.RecordingError:
+            return 2  # the run has said why
     outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, int], str] = {}
     for entry in records:
