@@ -120,7 +120,7 @@ class TimedPhase:
     def _run_repeated(self) -> None:
         """Repeat the content of the last pass, until the warm-up and these are enough to hold fresh passes against.
 
-        A library that keeps some answers only answers one of these from what it kept. Long passes are not repeated
+        A library may keep some answers and not others, so one repeated pass tells little. Long passes are not repeated
         beyond the warm-up.
         """
         lacking = fresh.FEWEST_JUDGED - len(self._timing.warmup_ns)
