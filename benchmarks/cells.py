@@ -25,7 +25,7 @@ from snnbench.cell import Cell
 from snnbench.config import Protocol
 from snnbench.executor import Executor
 from snnbench.record import Record
-from snnbench.runner import Interpreter, Run
+from snnbench.runner import Interpreter, Run, Setup
 from snnbench.wire import Reply
 from snnbench.writer import append
 
@@ -133,7 +133,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     shell.chmod(0o755)
     adapter.write_text(ADAPTER)
     interpreters = {("fake", "default"): Interpreter(shell, "none", {})}
-    run = Run({"fake": declaration.read(adapter)}, interpreters, PROTOCOL, "here", 1 << 40)
+    run = Run({"": Setup({"fake": declaration.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
     clock, by_hand, process = Clock(), [], psutil.Process()
     before = 0
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:

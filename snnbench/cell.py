@@ -1,10 +1,11 @@
 """A cell: a case, the contender that runs it, a trial and what is measured. One process runs one cell."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 
-from snnbench.adapter import Adapter, label
+from snnbench.adapter import label
 from snnbench.case import Case, digest
 from snnbench.config import Protocol, Work
 from snnbench.contender import Contender
@@ -16,13 +17,14 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`trial` counts from 0 within what is measured."""
+    """`trial` counts from 0 within what is measured. `side` is "base" or "new" where two sides take turns."""
 
     case: Case
     library: str
     variant: str
     trial: int
     measure: Measure
+    side: str = ""
 
     @property
     def contender(self) -> Contender:
@@ -34,13 +36,24 @@ class Cell:
         """The contender's name."""
         return label(self.library, self.variant)
 
-    def key(self, adapter: Adapter, environment: str, machine: str, protocol: Protocol) -> str:
-        """What this cell is, by content: equal keys are equal measurements, on one machine model."""
-        return self.named(adapter.digest, environment, machine, protocol)
+    def key(
+        self,
+        adapter: str,
+        environment: str,
+        machine: str,
+        protocol: Protocol,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """What this cell is, by content: equal keys are equal measurements, on one machine model.
 
-    def named(self, adapter: str, environment: str, machine: str, protocol: Protocol) -> str:
-        """Its key, from the digest of an adapter."""
-        return digest([asdict(self), adapter, environment, machine, protocol.digest])
+        `adapter` is the digest of an adapter, `environment` the key of one, and `variables` are set on top of what
+        every worker gets.
+        """
+        fields = asdict(self)
+        if not self.side:
+            del fields["side"]  # keys are those of recordings from before there were sides
+        further = [dict(variables)] if variables else []
+        return digest([fields, adapter, environment, machine, protocol.digest, *further])
 
     def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
         """What its worker is asked to do."""
@@ -62,14 +75,15 @@ class Cell:
 
 def recorded(one: Record) -> Cell:
     """The cell that a record is of."""
-    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure)  # type: ignore[arg-type]
+    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure, one.side)  # type: ignore[arg-type]
 
 
-def cells(works: Sequence[Work], protocol: Protocol) -> list[Cell]:
+def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",)) -> list[Cell]:
     """Every cell of a run in the order of running: trials are blocks, and contenders are shuffled within a block.
 
     So a machine that gets slower while it works makes every contender slower, not the last one. Memory comes after the
-    first block of times: a look at early results then has both.
+    first block of times: a look at early results then has both. The sides of a trial follow each other, in the order of
+    `turns`.
     """
     blocks: list[tuple[Measure, int]]
     if protocol.phases:
@@ -79,7 +93,20 @@ def cells(works: Sequence[Work], protocol: Protocol) -> list[Cell]:
         blocks = [("verify", trial) for trial in range(protocol.trials)]
     planned = []
     for measure, trial in blocks:
-        block = [Cell(work.case, work.library, work.variant, trial, measure) for work in works]
+        block = list(works)
         random.Random(f"{protocol.seed} {measure} {trial}").shuffle(block)
-        planned += block
+        planned += [
+            Cell(work.case, work.library, work.variant, trial, measure, side)
+            for work in block
+            for side in turns(sides, f"{protocol.seed} {measure} {work.case.key} {work.library}/{work.variant}", trial)
+        ]
     return planned
+
+
+def turns(sides: Sequence[str], seed: str, trial: int) -> Sequence[str]:
+    """The order of the sides in a trial: drawn for each even one, and turned round for the one after it.
+
+    So as many trials begin with either side, and no drift can know which.
+    """
+    order = random.Random(f"{seed} {trial // 2}").sample(sides, len(sides))
+    return order[::-1] if trial % 2 else order

@@ -3,7 +3,7 @@
 A cell, here, is one time or peak of one phase, of one contender in one case.
 """
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 
@@ -82,6 +82,10 @@ class Comparison:
         return {word: words.count(word) for word in WORDS}
 
 
+Differ = Callable[[Sequence[Cell], float], list[Difference]]
+"""(cells that have both sides, confidence) -> the difference of each."""
+
+
 def compare(
     base: Recording,
     new: Recording,
@@ -97,33 +101,51 @@ def compare(
     says what times differ by on this machine, where the thresholds do not.
     """
     cases, facts = matched(base, new, allowed)
+    cells = cells_of(base, new, cases, phases, allowed)
+    facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    cells = judged(cells, thresholds, by_chance)
+    if explained:
+        cells = with_intervals(cells)
+    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells))
+
+
+def cells_of(
+    base: Recording, new: Recording, cases: dict[Case, Case], phases: Collection[str], allowed: Collection[str]
+) -> list[Cell]:
+    """The cells of two recordings, of these phases or of all; `cases` of `new` are by the same of `base`.
+
+    Those that cannot be divided have a word. Raises Incomparable where there is no cell.
+    """
     cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
     if not cells:
         what = f"of {' or '.join(phases)} " if phases else ""
         raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
-    facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
-    cells = judged(cells, thresholds, by_chance)
-    if explained:
-        cells = _with_intervals(cells)
-    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), sorted(cells, key=_interest))
+    return cells
 
 
-def judged(cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None) -> list[Cell]:
+def unpaired(cells: Sequence[Cell], confidence: float) -> list[Difference]:
+    """The difference of each cell, whose sides were measured apart. A side counts once, in however many it stands."""
+    both = [sides_of(cell) for cell in cells]
+    sides = {id(side): side for pair in both for side in pair}
+    places = {name: place for place, name in enumerate(sides)}
+    pairs = [(places[id(base)], places[id(new)]) for base, new in both]
+    samples = [side.summary.trials for side in sides.values()]
+    return between(samples, pairs, confidence, [cell.metric in COUNTED for cell in cells])
+
+
+def judged(
+    cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None, differ: Differ = unpaired
+) -> list[Cell]:
     """The cells, each with its difference, q and word; those that have a word already keep it.
 
-    Variances of times are looked at together, and so are those of peaks. A side counts once, in however many cells it
-    stands. A cell with a contended side takes no part in q, and is inconclusive.
+    Variances of times are looked at together, and so are those of peaks. A cell with a contended side takes no part in
+    q, and is inconclusive.
     """
     differences: dict[int, Difference] = {}
     for timed in (True, False):
         numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
-        both = [_sides(cells[number]) for number in numbers]
-        sides = {id(side): side for pair in both for side in pair}
-        places = {name: place for place, name in enumerate(sides)}
-        pairs = [(places[id(base)], places[id(new)]) for base, new in both]
-        counted = [cells[number].metric in COUNTED for number in numbers]
-        samples = [side.summary.trials for side in sides.values()]
-        differences |= dict(zip(numbers, between(samples, pairs, 1 - thresholds.alpha, counted), strict=True))
+        some = differ([cells[number] for number in numbers], 1 - thresholds.alpha)
+        differences |= dict(zip(numbers, some, strict=True))
     p = [None if _disturbance(cells[number]) else difference.p for number, difference in differences.items()]
     q = dict(zip(differences, adjusted(p), strict=True))
     result = list(cells)
@@ -133,7 +155,7 @@ def judged(cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None
         if cell.metric == "time":
             floor, chance = thresholds.time_floor, thresholds.chance
             if by_chance and not chance:
-                fewest = min(side.summary.count for side in _sides(cell))
+                fewest = min(side.summary.count for side in sides_of(cell))
                 chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
         word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
         if disturbance := _disturbance(cell):
@@ -191,7 +213,8 @@ def _of_contender(
         yield Cell(case, name, "", "", None, None, "failed", reasons)
 
 
-def _sides(cell: Cell) -> tuple[Side, Side]:
+def sides_of(cell: Cell) -> tuple[Side, Side]:
+    """Both sides of a cell that has both. Raises ValueError."""
     if cell.base is None or cell.new is None:
         raise ValueError(f"{cell.contender}: one side only, and no word that says so")
     return cell.base, cell.new
@@ -220,7 +243,7 @@ def _reason(standing: Standing | None, status: str) -> str:
     return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
 
 
-def _with_intervals(cells: list[Cell]) -> list[Cell]:
+def with_intervals(cells: list[Cell]) -> list[Cell]:
     """The cells, with the bootstrap's interval of either side of every time."""
     sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
     intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
@@ -231,6 +254,8 @@ def _with_intervals(cells: list[Cell]) -> list[Cell]:
     return [replace(cell, base=known(cell.base), new=known(cell.new)) for cell in cells]
 
 
-def _interest(cell: Cell) -> tuple[int, float]:
-    """Words in their order, then the largest effects."""
-    return WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio else 0.0
+def by_interest(cells: list[Cell]) -> list[Cell]:
+    """The cells, words in their order, then the largest effects first."""
+    return sorted(
+        cells, key=lambda cell: (WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio is not None else 0.0)
+    )

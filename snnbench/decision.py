@@ -8,6 +8,9 @@ from snnbench.difference import Difference
 WORDS = ("slower", "faster", "failed", "missing", "incomparable", "inconclusive", "same")
 """All that may be said of a cell, by how much a reader wants to know it. Of memory, slower means more."""
 
+ADVICE = "run more trials"
+"""What a reason ends with where trials were tested and gave no word."""
+
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
@@ -51,7 +54,7 @@ def decide(difference: Difference, q: float | None, floor: float, chance: float,
         return ("slower" if upwards else "faster"), ""
     if max(far, difference.high, 1 / difference.low) <= 1 + floor:
         return ("inconclusive", unlike) if chance > floor else ("same", "")
-    return "inconclusive", f"{_unknown(difference.low, difference.high, floor, agreed)}: run more trials"
+    return "inconclusive", f"{_unknown(difference.low, difference.high, floor, agreed)}: {ADVICE}"
 
 
 def _unknown(low: float, high: float, floor: float, agreed: bool) -> str:

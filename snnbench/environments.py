@@ -140,14 +140,24 @@ def versions(python: Path) -> dict[str, str]:
     """Canonical distribution name -> version: as recorded for a managed environment, else asked of the interpreter."""
     if record := _read(python.parent.parent):
         return dict(record.versions)
+    found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # on the path; of a dictionary the last stays
+    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name))
+
+
+def python_version(python: Path) -> str:
+    """The version of an interpreter, such as 3.12.4. Raises EnvironmentFailed."""
+    return _answer(python, "import platform; print(platform.python_version())")
+
+
+def _answer(python: Path, program: str) -> str:
+    """The last line that a program prints under an interpreter. Raises EnvironmentFailed."""
     safe = os.environ | {"PYTHONSAFEPATH": "1"}  # keeps the working directory's own packages out of the answer
     try:
-        answer = subprocess.check_output([python, "-c", LIST_VERSIONS], env=safe, stderr=subprocess.PIPE, text=True)
+        printed = subprocess.check_output([python, "-c", program], env=safe, stderr=subprocess.PIPE, text=True)
     except (OSError, subprocess.SubprocessError) as error:
         said = (str(getattr(error, "stderr", None) or "").strip() or str(error)).splitlines()[-1]
         raise EnvironmentFailed(f"{python}: {said}; expected a Python 3.8 or later that starts") from error
-    found_first = reversed(json.loads(answer.splitlines()[-1]))  # on the path; of a dictionary the last stays
-    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name))
+    return printed.splitlines()[-1]
 
 
 def installed() -> list[Installed]:

@@ -95,7 +95,7 @@ class Executor:
             attempt = self._attempts.current.get(key, 0)
             try:
                 gone = finished(cell, key, self.run, GONE)
-                draft = replace(gone, attempt=attempt, settings={"cells_before": self._ended})
+                draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
                 begun = partial(mark.put, self._writer.folder, draft)
                 record = measure(cell, key, self.run, self._inference, card, stop, begun, place)
                 record = replace(record, attempt=attempt)

@@ -133,7 +133,8 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
             if (one.cell, one.attempt) not in {(other.cell, other.attempt) for other in later}:
                 kind = slurm.kind(state, one.settings.get("cells_before", 0) == 0)
                 outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
-                found.append(replace(one, outcome=outcome, settings={}))
+                settings = {name: value for name, value in one.settings.items() if name != "cells_before"}
+                found.append(replace(one, outcome=outcome, settings=settings))
                 writer.add(found[-1])
             mark.remove(folder, one.cell)
     return found

@@ -14,10 +14,10 @@ from typing import Any
 
 from snnbench import record as records
 from snnbench import varying
-from snnbench.adapter import label
 from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
+from snnbench.tidy import contender
 from snnbench.writer import append
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
@@ -141,7 +141,7 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
     known: dict[tuple[str, str], tuple[str, Path]] = {}
     for part in parts:
         for one in part.records:
-            name = label(one.library, one.variant)
+            name = contender(one)
             for what, value in (("adapter", one.adapter), ("environment", one.environment)):
                 seen, where = known.setdefault((name, what), (value, part.folder))
                 if seen != value:
@@ -162,7 +162,7 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                     lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
                 if _attempt(one) in disproved:
                     failed, where = disproved[_attempt(one)]
-                    name = f"{one.cell} ({label(one.library, one.variant)})"
+                    name = f"{one.cell} ({contender(one)})"
                     lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines
 

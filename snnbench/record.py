@@ -22,13 +22,14 @@ from snnbench import schema
 from snnbench.contention import others_cpus
 from snnbench.outcome import DISPROVED
 
-SCHEMA = 4
+SCHEMA = 5
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
 checks.
 4: `attempt`, which was always 0 before; `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase, `fresh-` checks, and in
 checks how much they compared; `growth_bytes` of memory.
+5: `side`, and `variables` in settings.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
@@ -43,7 +44,8 @@ class RecordingError(ValueError):
 class Record:
     """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
 
-    `attempt` is 0, or counts how often the cell was measured again before because others disturbed it.
+    `attempt` is 0, or counts how often the cell was measured again before because others disturbed it. `side` is "base"
+    or "new" where two sides took turns.
 
     `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
     measured has no `phases`, no `memory`, no `peaks` and not even the seconds that its worker lived.
@@ -57,6 +59,7 @@ class Record:
     case: dict[str, Any]
     outcome: dict[str, Any]
     attempt: int = 0
+    side: str = ""
     version: str | None = None
     adapter: str = ""
     environment: str = ""
@@ -113,7 +116,7 @@ def read(folder: Path) -> Recording:
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     by_cell: dict[str, dict[int, Record]] = {}
-    latest: dict[tuple[str, str], tuple[str, str]] = {}
+    latest: dict[tuple[str, str, str], tuple[str, str]] = {}
     failures: dict[tuple[str, int], Record] = {}
     torn = 0
     with _uncollected():
@@ -125,11 +128,11 @@ def read(folder: Path) -> Recording:
                 by_cell.setdefault(record.cell, {})[record.attempt] = record
                 if record.outcome.get("kind") in DISPROVED:
                     failures[record.cell, record.attempt] = record
-                latest[record.library, record.variant] = (record.adapter, record.environment)
+                latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
     records, attempts = [], []
     for tried in by_cell.values():
         counting = chosen(list(tried.values()))
-        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant]:
+        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
             records.append(counting)
             attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
     disproved = [

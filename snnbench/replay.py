@@ -39,7 +39,7 @@ class Replayed:
 
 def changes(one: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
     """What is not as it was when the cell was recorded."""
-    interpreter = here.interpreters[one.library, one.variant]
+    interpreter = here.setups[one.side].interpreters[one.library, one.variant]
     if recording.machine.get("model") != here.machine:
         yield f"the machine: {recording.machine.get('model')} then, {here.machine} now"
     if one.adapter != adapter.digest:
@@ -50,11 +50,12 @@ def changes(one: Record, recording: Recording, adapter: Adapter, here: Run) -> I
 
 def trials(recording: Recording, one: Record) -> list[Record]:
     """The measured records of the same work, which an interval is made of."""
-    alike = (one.library, one.variant, one.case, one.measure)
+    alike = (one.library, one.variant, one.case, one.measure, one.side)
     return [
         record
         for record in recording.records
-        if (record.library, record.variant, record.case, record.measure) == alike and record.status == "measured"
+        if (record.library, record.variant, record.case, record.measure, record.side) == alike
+        and record.status == "measured"
     ]
 
 

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,11 +33,19 @@ class Interpreter:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
-    """What stays the same over all cells."""
+class Setup:
+    """What contenders run as: adapters by name, an interpreter for each contender, environment variables on top."""
 
-    adapters: dict[str, Adapter]
-    interpreters: dict[Contender, Interpreter]
+    adapters: Mapping[str, Adapter]
+    interpreters: Mapping[Contender, Interpreter]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What stays the same over all cells. `setups` are by the side of a cell, which is empty where there are no two."""
+
+    setups: Mapping[str, Setup]
     protocol: Protocol
     machine: str
     memory_bytes: int
@@ -45,8 +53,9 @@ class Run:
 
     def key(self, cell: Cell) -> str:
         """The cell's content-addressed name."""
-        environment = self.interpreters[cell.contender].key
-        return cell.key(self.adapters[cell.library], environment, self.machine, self.protocol)
+        setup = self.setups[cell.side]
+        adapter, environment = setup.adapters[cell.library].digest, setup.interpreters[cell.contender].key
+        return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
 
 
 def memory_bytes(facts: Mapping[str, Any]) -> int:
@@ -55,8 +64,15 @@ def memory_bytes(facts: Mapping[str, Any]) -> int:
     return int(memory["limit_bytes"] or memory["total_bytes"])
 
 
+def unmanaged(python: Path, name: str) -> Interpreter:
+    """An interpreter with what is installed there; its key begins with `name`. Raises EnvironmentFailed."""
+    versions = environments.versions(python)
+    number = platform.python_version() if python == environments.current() else environments.python_version(python)
+    return Interpreter(python, f"{name}-{digest([number, versions])}", versions)
+
+
 def interpreters(
-    works: Iterable[Work], adapters: dict[str, Adapter], managed: bool, cuda: bool, say: Say
+    works: Iterable[Work], adapters: Mapping[str, Adapter], managed: bool, cuda: bool, say: Say
 ) -> dict[Contender, Interpreter]:
     """An interpreter for each contender, its environment made where some of its work will run in it."""
     wanted: dict[Contender, bool] = {}
@@ -66,10 +82,7 @@ def interpreters(
         runs = not declined and (cuda or not work.case.device.startswith("cuda"))
         wanted[contender] = wanted.get(contender, False) or runs
     if not managed:
-        python = environments.current()
-        versions = environments.versions(python)
-        key = f"current-{digest([platform.python_version(), versions])}"
-        return dict.fromkeys(wanted, Interpreter(python, key, versions))
+        return dict.fromkeys(wanted, unmanaged(environments.current(), "current"))
     found = {}
     for (library, variant), runs in wanted.items():
         adapter = adapters[library]
@@ -99,8 +112,9 @@ def measure(
     `begun` is called once the cell has its slot, before anything of it runs. Cells that run side by side have another
     `place` each, and so other CPUs.
     """
-    interpreter = run.interpreters[cell.contender]
-    if refusal := run.adapters[cell.library].variants[cell.variant].refusal(cell.case):
+    setup = run.setups[cell.side]
+    interpreter = setup.interpreters[cell.contender]
+    if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return finished(cell, key, run, judge.skipped("unsupported", refusal))
     if interpreter.problem:
         return finished(cell, key, run, judge.failed("environment", interpreter.problem))
@@ -115,6 +129,7 @@ def measure(
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
     if card is not None:
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
+    extra = {**extra, **setup.variables}
     with slots.held(card.name if card else None, run.say, stop) if cell.measure != "verify" else nullcontext():
         begun()
         index = card.index if card else None
@@ -122,7 +137,7 @@ def measure(
         try:
             ending = process.run(
                 interpreter.python,
-                run.adapters[cell.library].path,
+                setup.adapters[cell.library].path,
                 cell.request(run.protocol, cpus, run.memory_bytes),
                 process.environment(
                     cell.case.threads, environments.home(), extra, interpreter.python == environments.current()
@@ -152,13 +167,16 @@ def finished(
     reply = (ending.reply if ending and outcome.get("kind") != "lost" else None) or Reply({})
     reply.settings |= {"card": card.name} if card and ending else {}
     measured = outcome["status"] == "measured"
-    adapter, interpreter = run.adapters[cell.library], run.interpreters[cell.contender]
+    setup = run.setups[cell.side]
+    adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
+    reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
     return Record(
         cell=key,
         library=cell.library,
         variant=cell.variant,
         trial=cell.trial,
         measure=cell.measure,
+        side=cell.side,
         case=asdict(cell.case),
         outcome=outcome,
         version=reply.settings.get("version")

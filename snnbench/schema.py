@@ -164,6 +164,7 @@ class RecordDocument(TypedDict):
     case: CaseDocument
     outcome: OutcomeDocument
     attempt: NotRequired[Attempt]
+    side: NotRequired[Literal["", "base", "new"]]
     version: NotRequired[str | None]
     adapter: NotRequired[Key]
     environment: NotRequired[Key]
@@ -193,6 +194,7 @@ class ConfigDocument(TypedDict):
     planned: NotRequired[Count]
     whole_planned: NotRequired[Count]
     only: NotRequired[list[str] | None]
+    sides: NotRequired[dict[Literal["base", "new"], list[str]]]
     config: NotRequired["AskedDocument"]
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import record as records
-from snnbench.adapter import label
 from snnbench.case import Case
 from snnbench.contention import others_cpus
 from snnbench.record import Record, Recording, RecordingError
 from snnbench.standing import title
 from snnbench.statistics import Summary, summarise, trial_median
+from snnbench.tidy import contender
 
 SHORTEST_NAME = 4
 MIB = 1 << 20
@@ -36,7 +36,7 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
         places = ", ".join(str(folder) for folder in folders) or "no recording"
         raise UnknownCell(f"no cell {name} in {places}; records.jsonl has the names, and --in says where to look")
     if len({one.cell for _, one in found}) > 1:
-        several = ", ".join(f"{one.cell} ({label(one.library, one.variant)})" for _, one in found[:5])
+        several = ", ".join(f"{one.cell} ({contender(one)})" for _, one in found[:5])
         raise UnknownCell(f"{name}: {len(found)} cells begin so: {several}; give more of the name")
     return found[-1]
 
@@ -54,7 +54,7 @@ def folders(where: Path) -> list[Path]:
 def lines(recording: Recording, one: Record) -> Iterator[str]:
     """Everything but raw durations and what the worker printed."""
     yield f"cell {one.cell} of {recording.folder}"
-    yield f"{label(one.library, one.variant)} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
+    yield f"{contender(one)} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
     yield title(Case(**one.case))
     yield f"on {recording.machine.get('model', 'an unknown machine')}, started {one.started}" + (
         f", the worker lived {one.wall_s:g} s" if one.wall_s is not None else ""

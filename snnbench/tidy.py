@@ -19,6 +19,7 @@ COLUMNS = [
     "recording",
     "library",
     "variant",
+    "side",
     "version",
     *CASE_FIELDS,
     "measure",
@@ -53,8 +54,9 @@ def rows(recordings: Iterable[Recording]) -> list[Row]:
 
 
 def contender(record: Record) -> str:
-    """`library` or `library/variant`."""
-    return label(record.library, record.variant)
+    """`library` or `library/variant`, and the side where two took turns."""
+    name = label(record.library, record.variant)
+    return f"{name} ({record.side})" if record.side else name
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -98,6 +100,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "recording": recording.name,
             "library": record.library,
             "variant": record.variant,
+            "side": record.side,
             "version": record.version,
             **{name: record.case[name] for name in CASE_FIELDS},
             "measure": record.measure,

@@ -18,7 +18,7 @@ from snnbench.executor import Executor
 from snnbench.record import CONFIG, RECORDS, SCHEMA, Record, Recording, chosen, read
 from snnbench.report import noise
 from snnbench.report.findings import find
-from snnbench.runner import Run
+from snnbench.runner import Run, Setup
 from snnbench.shard import Shard
 from snnbench.slurm import State
 from snnbench.standing import standings
@@ -392,7 +392,8 @@ def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monk
     sizes = {"a": 16, "b": 20}
     cases = {name: SMALL.resized(neurons=neurons, device="cuda") for name, neurons in sizes.items()}
     plan = [Cell(case, name, "default", 0, "time") for name, case in cases.items()]
-    setup = Run(bench.adapters, bench.interpreters, bench.protocol.model_copy(update={"remeasure": 1}), "s", 1 << 40)
+    protocol = bench.protocol.model_copy(update={"remeasure": 1})
+    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, protocol, "s", 1 << 40)
     with bench.writer() as writer:
         Executor(setup, writer, bench.watcher).execute(plan, CARDS)
     made = [record for _, record in bench.watcher.ended]

@@ -83,7 +83,7 @@ def key(folder: Path, source: str = CORRECT, environment: str = "e", machine: st
     found = declaration.read(write(folder, source))
     protocol = changed(**changes.pop("protocol", {}))
     cell = Cell(**({"case": CASE, "library": "a", "variant": "x", "trial": 0, "measure": "time"} | changes))
-    return cell.key(found, environment, machine, protocol)
+    return cell.key(found.digest, environment, machine, protocol)
 
 
 def test_equal_content_has_an_equal_key(tmp_path: Path) -> None:

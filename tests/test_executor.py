@@ -12,7 +12,7 @@ from snnbench.cards import Card
 from snnbench.cell import Cell
 from snnbench.executor import Executor, deal
 from snnbench.record import Record, read
-from snnbench.runner import Run
+from snnbench.runner import Run, Setup
 from tests.fakes import CORRECT
 from tests.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
 
@@ -47,7 +47,7 @@ def cells(name: str = "a") -> list[Cell]:
 
 
 def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
-    setup = Run(bench.adapters, bench.interpreters, PROTOCOL, "a server", 1 << 40)
+    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
     bench.watcher = Watcher()
     with bench.writer() as writer:
         Executor(setup, writer, bench.watcher).execute(plan, CARDS)

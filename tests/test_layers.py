@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-afterwork snnbench case container contention difference finding installer nearest outcome pins refusal statistics
+afterwork snnbench case container contention difference finding installer looks nearest outcome pins refusal statistics
 surrogate ways
 
 compiler_caches decision extent rule schema
@@ -39,13 +39,13 @@ exam fresh gpu_doctor mistake process cards mark rounding submission throttling 
 
 chain network_check passes sample
 
-backends.jax backends.numpy backends.torch_session config doctor library memory peaks slots spotcheck
+backends.jax backends.numpy backends.torch_session config doctor library memory peaks side slots spotcheck
 
 standing
 
 backends.torch_graph cell compare layerwise noise phase_proof selection shard shown verdicts
 
-backends.torch estimate jobs judge merge sheet spot_checks
+abtest backends.torch estimate jobs judge merge sheet spot_checks
 
 checking.cell checking.files checking.trials compare_output pairs runner timed_phase
 
@@ -66,7 +66,9 @@ report.outline
 
 report.figures report.page
 
-cli.exits cli.options cli.progress
+cli.exits cli.progress
+
+cli.options
 
 cli.recording cli.waiting
 
@@ -74,8 +76,8 @@ cli.task
 
 cli.submitting
 
-cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking cli.reporting
-cli.request cli.running cli.showing cli.state cli.verification
+cli.abtesting cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking
+cli.reporting cli.request cli.running cli.showing cli.state cli.verification
 
 cli
 

@@ -20,7 +20,7 @@ from snnbench.contender import Contender
 from snnbench.executor import Executor
 from snnbench.process import ALLOCATOR
 from snnbench.record import RECORDS, Record, read
-from snnbench.runner import Interpreter, Run
+from snnbench.runner import Interpreter, Run, Setup
 from snnbench.writer import Writer, append
 from tests.fakes import CASE, CORRECT, altered, quantities, write
 
@@ -94,7 +94,7 @@ class Bench:
     def run(self, plan: list[Cell]) -> list[Record]:
         """Run what is missing of a plan."""
         self.watcher = Watcher()
-        setup = Run(self.adapters, self.interpreters, self.protocol, "a laptop", 1 << 40)
+        setup = Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
         with self.writer() as writer:
             Executor(setup, writer, self.watcher).execute(plan)
         return [record for _, record in self.watcher.ended]
@@ -311,7 +311,7 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
     monkeypatch.setattr(throttling, "COUNTERS", "no counters of CPUs")
     bench.add("a")
     cell = Cell(SMALL, "a", "default", 0, "time")
-    setup = Run(bench.adapters, bench.interpreters, PROTOCOL, "a laptop", 1 << 40)
+    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
         return "throttled" in runner.measure(cell, "key", setup, judge.Inference(), card).flags

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from snnbench import record as records
-from snnbench.adapter import label
 from snnbench.checking import cell, files, trials
 from snnbench.config import Config
 from snnbench.machine import SETTINGS
 from snnbench.record import Recording
+from snnbench.tidy import contender
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it and never after "
@@ -59,7 +59,7 @@ def check(folder: Path) -> list[Complaint]:
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for one in [*recording.records, *recording.attempts]:
         again = f", attempt {one.attempt}" if one.attempt else ""
-        of = f"{one.cell} ({label(one.library, one.variant)}, {one.measure} {one.trial}{again})"
+        of = f"{one.cell} ({contender(one)}, {one.measure} {one.trial}{again})"
         pairs = cell.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found
@@ -97,9 +97,9 @@ def _provenance(recording: Recording) -> Iterator[str]:
     for one in recording.records:
         if one.status == "measured":
             if one.environment not in installed:
-                yield f"{records.ENVIRONMENTS} does not know what was installed for {label(one.library, one.variant)}"
+                yield f"{records.ENVIRONMENTS} does not know what was installed for {contender(one)}"
             elif one.version is not None and one.version not in installed[one.environment].values():
-                yield f"{label(one.library, one.variant)} {one.version} is not among what was installed for it"
+                yield f"{contender(one)} {one.version} is not among what was installed for it"
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:

@@ -51,7 +51,9 @@ def outcome(record: Record) -> Complaints:
 
 def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
     """The cell's name is the digest of its content: a case, trial or protocol that was edited has another."""
-    expected = recorded(record).named(record.adapter, record.environment, machine, protocol)
+    expected = recorded(record).key(
+        record.adapter, record.environment, machine, protocol, record.settings.get("variables", {})
+    )
     if record.cell != expected:
         yield f"its content has the name {expected}"
 

@@ -11,7 +11,11 @@ from snnbench import selection
 from snnbench.adapter import label
 from snnbench.case import Case
 from snnbench.config import Config, Protocol, Sweep, Work
+from snnbench.looks import looks
 from snnbench.record import Record, Recording
+
+Trial = tuple[str, int, str]
+"""(measure, trial, side)."""
 
 
 def complaints(recording: Recording, config: Config) -> Iterator[str]:
@@ -19,27 +23,30 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
     protocol, count = config.protocol, len(recording.records)
     if recording.config.get("planned", count) != count:
         yield f"{count} cells, where {recording.config['planned']} were planned"
-    there: dict[Work, set[tuple[str, int]]] = {}
+    there: dict[Work, set[Trial]] = {}
     for one in recording.records:
         work = Work(Case(**one.case), one.library, one.variant)
-        there.setdefault(work, set()).add((one.measure, one.trial))
+        there.setdefault(work, set()).add((one.measure, one.trial, one.side))
     if "shard" not in recording.config:
         yield from _missing(list(there), recording, config)
-    asked = _asked(protocol)
     for work in _planned(list(there), recording, config):
-        if lacking := sorted(asked - there.pop(work, set())):
-            yield f"{_named(work)}: no {', '.join(f'{measure} {trial}' for measure, trial in lacking)}"
+        found = there.pop(work, set())
+        if lacking := sorted(_asked(protocol, recording, found) - found):
+            yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
     if not _take_turns(recording.records, protocol):
         yield "the trials of each contender follow one another; they should take turns with those of the others"
 
 
-def _asked(protocol: Protocol) -> set[tuple[str, int]]:
-    """(measure, trial) of every cell of a work."""
-    if not protocol.phases:
-        return {("verify", trial) for trial in range(protocol.trials)}
-    times = {("time", trial) for trial in range(protocol.trials)}
-    return times | {("memory", trial) for trial in range(protocol.memory_trials)}
+def _asked(protocol: Protocol, recording: Recording, found: set[Trial]) -> set[Trial]:
+    """Every cell of a work of which these were found. Two sides may have stopped at a look at their answer."""
+    sides = list(recording.config.get("sides", {})) or [""]
+    count = protocol.trials
+    if recording.config.get("stops_early"):
+        most = max((trial + 1 for measure, trial, _ in found if measure == "time"), default=0)
+        count = min((look.trials for look in looks(count, 1.0) if look.trials >= most), default=count)
+    measures = {"time": count, "memory": protocol.memory_trials} if protocol.phases else {"verify": count}
+    return {(name, trial, side) for name, most in measures.items() for trial in range(most) for side in sides}
 
 
 def _missing(there: list[Work], recording: Recording, config: Config) -> Iterator[str]:
@@ -85,14 +92,14 @@ def _planned(there: list[Work], recording: Recording, config: Config) -> Iterabl
 
 def _take_turns(found: list[Record], protocol: Protocol) -> bool:
     """Whether something else was timed between trials of the same work, for every case that has anything else."""
-    by_case: dict[Case, list[tuple[str, str]]] = {}
+    by_case: dict[Case, list[tuple[str, ...]]] = {}
     for one in found:
         if one.measure == "time":
-            by_case.setdefault(Case(**one.case), []).append((one.library, one.variant))
+            by_case.setdefault(Case(**one.case), []).append((one.library, one.variant, one.side))
     return protocol.trials < 2 or all(map(_alternate, by_case.values()))
 
 
-def _alternate(contenders: list[tuple[str, str]]) -> bool:
+def _alternate(contenders: list[tuple[str, ...]]) -> bool:
     works, stretches = len(set(contenders)), 1 + sum(one != before for before, one in pairwise(contenders))
     return works < 2 or stretches > works
 

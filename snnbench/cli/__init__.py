@@ -12,6 +12,7 @@ import typer
 
 import snnbench
 from snnbench.cli import (
+    abtesting,
     checking,
     comparison,
     environment,
@@ -42,6 +43,7 @@ app.command(name="verify")(verification.verify)
 app.command(name="list")(listing.list_adapters)
 app.command(name="report")(reporting.report)
 app.command(name="merge")(merging.merge)
+app.command(name="ab")(abtesting.ab)
 app.command(name="compare")(comparison.compare)
 app.command(name="status")(state.status)
 app.command(name="show")(showing.show)

@@ -1,32 +1,42 @@
-"""`snnbench compare`: two recordings of the same work."""
+"""`snnbench compare`: two recordings of the same work, or the two sides of one."""
 
-from enum import StrEnum
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.exits import Exit
-from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, listed, thresholds_of
+from snnbench.cli.options import (
+    AlphaOption,
+    ComparisonFormat,
+    ExplainOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    PhaseOption,
+    TimeFloorOption,
+    emit,
+    exit_of,
+    listed,
+    thresholds_of,
+)
 
-
-class ComparisonFormat(StrEnum):
-    """A table for a terminal, Markdown, or what another program reads."""
-
-    table = "table"
-    markdown = "markdown"
-    csv = "csv"
-    json = "json"
-    junit = "junit"
+if TYPE_CHECKING:
+    from snnbench.compare import Comparison
+    from snnbench.decision import Thresholds
+    from snnbench.noise import Noise
 
 
 def compare(
     base: Annotated[Path, typer.Argument(metavar="BASE", help="A recording's folder.")],
-    new: Annotated[Path, typer.Argument(metavar="NEW", help="A later one of the same config.")],
+    new: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NEW]", help="A later one of the same config; none where BASE is one of `snnbench ab`."
+        ),
+    ] = None,
     phase: PhaseOption = None,
-    fail_on: Annotated[
-        str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
-    ] = "",
+    fail_on: FailOnOption = "",
     allow: Annotated[
         str,
         typer.Option(
@@ -42,17 +52,18 @@ def compare(
         float, typer.Option("--chance", metavar="SHARE", help="What times differ by here with nothing changed.")
     ] = 0.0,
     detectable: Annotated[float | None, typer.Option("--detectable", hidden=True)] = None,
-    explain: Annotated[
-        bool, typer.Option("--explain", help="Show what each word rests on: trials, intervals, p and q.")
-    ] = False,
-    form: Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")] = ComparisonFormat.table,
+    explain: ExplainOption = False,
+    form: FormatOption = ComparisonFormat.table,
     output: OutputOption = None,
 ) -> int:
-    """Say of every time and peak whether NEW is slower, faster or the same, and by how much: above 1 is slower."""
+    """Say of every time and peak whether NEW is slower, faster or the same, and by how much: above 1 is slower.
+
+    This is for history: between two recordings the machine may have changed. `snnbench ab` gives a verdict.
+    """
     import gc
 
     from snnbench import compare as comparing
-    from snnbench import compare_output, noise, record
+    from snnbench import compare_output
     from snnbench.comparability import ALLOWABLE
     from snnbench.decision import WORDS
 
@@ -62,16 +73,32 @@ def compare(
     allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
-    older, newer = record.read(base), record.read(new)
-    known = noise.known(str(newer.machine.get("model"))) if not chance else None
-    limit = known.by_chance if known else None
-    found = comparing.compare(older, newer, thresholds, phase or (), allowed, explain, limit)
-    emit(compare_output.FORMATS[form](found, explain, failing), output)
+    comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
+    emit(compare_output.FORMATS[form](comparison, explain, failing), output)
     if output:
-        typer.echo(compare_output.summary(found), err=True)
-    if known:
-        typer.echo(f"snnbench: changes too small for this machine ({known.recording}) are inconclusive", err=True)
-    caught = {word: count for word, count in found.counts.items() if count and word in failing}
-    if caught:
-        typer.echo(f"snnbench: {', '.join(f'{count} {word}' for word, count in caught.items())}", err=True)
-    return int(Exit.FOUND if caught else Exit.OK)
+        typer.echo(compare_output.summary(comparison), err=True)
+    if noise:
+        typer.echo(f"snnbench: changes too small for this machine ({noise.recording}) are inconclusive", err=True)
+    return exit_of(comparison, failing)
+
+
+def _compared(
+    base: Path,
+    new: Path | None,
+    thresholds: "Thresholds",
+    phases: Collection[str],
+    allowed: Collection[str],
+    explained: bool,
+) -> tuple["Comparison", "Noise | None"]:
+    """The comparison, and the noise of the machine where that decided something."""
+    from snnbench import compare as comparing
+    from snnbench import noise, record
+    from snnbench.abtest import compare_sides
+
+    older = record.read(base)
+    if new is None:
+        return compare_sides(older, thresholds, phases, allowed, explained), None
+    newer = record.read(new)
+    known = noise.known(str(newer.machine.get("model"))) if not thresholds.chance else None
+    limit = known.by_chance if known else None
+    return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known

@@ -39,13 +39,15 @@ def exit_for(error: Exception) -> Exit:
     from snnbench.selection import SelectionError
     from snnbench.shard import ShardError
     from snnbench.shown import UnknownCell
+    from snnbench.side import SideError
     from snnbench.slurm import UnknownOption
 
     if isinstance(error, ConfigError):
         return Exit.CONFIG
     if isinstance(error, AdapterError | EnvironmentFailed):
         return Exit.UNAVAILABLE
-    if isinstance(error, SelectionError | UnknownContender | UnknownCell | UnknownCard | ShardError | UnknownOption):
+    usage = SelectionError | UnknownContender | UnknownCell | UnknownCard | ShardError | SideError | UnknownOption
+    if isinstance(error, usage):
         return Exit.USAGE
     if isinstance(error, Incomparable | Disagreement):
         return Exit.INCOMPARABLE

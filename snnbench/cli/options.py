@@ -1,16 +1,18 @@
 """Options that several commands share."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench.cli.exits import Exit
 from snnbench.library import data_folder
 from snnbench.nearest import unknown
 
 if TYPE_CHECKING:
+    from snnbench.compare import Comparison
     from snnbench.decision import Thresholds
 
 
@@ -19,6 +21,17 @@ class Env(StrEnum):
 
     managed = "managed"
     current = "current"
+
+
+class Where(StrEnum):
+    """Where cells run: on this machine, or as jobs of a cluster."""
+
+    local = "local"
+    slurm = "slurm"
+
+
+class Unfinished(RuntimeError):
+    """A run came to its end without all of its cells; the message says why and what to do."""
 
 
 ConfigOption = Annotated[
@@ -42,6 +55,30 @@ AdapterOption = Annotated[
         "--adapter", metavar="FILE", help="An adapter file of your own. Its code runs with your rights: read it first."
     ),
 ]
+RecordingOption = Annotated[
+    Path | None,
+    typer.Option("-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."),
+]
+DevicesOption = Annotated[
+    str | None,
+    typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
+]
+ShardOption = Annotated[
+    str | None,
+    typer.Option("--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."),
+]
+ExecutorOption = Annotated[
+    Where, typer.Option("--executor", help="local: on this machine; slurm: each shard a job of one array.")
+]
+ShardsOption = Annotated[
+    int | None,
+    typer.Option("--shards", metavar="N", min=1, help="How many jobs; one for each case, up to 16, if left out."),
+]
+SlurmOption = Annotated[
+    list[str] | None,
+    typer.Option("--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive"),
+]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording, whatever there is.")]
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]
 
 
@@ -68,9 +105,37 @@ TimeFloorOption = Annotated[
     float, typer.Option("--time-floor", metavar="SHARE", help="Ignore time changes below this: 0.05 is 5 %.")
 ]
 AlphaOption = Annotated[float, typer.Option("--alpha", metavar="SHARE", help="Accepted false discovery rate.")]
+FailOnOption = Annotated[
+    str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
+]
+ExplainOption = Annotated[
+    bool, typer.Option("--explain", help="Show what each word rests on: trials, intervals, p and q.")
+]
+
+
+class ComparisonFormat(StrEnum):
+    """A table for a terminal, Markdown, or what another program reads."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+    junit = "junit"
+
+
+FormatOption = Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")]
 OutputOption = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
 ]
+
+
+def require_one_way(executor: Where, **given: object) -> None:
+    """Refuse options that say nothing where the run goes. Raises BadParameter."""
+    idle = ("shard", "devices") if executor is Where.slurm else ("shards", "slurm")
+    for name in idle:
+        if given[name]:
+            why = "Slurm chooses" if executor is Where.slurm else "only with --executor slurm"
+            raise typer.BadParameter(f"{why}; leave it out", param_hint=f"--{name}")
 
 
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:
@@ -99,3 +164,11 @@ def emit(text: str, output: Path | None) -> None:
     else:
         output.write_text(text, encoding="utf-8")
         typer.echo(f"{output}: written", err=True)
+
+
+def exit_of(comparison: "Comparison", failing: Collection[str]) -> int:
+    """The exit code of a comparison that must not have any of these words; says how many there are."""
+    caught = {word: count for word, count in comparison.counts.items() if count and word in failing}
+    if caught:
+        typer.echo(f"snnbench: {', '.join(f'{count} {word}' for word, count in caught.items())}", err=True)
+    return int(Exit.FOUND if caught else Exit.OK)

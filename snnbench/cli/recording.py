@@ -1,24 +1,28 @@
 """What commands that measure have in common: from a config to a recording, with progress."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
 import typer
 
-from snnbench import __version__, contender, machine, record, runner, selection
+from snnbench import __version__, abtest, contender, machine, record, runner, selection
 from snnbench import config as configs
+from snnbench import side as sides
 from snnbench.adapter import Adapter, label
 from snnbench.cards import Card, chosen, require_alike, visible
 from snnbench.case import digest
-from snnbench.cell import cells
+from snnbench.cell import Cell, cells
 from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
 from snnbench.config import Config, Work
+from snnbench.decision import Thresholds
 from snnbench.executor import Executor
 from snnbench.record import Recording
+from snnbench.runner import Run, Setup
 from snnbench.shard import Shard, ShardError
+from snnbench.side import Side, SideError
 from snnbench.writer import append, choose
 
 
@@ -45,6 +49,55 @@ class Continuation:
     fresh: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Test:
+    """An A/B test: its sides by name, and what a word takes. It stops early unless it is one shard of several."""
+
+    sides: Mapping[str, Side]
+    thresholds: Thresholds
+    allowed: Sequence[str] = ()
+    stops_early: bool = True
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """What the user changes, by side."""
+        return {name: list(side.texts) for name, side in self.sides.items()}
+
+    def works(self, loaded: Config, adapters: Mapping[str, Adapter], only: Sequence[str]) -> list[Work]:
+        """The works of a config whose contenders are changed. Raises SideError, BadParameter."""
+        known = {**{one.name: one for side in self.sides.values() for one in side.replacements()}, **adapters}
+        works = selected(loaded, known, only)
+        of = dict.fromkeys((work.library, work.variant) for work in works)
+        changed = sides.contenders(self.sides.values(), known, of)
+        return [work for work in works if (work.library, work.variant) in changed]
+
+
+def setups(
+    works: Sequence[Work], adapters: dict[str, Adapter], env: Env, cuda: bool, test: Test | None
+) -> dict[str, Setup]:
+    """What the works run as, by side. Raises SideError, AdapterError, EnvironmentFailed."""
+    if test:
+        return {name: _setup_of(name, side, works, adapters, env, cuda) for name, side in test.sides.items()}
+    return {"": Setup(adapters, runner.interpreters(works, adapters, env is Env.managed, cuda, say))}
+
+
+def _setup_of(
+    name: str, side: Side, works: Sequence[Work], adapters: Mapping[str, Adapter], env: Env, cuda: bool
+) -> Setup:
+    if side.requirements and (env is Env.current or side.python):
+        raise SideError(f"{side.title}: nothing is installed into a Python of your own; leave out --env and python=")
+    own = side.adapters(adapters)
+    for work in works:
+        if work.library not in own:
+            raise SideError(f"{name} has no adapter {work.library}: name its file, too, with --{name}")
+        if work.variant not in own[work.library].variants:
+            raise SideError(f"{own[work.library].path}: has no variant {work.variant!r}, which the config asks for")
+    if side.python:
+        interpreter = runner.unmanaged(side.python, "python")
+        return Setup(own, {(work.library, work.variant): interpreter for work in works}, side.variables)
+    return Setup(own, runner.interpreters(works, own, env is Env.managed, cuda, say), side.variables)
+
+
 def _cards(works: Sequence[Work], devices: str | None) -> list[Card]:
     """The cards for these works, all of a kind. Raises UnknownCard."""
     if not any(work.case.device.startswith("cuda") for work in works) and devices is None:
@@ -64,26 +117,28 @@ def record_sweep(
     continuation: Continuation = Continuation(),
     devices: str | None = None,
     cuda: bool | None = None,
+    test: Test | None = None,
 ) -> Recording:
     """Run what is missing of a config in the folder `output`, or in a dated one under results/, and read it.
 
-    With `cuda` environments have what CUDA needs, and without not; None goes by this machine.
+    With `cuda` environments have what CUDA needs, and without not; None goes by this machine. With a `test` its sides
+    take turns.
     """
-    works = selected(loaded, adapters, only)
-    planned = {"planned": len(cells(works, loaded.protocol))}
+    works = test.works(loaded, adapters, only) if test else selected(loaded, adapters, only)
+    names = list(test.sides) if test else [""]
+    planned = {"planned": len(cells(works, loaded.protocol, names))}
     if shard and not (works := shard.of(works)):
         raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
-    plan = cells(works, loaded.protocol)
+    plan = cells(works, loaded.protocol, names)
     planned = {"planned": len(plan), "whole_planned": planned["planned"]} if shard else planned
     cards = _cards(works, devices)
     facts = machine.facts()
     model = machine.model(facts)
-    interpreters = runner.interpreters(
-        works, adapters, env is Env.managed, machine.has_cuda() if cuda is None else cuda, say
-    )
-    setup = runner.Run(adapters, interpreters, loaded.protocol, model, runner.memory_bytes(facts), say)
+    cuda = machine.has_cuda() if cuda is None else cuda
+    by_side = setups(works, adapters, env, cuda, test)
+    run = Run(by_side, loaded.protocol, model, runner.memory_bytes(facts), say)
     slug = machine.slug(facts)
-    whole = digest([loaded.resolved(), list(only) or None, env.value, model])
+    whole = digest([loaded.resolved(), list(only) or None, env.value, model, *([test.texts] if test else [])])
     identity = digest([whole, str(shard)]) if shard else whole
     name = f"{loaded.name}-{shard.index}of{shard.count}" if shard else loaded.name
     fresh, retry = continuation.fresh, continuation.retry
@@ -97,22 +152,47 @@ def record_sweep(
         "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
         "identity": identity,
         "machine": slug,
+        **({"sides": test.texts, "stops_early": test.stops_early} if test else {}),
         **({"shard": str(shard), "whole": whole} if shard else {}),
     }
     with append(folder, about, {**facts, "model": model}) as writer:
         writer.plan(planned)
-        writer.environments({i.key: i.versions for i in interpreters.values() if i.key})
+        interpreters = (interpreter for setup in by_side.values() for interpreter in setup.interpreters.values())
+        writer.environments({one.key: one.versions for one in interpreters if one.key})
         done = writer.done(retry)
-        left = [cell for cell in plan if setup.key(cell) not in done]
+        left = [cell for cell in plan if run.key(cell) not in done]
         if left:
             writer.finish(False)
         if len(left) < len(plan):
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
-            with shown(left) as progress:
-                Executor(setup, writer, progress, retry).execute(plan, cards)
+            for part in _parts(plan, test, folder, run) if test else [plan]:
+                with shown([cell for cell in part if run.key(cell) not in done]) as progress:
+                    Executor(run, writer, progress, retry).execute(part, cards)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
             raise
+        if test and test.stops_early:
+            writer.plan({"planned": len(record.read(folder).records)})
         writer.finish()
     return record.read(folder)
+
+
+def _parts(plan: Sequence[Cell], test: Test, folder: Path, run: Run) -> Iterator[list[Cell]]:
+    """The cells up to each look at the answer, without further ones of works that have their words."""
+    last = 0
+    works = {(cell.case, cell.contender) for cell in plan}
+    for look in abtest.Trials(run.protocol.trials, test.stops_early).looks(test.thresholds.alpha):
+        if last:
+            recording = record.read(folder)
+            left = abtest.undecided(recording, test.thresholds, test.allowed)
+            works = {(work.case, (work.library, work.variant)) for work in left}
+            if not works:
+                return
+            say(f"after {last} trials a side {len(works)} of {len({(c.case, c.contender) for c in plan})} are open")
+        yield [
+            cell
+            for cell in plan
+            if (cell.case, cell.contender) in works and (cell.trial < look.trials or cell.measure != "time")
+        ]
+        last = look.trials

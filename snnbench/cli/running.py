@@ -1,24 +1,29 @@
 """`snnbench run`: from a config file to a recording and its table."""
 
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from snnbench.cli.exits import Exit
-from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
-
-
-class Where(StrEnum):
-    """Where cells run: on this machine, or as jobs of a cluster."""
-
-    local = "local"
-    slurm = "slurm"
-
-
-class Unfinished(RuntimeError):
-    """A run came to its end without all of its cells; the message says why and what to do."""
+from snnbench.cli.options import (
+    AdapterOption,
+    ConfigOption,
+    DevicesOption,
+    Env,
+    EnvOption,
+    ExecutorOption,
+    FreshOption,
+    OnlyOption,
+    RecordingOption,
+    SetOption,
+    ShardOption,
+    ShardsOption,
+    SlurmOption,
+    Unfinished,
+    Where,
+    config_path,
+    require_one_way,
+)
 
 
 def run(
@@ -26,38 +31,17 @@ def run(
     only: OnlyOption = None,
     settings: SetOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and run none.")] = False,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."
-        ),
-    ] = None,
-    devices: Annotated[
-        str | None,
-        typer.Option("--devices", metavar="CARD,...", help="GPUs to use, by number or UUID; all if left out."),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            "--shard", metavar="I/N", help="Run the I-th of N parts; `snnbench merge` joins their recordings."
-        ),
-    ] = None,
+    output: RecordingOption = None,
+    devices: DevicesOption = None,
+    shard: ShardOption = None,
     retry: Annotated[
         str | None,
         typer.Option("--retry", metavar="KIND,...", help="Run cells again that ended so, such as timeout,crash."),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Start a new recording, whatever there is.")] = False,
-    executor: Annotated[
-        Where, typer.Option("--executor", help="local: on this machine; slurm: each shard a job of one array.")
-    ] = Where.local,
-    shards: Annotated[
-        int | None,
-        typer.Option("--shards", metavar="N", min=1, help="How many jobs; one for each case, up to 16, if left out."),
-    ] = None,
-    slurm: Annotated[
-        list[str] | None,
-        typer.Option("--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive"),
-    ] = None,
+    fresh: FreshOption = False,
+    executor: ExecutorOption = Where.local,
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
@@ -73,7 +57,7 @@ def run(
     from snnbench.library import discover
     from snnbench.shard import parse
 
-    _require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
+    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
     part = parse(shard) if shard else None
     continuation = Continuation(_kinds(retry), fresh)
     loaded = configs.load(config_path(config), settings or [])
@@ -102,15 +86,6 @@ def run(
         raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
     if any(found.status == "failed" for found in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
-
-
-def _require_one_way(executor: Where, **given: object) -> None:
-    """Refuse options that say nothing where the run goes. Raises BadParameter."""
-    idle = ("shard", "devices") if executor is Where.slurm else ("shards", "slurm")
-    for name in idle:
-        if given[name]:
-            why = "Slurm chooses" if executor is Where.slurm else "only with --executor slurm"
-            raise typer.BadParameter(f"{why}; leave it out", param_hint=f"--{name}")
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:

@@ -50,16 +50,18 @@ def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapt
     from snnbench.config import Work
     from snnbench.contender import UnknownContender
     from snnbench.library import discover
+    from snnbench.shown import UnknownCell
 
+    if found.side:  # what a side changes is in the recording, of which nothing is run
+        raise UnknownCell(f"{found.cell}: is of one side of an A/B test; measure both again with snnbench ab")
     adapters = discover(adapter or [])
     if found.library not in adapters or found.variant not in adapters[found.library].variants:
         raise UnknownContender(f"{found.library}/{found.variant} is not here; --adapter FILE adds it")
     facts = machine.facts()
     works = [Work(Case(**found.case), found.library, found.variant)]
     interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    here = runner.Run(
-        adapters, interpreters, replays.protocol(recording), machine.model(facts), runner.memory_bytes(facts)
-    )
+    setups = {"": runner.Setup(adapters, interpreters)}
+    here = runner.Run(setups, replays.protocol(recording), machine.model(facts), runner.memory_bytes(facts))
     say(replays.heading(found, trials))
     new = replays.again(found, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
     typer.echo("\nreplayed:")

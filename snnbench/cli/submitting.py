@@ -5,21 +5,20 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from snnbench import __version__, jobs, machine, merge, record, runner, submission
+from snnbench import __version__, jobs, machine, merge, record, submission
 from snnbench import config as configs
-from snnbench.adapter import Adapter
 from snnbench.case import digest
 from snnbench.cell import Cell, cells, recorded
 from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
-from snnbench.cli.recording import Continuation, require_room, selected
+from snnbench.cli.recording import Continuation, Test, require_room, selected, setups
 from snnbench.cli.task import Task, perform
 from snnbench.cli.waiting import Tail, wait
 from snnbench.config import Config, Work
 from snnbench.jobs import Jobs
 from snnbench.library import discover
 from snnbench.record import Recording
-from snnbench.runner import Interpreter, Run
+from snnbench.runner import Run, Setup
 from snnbench.shard import Shard, ShardError
 from snnbench.slurm import SlurmError, State
 from snnbench.writer import choose
@@ -42,6 +41,7 @@ class Asked:
     continuation: Continuation
     shards: int | None = None
     options: dict[str, str | bool] = field(default_factory=dict)
+    test: Test | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,13 @@ class Plan:
     """What is to be run, as seen from where it is submitted."""
 
     works: list[Work]
-    adapters: dict[str, Adapter]
-    interpreters: dict[tuple[str, str], Interpreter]
+    setups: dict[str, Setup]
     config: Config
     cuda: bool
 
     def cells(self, shard: Shard) -> list[Cell]:
         """Those of a shard."""
-        return cells(shard.of(self.works), self.config.protocol)
+        return cells(shard.of(self.works), self.config.protocol, list(self.setups))
 
     def lacks(self, found: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
         """Whether cells of a shard are to be run, by their keys on the machine on which it was begun."""
@@ -64,7 +63,7 @@ class Plan:
         if not (folder / record.RECORDS).is_file() or not found.finished(shard):
             return True
         there = record.read(folder)
-        here = Run(self.adapters, self.interpreters, self.config.protocol, str(there.machine.get("model")), 0)
+        here = Run(self.setups, self.config.protocol, str(there.machine.get("model")), 0)
         done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
         return any(here.key(cell) not in done for cell in self.cells(shard))
 
@@ -76,14 +75,14 @@ def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
     """
     submission.require()
     adapters = discover(asked.files)
-    works = selected(asked.config, adapters, asked.only)
+    choose_works = asked.test.works if asked.test else selected
+    works = choose_works(asked.config, adapters, asked.only)
     if configs.leaves_threads_out(asked.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
     found = opened(asked, works)
     say(f"{found.folder}: {len(found.shards)} shards; snnbench status {found.folder} tells how far they are")
     cuda = machine.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
-    interpreters = runner.interpreters(works, adapters, asked.env is Env.managed, cuda, say)
-    plan = Plan(works, adapters, interpreters, asked.config, cuda)
+    plan = Plan(works, setups(works, adapters, asked.env, cuda, asked.test), asked.config, cuda)
     with jobs.locked(found.folder):
         found = submitted(jobs.read(found.folder), plan, asked)
     tails = [Tail(found.recording(shard)) for shard in found.shards]
@@ -106,7 +105,8 @@ def opened(asked: Asked, works: Sequence[Work]) -> Jobs:
     loaded, fresh, retry = asked.config, asked.continuation.fresh, asked.continuation.retry
     if fresh:
         require_room(asked.output)
-    identity = digest(["slurm", loaded.resolved(), list(asked.only) or None, asked.env.value])
+    texts = [asked.test.texts] if asked.test else []
+    identity = digest(["slurm", loaded.resolved(), list(asked.only) or None, asked.env.value, *texts])
     folder = choose(jobs.ROOT, loaded.name, identity, "slurm", date.today(), fresh, bool(retry))
     cases = len(dict.fromkeys(work.case for work in works))
     count = min(cases, MOST_SHARDS) if asked.shards is None else asked.shards
@@ -118,7 +118,7 @@ def opened(asked: Asked, works: Sequence[Work]) -> Jobs:
         "only": list(asked.only) or None,
         "identity": identity,
         "machine": "slurm",
-        "planned": len(cells(works, loaded.protocol)),
+        "planned": len(cells(works, loaded.protocol, list(asked.test.sides) if asked.test else ("",))),
         "shards": [str(Shard(index, count)) for index in range(1, count + 1)],
     }
     found = jobs.create(folder, config)
@@ -150,6 +150,7 @@ def submitted(found: Jobs, plan: Plan, asked: Asked) -> Jobs:
             shard,
             retry,
             plan.cuda,
+            asked.test,
         )
         for shard in lacking
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import FrameType
 
 from snnbench.cli.options import Env
-from snnbench.cli.recording import Continuation, record_sweep
+from snnbench.cli.recording import Continuation, Test, record_sweep
 from snnbench.config import Config
 from snnbench.library import discover
 from snnbench.shard import Shard
@@ -27,6 +27,7 @@ class Task:
     shard: Shard
     retry: tuple[str, ...]
     cuda: bool
+    test: Test | None = None
 
 
 def perform(task: Task) -> None:
@@ -48,6 +49,7 @@ def perform(task: Task) -> None:
         task.shard,
         Continuation(task.retry),
         cuda=task.cuda,
+        test=task.test,
     )
 
 

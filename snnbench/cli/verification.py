@@ -45,7 +45,8 @@ def verify(
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
     facts = machine.facts()
     interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    setup = runner.Run(adapters, interpreters, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
+    setups = {"": runner.Setup(adapters, interpreters)}
+    setup = runner.Run(setups, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
     records = []
     cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
     with shown(cells) as progress:

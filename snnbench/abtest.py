@@ -1,0 +1,210 @@
+"""An A/B test: the two sides of a recording took turns, and are compared pair by pair.
+
+A pair is a trial of base and the same trial of new, which ran one after the other, in an order that was drawn. Whatever
+the machine did meets both alike, so a step or a burst moves the difference of few pairs, in either direction as often.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, log, log1p
+from typing import Any
+
+from snnbench.adapter import label
+from snnbench.case import Case
+from snnbench.comparability import changed
+from snnbench.compare import (
+    CONTENDED,
+    CONTENDED_ALLOWED,
+    COUNTED,
+    Cell,
+    Comparison,
+    by_interest,
+    cells_of,
+    judged,
+    sides_of,
+    with_intervals,
+)
+from snnbench.config import Work
+from snnbench.decision import ADVICE, Thresholds
+from snnbench.difference import Difference, paired
+from snnbench.looks import Look, looks
+from snnbench.outcome import DISPROVED
+from snnbench.record import Record, Recording, RecordingError
+from snnbench.side import SIDES
+
+MOST_ADVISED = 200
+"""Trials a side: nobody runs more."""
+CellName = tuple[Case, str, str, str]
+"""(case, contender, phase, metric)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """How many trials a side takes at most, and whether a work that has its words takes fewer."""
+
+    most: int
+    stops_early: bool
+
+    def looks(self, alpha: float) -> list[Look]:
+        """The looks of the run."""
+        return list(looks(self.most, alpha, self.stops_early))
+
+
+def compare_sides(
+    recording: Recording,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+    explained: bool = False,
+) -> Comparison:
+    """Every cell of a recording of two sides, by the looks that were taken. Raises RecordingError, Incomparable."""
+    asked = recording.config.get("sides")
+    if not asked:
+        raise RecordingError(f"{recording.folder}: holds no two sides; name two recordings to compare")
+    old_title, new_title = (" ".join(asked.get(side, ())) or "as pinned" for side in SIDES)
+    cells = settled(recording, thresholds, phases, allowed)
+    cells = [_with_advice(cell, thresholds.time_floor) for cell in cells]
+    if explained:
+        cells = with_intervals(cells)
+    base, new = (_side(recording, recording.records, side) for side in SIDES)
+    facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    return Comparison(old_title, new_title, thresholds, facts, changed(base, new), by_interest(cells))
+
+
+def settled(
+    recording: Recording, thresholds: Thresholds, phases: Collection[str] = (), allowed: Collection[str] = ()
+) -> list[Cell]:
+    """The cells of a recording, each with its word."""
+    return decided(lambda look: _at(recording, look, thresholds, phases, allowed), taken(recording, thresholds.alpha))
+
+
+def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell]:
+    """The cells, each with the word of the first look that gave it one, or else that of the last; `at` judges them."""
+    words: dict[CellName, Cell] = {}
+    latest: dict[CellName, Cell] = {}
+    for look in some:
+        for cell in at(look):
+            name = (cell.case, cell.contender, cell.phase, cell.metric)
+            latest[name] = cell
+            if cell.word != "inconclusive":
+                words.setdefault(name, cell)
+    return [words.get(name, cell) for name, cell in latest.items()]
+
+
+def undecided(recording: Recording, thresholds: Thresholds, allowed: Collection[str] = ()) -> set[Work]:
+    """The works that further trials may still give a word: a time of theirs is inconclusive."""
+    cells = settled(recording, thresholds, allowed=allowed)
+    open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
+    works = {(Case(**one.case), _plain(one)): one for one in recording.records}
+    return {Work(case, works[case, name].library, works[case, name].variant) for case, name in open_names}
+
+
+def planned_trials(config: Mapping[str, Any]) -> Trials:
+    """How a recording with this config.json was planned. Raises RecordingError."""
+    try:
+        return Trials(int(config["config"]["protocol"]["trials"]), bool(config["stops_early"]))
+    except (LookupError, TypeError, ValueError) as error:
+        raise RecordingError("config.json: does not say how many trials were planned") from error
+
+
+def taken(recording: Recording, alpha: float) -> Iterator[Look]:
+    """The looks for which some work has its trials, and of a run that was stopped one at what there is."""
+    most = max((one.trial + 1 for one in recording.records if one.measure == "time"), default=0)
+    plan = planned_trials(recording.config).looks(alpha)
+    before = [look for look in plan if look.trials <= most]
+    yield from before or plan[:1]
+
+
+def _at(
+    recording: Recording, look: Look, thresholds: Thresholds, phases: Collection[str], allowed: Collection[str]
+) -> list[Cell]:
+    """The cells as a look at the first trials judges them, but for what any trial found of the work itself."""
+    records = [
+        one
+        for one in recording.records
+        if one.measure != "time" or one.trial < look.trials or one.outcome.get("kind") in DISPROVED
+    ]
+    records, left_out = _in_pairs(records, CONTENDED in allowed)
+    base, new = (_side(recording, records, side) for side in SIDES)
+    both = {Case(**one.case) for one in base.records} & {Case(**one.case) for one in new.records}
+    cases = {case: case for case in dict.fromkeys(Case(**one.case) for one in records) if case in both}
+    cells = cells_of(base, new, cases, phases, allowed)
+    cells = [_with_reason(cell, left_out.get((cell.case, cell.contender), 0)) for cell in cells]
+    return judged(cells, replace(thresholds, alpha=look.alpha), differ=pair_by_pair)
+
+
+def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
+    """The difference of each cell, whose trials are pairs."""
+    trials = [tuple(side.summary.trials for side in sides_of(cell)) for cell in cells]
+    return paired([(base, new) for base, new in trials], confidence, [cell.metric in COUNTED for cell in cells])
+
+
+def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
+    """The records without measured ones that lack a measured other side, and without pairs that others disturbed.
+
+    Where no pair is whole all stay; where none is undisturbed those disturbed stay, and their flag decides. Also, by
+    case and contender, how many pairs were left out.
+    """
+    pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
+    works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    for one in records:
+        work = (Case(**one.case), _plain(one), one.measure)
+        if not pairs[*work, one.trial]:
+            works[work].append((*work, one.trial))
+        pairs[*work, one.trial][one.side] = one
+    kept: list[Record] = []
+    left_out: dict[tuple[Case, str], int] = {}
+    for (case, name, _), trials in works.items():
+        both = [list(pairs[trial].values()) for trial in trials]
+        whole = [pair for pair in both if len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)]
+        quiet = [pair for pair in whole if with_contended or not any(CONTENDED in one.flags for one in pair)]
+        failing = [[one for one in pair if one.status != "measured"] for pair in both]
+        kept += [one for pair in ((*(quiet or whole), *failing) if whole else both) for one in pair]
+        if quiet and len(quiet) < len(whole):
+            left_out[case, name] = len(whole) - len(quiet)
+    return kept, left_out
+
+
+def _with_reason(cell: Cell, left_out: int) -> Cell:
+    if not left_out or cell.metric != "time":
+        return cell
+    text = f"{left_out} pair{'s' * (left_out > 1)} left out: contended"
+    return replace(cell, reason="; ".join(part for part in (cell.reason, text) if part))
+
+
+def _with_advice(cell: Cell, floor: float) -> Cell:
+    """The cell with the number of trials that would give it a word, where its times have none yet."""
+    difference = cell.difference
+    if cell.metric != "time" or difference is None or difference.low is None or ADVICE not in cell.reason:
+        return cell
+    needed = trials_needed(difference, sides_of(cell)[0].summary.count, floor)
+    advice = f"about {needed} trials a side would tell" if needed else f"{MOST_ADVISED} trials a side would not tell"
+    return replace(cell, reason=cell.reason.replace(ADVICE, advice))
+
+
+def trials_needed(difference: Difference, count: int, floor: float) -> int | None:
+    """How many pairs would give a word, if further ones are like these `count`; None for more than MOST_ADVISED.
+
+    The interval of a mean of logarithms narrows with the root of their number: until it leaves out 0, where the mean is
+    beyond the floor, and else until it lies within the floor.
+    """
+    if difference.low is None or difference.high is None:
+        raise ValueError("nothing was tested")
+    low, high, limit = log(difference.low), log(difference.high), log1p(floor)
+    mean, reach = abs(low + high) / 2, (high - low) / 2
+    room = mean if mean > limit else limit - mean
+    if room * (MOST_ADVISED / count) ** 0.5 <= reach:
+        return None
+    return max(count + 1, ceil(count * (reach / room) ** 2))
+
+
+def _side(recording: Recording, records: Sequence[Record], side: str) -> Recording:
+    """One side as a recording of its own, whose records name contenders without it."""
+    own = [replace(one, side="") for one in records if one.side == side]
+    return replace(recording, records=own, attempts=[], disproved=[])
+
+
+def _plain(one: Record) -> str:
+    """The contender's name without the side."""
+    return label(one.library, one.variant)

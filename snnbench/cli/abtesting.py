@@ -1,0 +1,116 @@
+"""`snnbench ab`: one run in which two sides take turns, and a word for every time and peak."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import (
+    AdapterOption,
+    AlphaOption,
+    ComparisonFormat,
+    ConfigOption,
+    DevicesOption,
+    Env,
+    EnvOption,
+    ExecutorOption,
+    ExplainOption,
+    FailOnOption,
+    FormatOption,
+    FreshOption,
+    OnlyOption,
+    PhaseOption,
+    RecordingOption,
+    SetOption,
+    ShardOption,
+    ShardsOption,
+    SlurmOption,
+    TimeFloorOption,
+    Unfinished,
+    Where,
+    config_path,
+    exit_of,
+    listed,
+    require_one_way,
+    thresholds_of,
+)
+
+SideOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CHANGE",
+        help="A change of this side, may be repeated: a pin such as snntorch==0.9.1, PATH@REVISION of a git "
+        "repository, an adapter FILE.py, python=PATH, or VARIABLE=VALUE.",
+    ),
+]
+
+
+def ab(
+    config: ConfigOption,
+    base: SideOption = None,
+    new: SideOption = None,
+    trials: Annotated[int, typer.Option("--trials", min=2, help="Trials a side at most.")] = 12,
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    output: RecordingOption = None,
+    devices: DevicesOption = None,
+    shard: ShardOption = None,
+    fresh: FreshOption = False,
+    executor: ExecutorOption = Where.local,
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+    phase: PhaseOption = None,
+    fail_on: FailOnOption = "",
+    allow: Annotated[
+        str, typer.Option("--allow", metavar="FACTS", help="contended: count pairs that others disturbed, too.")
+    ] = "",
+    time_floor: TimeFloorOption = 0.05,
+    alpha: AlphaOption = 0.05,
+    explain: ExplainOption = False,
+    form: FormatOption = ComparisonFormat.table,
+) -> int:
+    """Say whether NEW is slower than BASE, from one run in which they take turns, trial by trial.
+
+    A side that is left out runs what its adapters pin. Contenders that neither side changes are left out; without any
+    change all run against themselves. It stops as soon as every cell has its word, and at the latest after --trials.
+    """
+    from snnbench import abtest, compare_output
+    from snnbench import config as configs
+    from snnbench import side as sides
+    from snnbench.cli.progress import say
+    from snnbench.cli.recording import Continuation, Test, record_sweep
+    from snnbench.compare import CONTENDED
+    from snnbench.decision import WORDS
+    from snnbench.library import discover
+    from snnbench.shard import parse
+
+    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
+    failing = listed(fail_on, WORDS, "--fail-on")
+    allowed = listed(allow, (CONTENDED,), "--allow")
+    thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
+    both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
+    part = parse(shard) if shard else None
+    own = [f"protocol.trials={trials}", "protocol.remeasure=0"]  # a disturbed pair is left out: further trials follow
+    loaded = configs.load(config_path(config), [*own, *(settings or [])])
+    whole = part is None and executor is Where.local
+    test = Test(both, thresholds, allowed, stops_early=whole)
+    files = adapter or []
+    continuation = Continuation(fresh=fresh)
+    unfinished: list[str] = []
+    if executor is Where.slurm:
+        from snnbench.cli.submitting import Asked, run_jobs
+        from snnbench.slurm import options
+
+        chosen = options(slurm or [])
+        asked = Asked(loaded, tuple(files), tuple(only or []), env, output, continuation, shards, chosen, test)
+        recording, unfinished = run_jobs(asked)
+    else:
+        adapters = discover(files)
+        recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices, test=test)
+    if unfinished:
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
+    comparison = abtest.compare_sides(recording, thresholds, phase or (), allowed, explain)
+    typer.echo(compare_output.FORMATS[form](comparison, explain, failing), nl=False)
+    say(f"recorded in {recording.folder}")
+    return exit_of(comparison, failing)

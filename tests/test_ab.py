@@ -1,0 +1,169 @@
+"""`snnbench ab` on fake adapters: real processes, two sides, a word for each time."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from snnbench.record import read
+from tests.fakes import CORRECT, altered, write
+from tests.sweep import lines, recordings, snnbench, write_config
+
+pytestmark = pytest.mark.quiet
+
+SLOW = altered(
+    """
+right_forward = right.forward
+
+def forward(x):
+    import time
+    until = time.perf_counter() + 0.02
+    while time.perf_counter() < until:
+        pass
+    return right_forward(x)
+
+return Network(forward, right.backward)
+"""
+)
+"""The fake library with 20 ms of spinning in its forward pass."""
+ALLOWED = ("--allow", "contended")
+"""What else runs on the machine of a test does not matter here."""
+
+
+class Place:
+    """A folder with the adapter of a fake library `lib`, another file of it that spins, and a config."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.adapter = write(folder, CORRECT, "lib")
+        (folder / "slow").mkdir()
+        self.slow = write(folder / "slow", SLOW, "lib")
+        self.config = write_config(folder, ["lib"], memory_trials=0)
+
+    def ab(self, *more: str | Path, trials: int = 4) -> "subprocess.CompletedProcess[str]":
+        """`snnbench ab` in this Python, of one phase."""
+        asked: list[str | Path] = [
+            "--config",
+            self.config,
+            "--env",
+            "current",
+            "--adapter",
+            self.adapter,
+            "--trials",
+            str(trials),
+        ]
+        asked += ["--set", 'protocol.phases=["inference"]', *ALLOWED]
+        return snnbench(self.folder, "ab", *asked, *more)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again(place: Place) -> None:
+    done = place.ab("--new", place.slow, "--fail-on", "slower")
+    assert done.returncode == 6, done.stderr
+    assert f"{place.slow} over as pinned: above 1 is slower" in done.stdout
+    assert "1 cells: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
+    (made,) = recordings(place.folder)
+    assert snnbench(place.folder, "compare", made, *ALLOWED).stdout == done.stdout
+    assert snnbench(place.folder, "compare", made, *ALLOWED, "--fail-on", "slower").returncode == 6
+    checked = snnbench(place.folder, "check", made)
+    assert checked.returncode == 0, checked.stdout
+    sides = [line["side"] for line in lines(made)]
+    assert sorted(sides) == ["base"] * 4 + ["new"] * 4
+    assert [{*pair} for pair in zip(sides[::2], sides[1::2], strict=True)] == [{"base", "new"}] * 4, "they take turns"
+    assert sides[0] != sides[2] and sides[4] != sides[6], "each second trial begins with the other side"
+
+
+def test_without_a_change_a_library_runs_against_itself_and_nothing_is_slower(place: Place) -> None:
+    done = place.ab("--fail-on", "slower,faster,failed")
+    assert done.returncode == 0, done.stderr
+    assert "as pinned over as pinned" in done.stdout
+
+
+def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(place: Place) -> None:
+    done = place.ab("--new", place.slow, trials=12)
+    assert "[8/8]" in done.stderr and "1 slower" in done.stdout
+    (made,) = recordings(place.folder)
+    config = json.loads((made / "config.json").read_text())
+    assert (config["planned"], config["finished"], config["stops_early"]) == (8, True, True)
+    assert config["sides"] == {"base": [], "new": [str(place.slow)]}
+    text = (made / "records.jsonl").read_text().splitlines(keepends=True)
+    (made / "records.jsonl").write_text("".join(text[:5]))
+    (made / "config.json").write_text(json.dumps(config | {"finished": False}))
+    again = place.ab("--new", place.slow, trials=12)
+    assert "[3/3]" in again.stderr and "continues; 5 of 24 cells are there" in again.stderr
+    assert len(read(made).records) == 8 and recordings(place.folder) == [made]
+    assert snnbench(place.folder, "check", made).returncode == 0
+
+
+def test_a_variable_and_an_interpreter_are_sides_too(place: Place) -> None:
+    done = place.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=2)
+    assert done.returncode == 0, done.stderr
+    (made,) = recordings(place.folder)
+    by_side = {line["side"]: line for line in lines(made)}
+    assert by_side["base"]["settings"]["variables"] == {"SPECIAL": "1"}
+    assert "variables" not in by_side["new"]["settings"]
+    assert by_side["base"]["environment"].startswith("current-")
+    assert by_side["new"]["environment"].startswith("python-")
+    assert snnbench(place.folder, "check", made).returncode == 0
+
+
+def test_the_variable_of_a_side_reaches_its_workers_only(place: Place) -> None:
+    refusing = 'import os\nif os.environ.get("BROKEN"):\n    raise ImportError("broken")\n' + CORRECT
+    place.adapter.write_text(refusing)
+    done = place.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=2)
+    assert done.returncode == 6, done.stderr
+    assert "failed" in done.stdout and "in new: failed: import: ImportError: broken" in done.stdout
+    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(recordings(place.folder)[0])}
+    assert statuses == {("base", "measured"), ("new", "failed")}
+
+
+def test_shards_keep_the_sides_of_a_case_together_and_merge_to_one_test(place: Place) -> None:
+    wide = write_config(place.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
+    place.config = wide
+    for shard in ("1/2", "2/2"):
+        done = place.ab("--new", place.slow, "--shard", shard, "-o", shard[0], trials=3)
+        assert done.returncode == 0, done.stderr
+    merged = snnbench(place.folder, "merge", "1", "2", "-o", "whole")
+    assert merged.returncode == 0, merged.stderr
+    whole = read(place.folder / "whole")
+    assert len(whole.records) == 12 and not whole.config["stops_early"]
+    compared = snnbench(place.folder, "compare", "whole", *ALLOWED)
+    assert compared.returncode == 0 and "2 cells: 2 slower" in compared.stdout, compared.stdout + compared.stderr
+    assert snnbench(place.folder, "check", "whole").returncode == 0
+
+
+def test_the_table_of_a_test_names_the_side_beside_the_library(place: Place) -> None:
+    place.ab("--new", place.slow, trials=2)
+    (made,) = recordings(place.folder)
+    report = snnbench(place.folder, "report", made)
+    assert report.returncode == 0 and "| lib (base) |" in report.stdout and "| lib (new) |" in report.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "complaint"),
+    [
+        (["--new", "absent==1"], "absent: no contender of this config pins it"),
+        (["--new", "numpy==1.0"], "nothing is installed into a Python of your own; leave out --env and python="),
+        (["--new", "nonsense"], "'nonsense' names no version; write nonsense==VERSION"),
+        (["--allow", "drift"], "--allow: unknown word 'drift'"),
+        (["--trials", "1"], "--trials"),
+    ],
+)
+def test_what_cannot_be_asked_ends_with_one_line(place: Place, more: list[str], complaint: str) -> None:
+    done = place.ab(*more)
+    assert done.returncode == 2 and complaint in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1 and not done.stdout
+
+
+def test_a_replay_of_one_side_is_refused(place: Place) -> None:
+    place.ab("--new", place.slow, trials=2)
+    (made,) = recordings(place.folder)
+    cell = lines(made)[0]["cell"]
+    done = snnbench(place.folder, "show", cell, "--in", made, "--replay", "--env", "current")
+    assert done.returncode == 2 and "measure both again with snnbench ab" in done.stderr
