@@ -34,7 +34,7 @@ def calls() -> list[list[str]]:
             for name, value in job()["env"].items():  # in quotation marks a variable is one word
                 line = line.replace(f'"${name}"', shlex.quote(value)).replace(f"${name}", value)
             words = shlex.split(line.partition(">>")[0])
-            if words and words[0].endswith("bin/snnbench"):
+            if words and words[0] == "snnbench":
                 found.append(words[1:])
     return found
 
@@ -54,7 +54,7 @@ def options(name: str) -> Iterator[dict[str, Any]]:
 
 
 def test_every_call_is_one_that_the_command_line_takes() -> None:
-    assert [words[0] for words in calls()] == ["doctor", "run", "run", "compare", "compare", "report"]
+    assert [words[0] for words in calls()] == ["ab", "report", "compare"]
     for words in calls():
         assert parsed(words)
 
@@ -65,31 +65,31 @@ def test_a_call_that_it_does_not_take_is_found(wrong: list[str]) -> None:
         parsed(wrong)
 
 
-def test_both_sides_are_asked_for_the_same_work() -> None:
-    base, head = options("run")
-    assert (base.pop("output"), head.pop("output")) == (Path("results/base"), Path("results/head"))
-    assert base == head
-    for one in (base, *options("doctor")):
-        loaded = config.load(config_path(one["config"]), one["settings"])
-        assert loaded.protocol.trials == 5
-    names = {
-        name for sweep in config.load(config_path(base["config"]), base["settings"]).sweeps for name in sweep.libraries
-    }
-    assert names == {"torch-loop", "mylif"}
+def test_base_and_head_are_revisions_of_the_library_that_the_config_runs() -> None:
+    (asked,) = options("ab")
+    assert asked["base"] == [".@${{ github.event.pull_request.base.sha }}"] and asked["new"] == [".@HEAD"]
+    loaded = config.load(config_path(asked["config"]), asked["settings"])
+    assert (
+        {name for sweep in loaded.sweeps for name in sweep.libraries}
+        == {"mylif"}
+        == {path.stem for path in asked["adapter"]}
+    )
+    (checkout,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/checkout@"))
+    assert checkout["with"] == {"fetch-depth": 0}, "a shallow clone lacks the base"
 
 
 def test_what_was_recorded_is_what_is_compared_and_reported() -> None:
-    recorded = [one["output"] for one in options("run")]
-    assert [[one["base"], one["new"]] for one in options("compare")] == [recorded, recorded]
+    recorded = [one["output"] for one in options("ab")]
+    assert [[one["base"]] for one in options("compare")] == [recorded]
     assert [one["recordings"] for one in options("report")] == [recorded]
 
 
-def test_it_fails_on_words_of_a_comparison_and_uploads_the_page_and_the_junit_file() -> None:
-    (failing,) = (one for one in options("compare") if one["fail_on"])
-    assert set(failing["fail_on"].split(",")) == {"slower", "failed"} <= set(WORDS)
+def test_it_fails_on_words_of_the_run_and_uploads_the_page_and_the_junit_file() -> None:
+    for one in (*options("ab"), *options("compare")):
+        assert set(one["fail_on"].split(",")) == {"slower", "failed"} <= set(WORDS)
     (upload,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/upload-artifact@"))
-    files = [failing["output"], *(one["output"] for one in options("report"))]
-    assert [file.name for file in files] == ["compare.xml", "page.html"]
+    files = [one["output"] for name in ("compare", "report") for one in options(name)]
+    assert [file.name for file in files] == ["ab.xml", "page.html"]
     assert all(file.is_relative_to(upload["with"]["path"]) for file in files)
 
 

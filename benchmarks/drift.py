@@ -1,0 +1,157 @@
+"""How often is `snnbench ab` wrong, and what does it find, on a machine that changes while it measures?
+
+    python benchmarks/drift.py [TESTS]
+
+Simulates A/B tests of 15 works with 4 phases each, which are 60 cells, with 12 trials a side at most, and prints a line
+for each way in which a machine drifts: how many of TESTS (200 if left out) tests of the same with itself say `slower`
+or `faster` of any cell, how many cells they call the same, and after how many trials; and in how many of the phases of
+a work that takes 10 % longer this is found. The words are those of the code that decides.
+"""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.abtest import decided, pair_by_pair
+from snnbench.case import Case
+from snnbench.cell import turns
+from snnbench.compare import Cell, Side, judged
+from snnbench.decision import Thresholds
+from snnbench.looks import Look, looks
+from snnbench.side import SIDES
+from snnbench.statistics import summarise
+
+WORKS, PHASES, MOST = 15, ("train", "forward", "backward", "inference"), 12
+SPREAD = 0.03
+"""Of the logarithm of a process's time: half of its variance is common to its phases."""
+CASE = Case(
+    neurons=256,
+    batch=16,
+    time_steps=100,
+    layers=1,
+    device="cpu",
+    dtype="float32",
+    precision="ieee",
+    threads=1,
+    beta=0.9,
+    threshold=1.0,
+    reset="subtract",
+    detach_reset=False,
+    surrogate="fast_sigmoid",
+    slope=1.0,
+    input_rate=0.1,
+    input_gradient=True,
+    seed=0,
+)
+DRIFTS = {
+    "none": "none",
+    "step": "a step to 2 times as long, once in the middle third",
+    "ramp": "a ramp to 2 times as long",
+    "clock": "a clock with two rates, 1.4 times apart, that changes every 25 processes or so",
+    "bursts": "bursts of some 5 processes, 1.2 to 2 times as long, every 20 or so",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one test: false words, the share of the changed cells that were found and of all called the same, trials."""
+
+    false_words: int
+    found: float
+    same: float
+    trials: float
+
+
+def slowdowns(kind: str, count: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """How many times as long each of `count` processes takes, in the order in which they run."""
+    factors = np.ones(count)
+    if kind == "step":
+        factors[int(count * random.uniform(1 / 3, 2 / 3)) :] = 2.0
+    elif kind == "ramp":
+        factors = np.linspace(1.0, 2.0, count)
+    elif kind == "clock":
+        begin, slow = 0, False
+        while begin < count:
+            length = 1 + int(random.exponential(25))
+            factors[begin : begin + length] = 1.4 if slow else 1.0
+            begin, slow = begin + length, not slow
+    elif kind == "bursts":
+        begin = int(random.exponential(20))
+        while begin < count:
+            length = 1 + int(random.exponential(5))
+            factors[begin : begin + length] = random.uniform(1.2, 2.0)
+            begin += length + int(random.exponential(20))
+    return factors
+
+
+def times(kind: str, random: np.random.Generator, factor: float) -> NDArray[np.float64]:
+    """Times by [side, work, phase, trial]; the first work takes `factor` as long on the new side."""
+    machine = slowdowns(kind, MOST * WORKS * 2, random)
+    seed = random.integers(1 << 32)
+    measured = np.empty((2, WORKS, len(PHASES), MOST))
+    place = 0
+    for trial in range(MOST):
+        for work in random.permutation(WORKS):
+            for name in turns(SIDES, f"{seed} {work}", trial):
+                side = SIDES.index(name)
+                common, own = random.normal(0, SPREAD / 2**0.5), random.normal(0, SPREAD / 2**0.5, len(PHASES))
+                change = factor if side and not work else 1.0
+                measured[side, work, :, trial] = 1e6 * machine[place] * change * np.exp(common + own)
+                place += 1
+    return measured
+
+
+def test(kind: str, random: np.random.Generator, factor: float = 1.0) -> Outcome:
+    """One simulated A/B test."""
+    measured = times(kind, random, factor)
+    thresholds = Thresholds()
+
+    def at(look: Look) -> list[Cell]:
+        cells = []
+        for work in range(WORKS):
+            for number, phase in enumerate(PHASES):
+                trials = measured[:, work, number, : look.trials].tolist()
+                base, new = (Side(summarise(each), []) for each in trials)
+                cells.append(Cell(CASE, str(work), phase, "time", base, new))
+        return judged(cells, replace(thresholds, alpha=look.alpha), differ=pair_by_pair)
+
+    return outcome(decided(at, looks(MOST, thresholds.alpha)), factor)
+
+
+def outcome(cells: Sequence[Cell], factor: float) -> Outcome:
+    """What the words of a test come to."""
+    changed = [cell for cell in cells if factor != 1 and cell.contender == "0"]
+    others = [cell for cell in cells if cell not in changed]
+    trials: dict[str, int] = {}
+    for cell in cells:
+        count = cell.new.summary.count if cell.new else 0
+        trials[cell.contender] = max(count if cell.word != "inconclusive" else MOST, trials.get(cell.contender, 0))
+    return Outcome(
+        false_words=sum(cell.word in ("slower", "faster") for cell in others),
+        found=float(np.mean([cell.word == "slower" for cell in changed])) if changed else 0.0,
+        same=float(np.mean([cell.word == "same" for cell in others])),
+        trials=float(np.mean(list(trials.values()))),
+    )
+
+
+def main() -> int:
+    """Print the table."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
+    print("| drift | tests of the same that report any change | called the same | trials | 10 % found |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for number, (kind, about) in enumerate(DRIFTS.items()):
+        same = [test(kind, np.random.default_rng([number, 0, run])) for run in range(count)]
+        changed = [test(kind, np.random.default_rng([number, 1, run]), 1.1) for run in range(count)]
+        wrong = np.mean([one.false_words > 0 for one in same])
+        numbers = [wrong, np.mean([one.same for one in same])]
+        found = np.mean([one.found for one in changed])
+        trials = np.mean([one.trials for one in same])
+        print(f"| {about} | {numbers[0]:.1%} | {numbers[1]:.0%} | {trials:.1f} | {found:.0%} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""A/B tests of recordings made by hand: pairs, looks, and the word of each cell."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchmarks import drift as simulation
+from snnbench.abtest import compare_sides, settled, taken, trials_needed, undecided
+from snnbench.compare import Cell
+from snnbench.config import Work
+from snnbench.decision import Thresholds
+from snnbench.difference import Difference
+from snnbench.record import Record, Recording, RecordingError
+from tests.fakes import CASE
+from tests.recordings import failed, recording, timed, weighed
+
+QUIET = (1.00, 1.01, 0.99, 1.02, 0.98, 1.00, 1.01, 0.99, 1.02, 0.98, 1.00, 1.01)
+
+
+def side(name: str, train_ms: Iterable[float], **fields: Any) -> list[Record]:
+    """A trial for each of these times, of one side."""
+    return [timed("a", number, train=ms, side=name, **fields) for number, ms in enumerate(train_ms)]
+
+
+def of_sides(*records: Record, most: int = 12, stops_early: bool = True) -> Recording:
+    """A recording of two sides."""
+    named = [replace(one, cell=f"{one.cell}{one.side}") for one in records]
+    whole = recording(*named, trials=most)
+    sides = {"base": ["lib==1"], "new": []}
+    return replace(whole, config=whole.config | {"sides": sides, "stops_early": stops_early})
+
+
+def both(new: Sequence[float], base: Sequence[float] = QUIET, **fields: Any) -> list[Record]:
+    """Trials of both sides."""
+    return side("base", base[: len(new)], **fields) + side("new", new, **fields)
+
+
+def only(whole: Recording, **more: Any) -> Cell:
+    """The one cell of a test."""
+    (cell,) = compare_sides(whole, Thresholds(), **more).cells
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.2, "slower"), (1 / 1.2, "faster"), (1.0, "same"), (1.045, "inconclusive")]
+)
+def test_the_word_is_of_new_over_base(factor: float, word: str) -> None:
+    noise = (1.00, 0.99, 1.01, 1.00, 1.01, 0.99, 1.00, 0.99, 1.01, 1.00, 1.01, 0.99)
+    cell = only(of_sides(*both([factor * ms * by for ms, by in zip(QUIET, noise, strict=True)])))
+    assert (cell.contender, cell.phase, cell.metric, cell.word) == ("a", "train", "time", word)
+    assert cell.ratio == pytest.approx(factor, rel=0.01)
+
+
+def test_what_meets_both_of_a_pair_is_no_difference() -> None:
+    """The machine takes twice as long from the seventh trial on, which an unpaired test could not see through."""
+    step = [1.0] * 6 + [2.0] * 6
+    base = [ms * by for ms, by in zip(QUIET, step, strict=True)]
+    new = [1.1 * ms * (1.002 if number % 2 else 0.998) for number, ms in enumerate(base)]
+    assert only(of_sides(*both(new, base))).word == "slower"
+    assert only(of_sides(*both([ms / 1.1 for ms in new], base))).word == "same"
+
+
+def test_a_comparison_is_titled_by_what_the_sides_change() -> None:
+    comparison = compare_sides(of_sides(*both(QUIET)), Thresholds())
+    assert (comparison.base, comparison.new) == ("lib==1", "as pinned")
+
+
+def test_a_recording_without_sides_is_refused() -> None:
+    with pytest.raises(RecordingError, match="holds no two sides; name two recordings"):
+        compare_sides(recording(timed("a", train=1.0)), Thresholds())
+
+
+def test_the_first_look_that_gives_a_word_decides() -> None:
+    """Later trials, which the run took for another work, take nothing back."""
+    slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
+    early = [cell.word for cell in settled(of_sides(*both(slow[:4])), Thresholds())]
+    assert early == ["slower"]
+    late = slow[:4] + [ms / 1.3 for ms in slow[4:]]
+    assert [cell.word for cell in settled(of_sides(*both(late)), Thresholds())] == ["slower"]
+
+
+def test_a_work_is_open_until_each_of_its_times_has_a_word() -> None:
+    whole = of_sides(*both((1.0, 1.3, 0.8, 1.1)))
+    assert undecided(whole, Thresholds()) == {Work(CASE, "a", "default")}
+    slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET[:4])]
+    assert undecided(of_sides(*both(slow)), Thresholds()) == set()
+
+
+def test_looks_are_those_for_which_there_are_trials() -> None:
+    assert [look.trials for look in taken(of_sides(*both(QUIET[:8])), 0.05)] == [4, 6, 8]
+    assert [look.trials for look in taken(of_sides(*both(QUIET[:3])), 0.05)] == [4]
+    assert [look.trials for look in taken(of_sides(*both(QUIET), stops_early=False), 0.05)] == [12]
+
+
+def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
+    slow = [3.0 * ms if number in (1, 5) else 1.001 * ms for number, ms in enumerate(QUIET)]
+    records = both(slow)
+    noisy = [replace(one, flags=["contended"]) if one.side == "new" and one.trial in (1, 5) else one for one in records]
+    cell = only(of_sides(*noisy, stops_early=False))
+    assert (cell.word, cell.reason) == ("same", "2 pairs left out: contended")
+    assert cell.base is not None and cell.base.summary.count == 10
+    counted = only(of_sides(*noisy, stops_early=False), allowed=["contended"])
+    assert counted.base is not None and counted.base.summary.count == 12
+    assert counted.reason == "contended in new"
+
+
+def test_where_others_disturbed_every_pair_nothing_is_known() -> None:
+    slow = [1.5 * ms for ms in QUIET]
+    cell = only(of_sides(*both(slow, flags=["contended"])))
+    assert cell.word == "inconclusive" and "contended in base and new" in cell.reason
+    assert undecided(of_sides(*both(slow[:4], flags=["contended"])), Thresholds()) == {Work(CASE, "a", "default")}
+
+
+def test_a_trial_without_its_other_side_is_no_pair() -> None:
+    records = both(QUIET)
+    lacking = [one for one in records if (one.side, one.trial) != ("new", 3)]
+    cell = only(of_sides(*lacking, stops_early=False))
+    assert cell.base is not None and cell.new is not None
+    assert cell.base.summary.count == cell.new.summary.count == 11
+
+
+def test_a_side_that_fails_is_a_word_and_needs_no_more_trials() -> None:
+    crashed = [failed("a", "crash", "died", trial=number, side="new") for number in range(4)]
+    whole = of_sides(*side("base", QUIET[:4]), *crashed)
+    assert [(cell.word, cell.reason) for cell in settled(whole, Thresholds())] == [
+        ("failed", "in new: failed: crash: died")
+    ]
+    assert undecided(whole, Thresholds()) == set()
+
+
+def test_an_incorrect_side_has_no_time_however_many_trials_it_has() -> None:
+    wrong = failed("a", "incorrect", "spikes differ", trial=4, side="new")
+    (cell,) = settled(of_sides(*both(QUIET[:4]), wrong), Thresholds())
+    assert cell.word == "failed" and "incorrect" in cell.reason
+
+
+def test_peaks_of_memory_are_compared_too_and_ask_for_no_trials() -> None:
+    weights = [weighed("a", device_mib=mib, side=name) for name, mib in (("base", 4), ("new", 5))]
+    noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
+    words = {cell.metric: cell.word for cell in settled(of_sides(*both(noise), *weights), Thresholds())}
+    assert words == {"time": "same", "device_peak": "slower", "host_peak": "inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "count", "needed"),
+    [
+        (0.97, 1.04, 12, 13),  # an interval within the floor: one more
+        (1.0 / 1.1, 1.1, 10, 39),  # log 1.1 must shrink to log 1.05
+        (1.08 / 1.2, 1.08 * 1.2, 10, 57),  # log 1.2 must shrink to log 1.08
+        (1.04 / 1.5, 1.04 * 1.5, 10, None),
+    ],
+)
+def test_the_trials_that_would_tell(low: float, high: float, count: int, needed: int | None) -> None:
+    assert trials_needed(Difference(1.0, low, high, 0.2), count, 0.05) == needed
+
+
+def test_an_inconclusive_cell_says_how_many_trials_would_tell() -> None:
+    cell = only(of_sides(*both([1.0, 1.2, 0.9, 1.1, 0.95, 1.12, 0.9, 1.15, 0.92, 1.1, 1.0, 0.98])))
+    assert cell.word == "inconclusive"
+    assert "trials a side would tell" in cell.reason and "run more trials" not in cell.reason
+
+
+@pytest.mark.parametrize("kind", simulation.DRIFTS)
+def test_under_no_drift_do_more_than_a_twentieth_of_tests_of_the_same_report_a_change(kind: str) -> None:
+    outcomes = [simulation.test(kind, np.random.default_rng([1, number])) for number in range(60)]
+    assert sum(outcome.false_words > 0 for outcome in outcomes) <= 3
+    assert np.mean([outcome.same for outcome in outcomes]) > 0.4, "a test that says nothing raises no alarm either"
+
+
+@pytest.mark.parametrize("kind", simulation.DRIFTS)
+def test_a_tenth_more_in_one_of_fifteen_works_is_found_under_every_drift(kind: str) -> None:
+    outcomes = [simulation.test(kind, np.random.default_rng([2, number]), factor=1.1) for number in range(20)]
+    assert np.mean([outcome.found for outcome in outcomes]) > 0.85
+    assert sum(outcome.false_words > 0 for outcome in outcomes) <= 3
