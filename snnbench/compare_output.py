@@ -24,12 +24,12 @@ CSV_COLUMNS = (
 def summary(comparison: Comparison) -> str:
     """How many cells there are of each word, in one line."""
     counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items() if count)
-    return f"{len(comparison.cells)} cells: {counts}"
+    return f"{len(comparison.cells)} cell{'s' * (len(comparison.cells) != 1)}: {counts}"
 
 
 def table(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
     """Aligned columns for a terminal, with a summary at the end."""
-    common, sheet = _sheet(comparison)
+    common, sheet = sheet_of(comparison)
     if explained:
         sheet.notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)}
     return "\n".join([*_opening(comparison, common), "", sheet.text(), "", summary(comparison), ""])
@@ -37,7 +37,7 @@ def table(comparison: Comparison, explained: bool = False, failing: Collection[s
 
 def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
     """The same as a table of Markdown."""
-    common, sheet = _sheet(comparison)
+    common, sheet = sheet_of(comparison)
     if explained:
         sheet.columns = (*sheet.columns, "explanation")
         sheet.rows = [(*row, explanation(cell)) for row, cell in zip(sheet.rows, comparison.cells, strict=True)]
@@ -143,7 +143,7 @@ def _opening(comparison: Comparison, common: str) -> list[str]:
     return lines + [f"changed: {line}" for line in comparison.changed]
 
 
-def _sheet(comparison: Comparison) -> tuple[str, Sheet]:
+def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
     """What all cases have in common, and a row a cell; without a column for the case where there is one only."""
     common, own = captions({cell.case: None for cell in comparison.cells})
     sheet = Sheet(COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case"))

@@ -67,7 +67,7 @@ def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again
     done = place.ab("--new", place.slow, "--fail-on", "slower")
     assert done.returncode == 6, done.stderr
     assert f"{place.slow} over as pinned: above 1 is slower" in done.stdout
-    assert "1 cells: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
+    assert "1 cell: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
     (made,) = recordings(place.folder)
     assert snnbench(place.folder, "compare", made, *ALLOWED).stdout == done.stdout
     assert snnbench(place.folder, "compare", made, *ALLOWED, "--fail-on", "slower").returncode == 6
@@ -79,10 +79,11 @@ def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again
     assert sides[0] != sides[2] and sides[4] != sides[6], "each second trial begins with the other side"
 
 
-def test_without_a_change_a_library_runs_against_itself_and_nothing_is_slower(place: Place) -> None:
-    done = place.ab("--fail-on", "slower,faster,failed")
+def test_without_a_change_a_library_runs_against_itself(place: Place) -> None:
+    done = place.ab("--fail-on", "failed,missing,incomparable", trials=2)
     assert done.returncode == 0, done.stderr
     assert "as pinned over as pinned" in done.stdout
+    assert [line["side"] for line in lines(recordings(place.folder)[0])].count("new") == 2
 
 
 def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(place: Place) -> None:
@@ -143,6 +144,14 @@ def test_the_table_of_a_test_names_the_side_beside_the_library(place: Place) -> 
     (made,) = recordings(place.folder)
     report = snnbench(place.folder, "report", made)
     assert report.returncode == 0 and "| lib (base) |" in report.stdout and "| lib (new) |" in report.stdout
+
+
+def test_the_page_of_a_test_begins_with_its_words(place: Place) -> None:
+    place.ab("--new", place.slow, trials=2)
+    (made,) = recordings(place.folder)
+    page = snnbench(place.folder, "report", made, "--format", "html").stdout
+    assert page.index("Slower or not") < page.index("In short")
+    assert f"{place.slow} (new) over as pinned (base), which took turns" in page
 
 
 @pytest.mark.parametrize(

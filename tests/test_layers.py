@@ -61,6 +61,7 @@ report.charts.dots report.charts.firstcall report.charts.lines report.charts.mem
 report.charts.pareto report.charts.split
 
 report.charting report.failures report.headline report.matrix report.noise report.provenance report.scaling
+report.sides
 
 report.outline
 

@@ -241,6 +241,20 @@ def test_a_requeued_job_goes_on_with_its_shard(run: Run, local: Path) -> None:
     assert_as_local(run, local)
 
 
+def test_an_ab_test_on_shards_is_one_test_of_all_of_its_trials(slurm: Slurm, tmp_path: Path) -> None:
+    adapter = write(tmp_path, CORRECT, "lib")
+    config = write_config(tmp_path, ["lib"], neurons="[16, 24]", memory_trials=0)
+    asked = ["ab", "--config", config, "--env", "current", "--adapter", adapter, "--new", "SPECIAL=1", "--trials", "3"]
+    status, said = Run(tmp_path, slurm, asked).whole("--slurm", "time=5")
+    assert status == 0, said
+    assert "submitted 2 of 2 shards" in said and "[12/12]" in said
+    (merged,) = (tmp_path / "results").glob("*")
+    recording = read(merged)
+    assert {(one.side, one.trial) for one in recording.records} == {(s, t) for s in ("base", "new") for t in range(3)}
+    assert recording.config["sides"] == {"base": [], "new": ["SPECIAL=1"]} and not recording.config["stops_early"]
+    assert checking.check(merged) == []
+
+
 def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
     status, said = run.whole("--slurm", "partition=none")
     assert status == 1

@@ -1,7 +1,7 @@
 """The outline of a report: its sections, in the order in which a reader needs them."""
 
 from snnbench.record import Recording
-from snnbench.report import charting, failures, headline, matrix, noise, provenance, scaling
+from snnbench.report import charting, failures, headline, matrix, noise, provenance, scaling, sides
 from snnbench.report.findings import find
 from snnbench.report.section import Section
 
@@ -23,6 +23,7 @@ SECTIONS = (
 
 
 def outline(recording: Recording) -> list[Section]:
-    """Every section of one recording; one without data says so."""
+    """Every section of one recording; one without data says so. That of an A/B test begins with its words."""
     findings = find(recording)
-    return [section(findings) for section in SECTIONS]
+    first = (sides.section,) if recording.config.get("sides") else ()
+    return [section(findings) for section in (*first, *SECTIONS)]

@@ -1,0 +1,112 @@
+"""Does `snnbench ab` find an adapter that was made slower on purpose, and no other?
+
+    python benchmarks/slower.py SHARE [--runs 10] [--load] [--library torch-loop] [--set KEY=VALUE]
+
+Copies the adapter of a library, with a wait in its forward pass that lasts SHARE of what the pass took, and runs
+`snnbench ab --config quick --new COPY` so many times. With --load another process takes a CPU for 20 s, leaves it for
+20 s, and so on. Prints the words of each run, and how many runs call a phase slower or faster. SHARE may be 0: the copy
+is then as fast, and every such word is false.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from snnbench.library import discover
+
+WAIT = '''
+
+_build = build
+
+
+def build(case, weights, variant):
+    """The network, with a wait in each forward pass."""
+    import dataclasses
+    import time
+
+    network = _build(case, weights, variant)
+    forward = network.forward
+
+    def slower(*inputs):
+        started = time.perf_counter_ns()
+        outputs = forward(*inputs)
+        until = time.perf_counter_ns()
+        until += {share} * (until - started)
+        while time.perf_counter_ns() < until:
+            pass
+        return outputs
+
+    return dataclasses.replace(network, forward=slower)
+'''
+LOAD = """
+import time
+while True:
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        pass
+    time.sleep(20)
+"""
+
+
+def main() -> int:
+    """Run them all, a line each, and the counts."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("share", type=float)
+    parser.add_argument("--runs", type=int, default=10)
+    parser.add_argument("--load", action="store_true")
+    parser.add_argument("--library", default="torch-loop")
+    parser.add_argument("--set", action="append", default=[], dest="settings")
+    options = parser.parse_args()
+    source = discover()[options.library].path
+    counts: Counter[tuple[str, str]] = Counter()
+    with tempfile.TemporaryDirectory() as scratch, loaded() if options.load else unloaded():
+        adapter = Path(scratch) / source.name
+        adapter.write_text(source.read_text() + WAIT.format(share=options.share))
+        for run in range(options.runs):
+            words, trials = one(Path(scratch) / str(run), adapter, options.library, options.settings)
+            counts.update(words.items())
+            print(f"run {run + 1}: {trials} trials a side; {', '.join(map(' '.join, words.items()))}", flush=True)
+    for (phase, word), count in sorted(counts.items()):
+        print(f"{phase} {word}: {count} of {options.runs}")
+    return 0
+
+
+def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple[dict[str, str], int]:
+    """The word of each phase, and how many trials a side it took."""
+    command = [sys.executable, "-m", "snnbench", "ab", "--config", "quick", "--new", str(adapter), "--format", "json"]
+    command += ["--only", "profile=subtract", "--set", f'sweep.libraries=["{library}"]', "-o", str(folder)]
+    for setting in ("protocol.memory_trials=0", *settings):
+        command += ["--set", setting]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(done.stderr)
+    found = json.loads(done.stdout)["cells"]
+    records = (folder / "records.jsonl").read_text().count("\n")
+    return {cell["phase"]: cell["word"] for cell in found}, records // 2
+
+
+@contextmanager
+def loaded() -> Iterator[None]:
+    """Beside a load that comes and goes."""
+    load = subprocess.Popen([sys.executable, "-c", LOAD])
+    try:
+        yield
+    finally:
+        load.kill()
+        load.wait()
+
+
+@contextmanager
+def unloaded() -> Iterator[None]:
+    """Beside nothing of ours."""
+    yield
+
+
+if __name__ == "__main__":
+    sys.exit(main())

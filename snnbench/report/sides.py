@@ -1,0 +1,27 @@
+"""The two sides of an A/B test, compared: a row for each time and peak, changes first."""
+
+from snnbench.abtest import compare_sides
+from snnbench.compare_output import sheet_of, summary
+from snnbench.decision import Thresholds
+from snnbench.report.findings import Findings
+from snnbench.report.section import Section, Table
+
+TEXTS = ("word", "library", "case", "phase", "metric")
+
+
+def section(findings: Findings) -> Section:
+    """The words of `snnbench compare RECORDING`, with its usual thresholds."""
+    comparison = compare_sides(findings.recording, Thresholds())
+    common, sheet = sheet_of(comparison)
+    sentences = [
+        f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
+        f"{summary(comparison)}.",
+        f"All cells: {common}." if common else "",
+    ]
+    return Section(
+        "slower-or-not",
+        "Slower or not",
+        [sentence for sentence in sentences if sentence],
+        remarks=[f"changed: {line}" for line in comparison.changed],
+        tables=[Table(sheet.columns, sheet.rows, texts=sum(name in TEXTS for name in sheet.columns))],
+    )
