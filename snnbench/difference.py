@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Trials = Sequence[float]
 
+EQUAL = 1e-12
+"""Logarithms so close are equal but for rounding: no clock shows the difference."""
 TRIMMED = 0.2
 """The share of pairs left out at either end: the usual one (Wilcox 2012, section 4.3)."""
 
@@ -79,7 +81,7 @@ def paired(pairs: Sequence[tuple[Trials, Trials]], confidence: float, counted: S
 
     `ratio` is that of the median pair. The test is of the logarithms of new over base, trial by trial:
 
-        t = trimmed mean / sqrt(S / (h (h - 1)))      Tukey & McLaughlin 1963
+        t = trimmed mean / sqrt(S / (h (h - 1)))      Yuen 1974, here for one sample
 
     where a fifth of the pairs is left out at either end, h remain, and S is the sum of squares of all pairs once those
     left out are replaced by their nearest that remained. So a pair of which a burst met one half weighs no more than
@@ -164,7 +166,7 @@ def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confide
 
 def _variance(logs: Floats) -> float:
     """Of equal values it is 0, not what rounding their mean leaves, which would pass for the quietest of all."""
-    return float(logs.var(ddof=1)) if np.ptp(logs) else 0.0
+    return float(logs.var(ddof=1)) if np.ptp(logs) > EQUAL else 0.0
 
 
 def moderate(variances: Floats, degrees: Floats) -> tuple[Floats, float, float]:

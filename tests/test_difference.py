@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from snnbench.difference import Difference, adjusted, between, differences, intervals, moderate
+from snnbench.difference import Difference, adjusted, between, differences, intervals, moderate, paired
 
 E = math.e
 
@@ -168,3 +168,55 @@ def test_an_interval_is_of_the_geometric_mean() -> None:
     assert intervals([[5.0], [], [0.0, 1.0]], 0.95) == [None, None, None]
     assert intervals([[5.0, 5.0]], 0.95) == [pytest.approx((5.0, 5.0))]
     assert intervals([], 0.95) == []
+
+
+def pair_of(logs: list[float], base: list[float] | None = None) -> tuple[list[float], list[float]]:
+    """Trials of base, and of new so that the logarithms of new over base are these."""
+    base = base or [10.0 + number for number in range(len(logs))]
+    return base, [one * math.exp(log) for one, log in zip(base, logs, strict=True)]
+
+
+def test_four_pairs_are_student_s_test_of_their_logarithms() -> None:
+    logs = [0.1, 0.3, 0.2, 0.5]
+    (found,) = paired([pair_of(logs)], 0.95)
+    student = stats.ttest_1samp(logs, 0)
+    interval = student.confidence_interval(0.95)
+    assert found.p == pytest.approx(student.pvalue)
+    assert (math.log(found.low or 0), math.log(found.high or 0)) == pytest.approx((interval.low, interval.high))
+    assert found.ratio == pytest.approx(math.exp(0.25)), "of the median pair"
+
+
+def test_ten_pairs_are_trimmed_by_two_at_either_end() -> None:
+    """Logs 0 to 0.9: the mean of the inner six is 0.45. With the outer four as their nearest inner ones the sum of
+    squares is 6 * 0.25^2 + 2 * 0.15^2 + 2 * 0.05^2 = 0.425, and the error sqrt(0.425 / 30) = 0.1190: t is 3.781 with 5
+    degrees of freedom, p 0.0129, and t(0.975) is 2.571.
+    """
+    (found,) = paired([pair_of([number / 10 for number in range(10)])], 0.95)
+    assert found.p == pytest.approx(0.0129, abs=1e-4)
+    assert math.log(found.low or 0) == pytest.approx(0.45 - 2.571 * 0.1190, abs=1e-3)
+    assert math.log(found.high or 0) == pytest.approx(0.45 + 2.571 * 0.1190, abs=1e-3)
+
+
+def test_an_odd_pair_of_five_weighs_no_more_than_its_neighbour() -> None:
+    quiet, odd = (paired([pair_of([0.01, 0.02, 0.03, 0.04, last])], 0.95) for last in (0.05, 5.0))
+    assert quiet == odd
+
+
+def test_pairs_that_all_differ_alike_are_not_tested() -> None:
+    (found,) = paired([pair_of([math.log(2)] * 4, [1.0, 2.0, 4.0, 8.0])], 0.95)
+    assert (found.ratio, found.low, found.high, found.p) == pytest.approx((2.0, 2.0, 2.0, 1.0))
+
+
+def test_pairs_know_their_variance_together() -> None:
+    logs = [0.1, 0.3, 0.2, 0.4]
+    (alone,), many = paired([pair_of(logs)], 0.95), paired([pair_of(logs)] * 3, 0.95)
+    mean, error = 0.25, np.std(logs, ddof=1) / 2
+    assert alone.p == pytest.approx(2 * stats.t.sf(mean / error, 3))
+    for found in many:
+        assert found.p == pytest.approx(2 * stats.t.sf(mean / error, 9))
+
+
+def test_a_count_that_each_side_repeats_is_certain_and_one_pair_of_times_is_nothing() -> None:
+    assert paired([([4.0], [5.0])], 0.95, [True]) == [Difference(1.25, 1.25, 1.25, certain=True)]
+    (found,) = paired([([4.0], [5.0])], 0.95)
+    assert (found.ratio, found.p, found.lacking) == (1.25, None, "one trial in base and new")

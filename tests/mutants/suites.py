@@ -23,6 +23,8 @@ SUITES: dict[str, tuple[str, ...]] = {
     "exam": ("verify",),
     "compare": ("compare", "decision"),
     "comparability": ("comparability", "compare"),
+    "looks": ("looks",),
+    "abtest": ("abtest",),
     "rank": ("rank", "decision"),
     "pairs": ("pairs", "decision", "rank"),
     "judge": ("judge",),
