@@ -79,6 +79,15 @@ def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again
     assert sides[0] != sides[2] and sides[4] != sides[6], "each second trial begins with the other side"
 
 
+def test_a_library_may_be_known_by_the_files_of_its_sides_alone(place: Place) -> None:
+    asked = ["ab", "--config", place.config, "--env", "current", "--trials", "2", "--new", place.slow]
+    lacking = snnbench(place.folder, *asked)
+    assert lacking.returncode == 2 and "base has no adapter lib: name its file, too, with --base" in lacking.stderr
+    done = snnbench(place.folder, *asked, "--base", place.adapter)
+    assert done.returncode == 0, done.stderr
+    assert f"{place.slow} over {place.adapter}" in done.stdout
+
+
 def test_without_a_change_a_library_runs_against_itself(place: Place) -> None:
     done = place.ab("--fail-on", "failed,missing,incomparable", trials=2)
     assert done.returncode == 0, done.stderr

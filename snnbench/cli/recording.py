@@ -63,12 +63,14 @@ class Test:
         """What the user changes, by side."""
         return {name: list(side.texts) for name, side in self.sides.items()}
 
-    def works(self, loaded: Config, adapters: Mapping[str, Adapter], only: Sequence[str]) -> list[Work]:
-        """The works of a config whose contenders are changed. Raises SideError, BadParameter."""
-        known = {**{one.name: one for side in self.sides.values() for one in side.replacements()}, **adapters}
-        works = selected(loaded, known, only)
+    def known(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
+        """These adapters, and those that only the sides have."""
+        return {**{one.name: one for side in self.sides.values() for one in side.replacements()}, **adapters}
+
+    def changed(self, works: Sequence[Work], adapters: Mapping[str, Adapter]) -> list[Work]:
+        """The works whose contenders some side changes. Raises SideError."""
         of = dict.fromkeys((work.library, work.variant) for work in works)
-        changed = sides.contenders(self.sides.values(), known, of)
+        changed = sides.contenders(self.sides.values(), adapters, of)
         return [work for work in works if (work.library, work.variant) in changed]
 
 
@@ -124,7 +126,9 @@ def record_sweep(
     With `cuda` environments have what CUDA needs, and without not; None goes by this machine. With a `test` its sides
     take turns.
     """
-    works = test.works(loaded, adapters, only) if test else selected(loaded, adapters, only)
+    known = test.known(adapters) if test else adapters
+    works = selected(loaded, known, only)
+    works = test.changed(works, known) if test else works
     names = list(test.sides) if test else [""]
     planned = {"planned": len(cells(works, loaded.protocol, names))}
     if shard and not (works := shard.of(works)):
@@ -149,7 +153,7 @@ def record_sweep(
         "snnbench": __version__,
         "config": loaded.resolved(),
         "only": list(only) or None,
-        "baseline": label(*contender.find(loaded.baseline, adapters)[0]),
+        "baseline": label(*contender.find(loaded.baseline, known)[0]),
         "identity": identity,
         "machine": slug,
         **({"sides": test.texts, "stops_early": test.stops_early} if test else {}),

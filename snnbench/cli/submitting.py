@@ -75,8 +75,9 @@ def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
     """
     submission.require()
     adapters = discover(asked.files)
-    choose_works = asked.test.works if asked.test else selected
-    works = choose_works(asked.config, adapters, asked.only)
+    known = asked.test.known(adapters) if asked.test else adapters
+    works = selected(asked.config, known, asked.only)
+    works = asked.test.changed(works, known) if asked.test else works
     if configs.leaves_threads_out(asked.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
     found = opened(asked, works)
