@@ -88,6 +88,20 @@ def test_a_library_may_be_known_by_the_files_of_its_sides_alone(place: Place) ->
     assert f"{place.slow} over {place.adapter}" in done.stdout
 
 
+def test_memory_has_four_trials_unless_the_user_or_the_config_says_otherwise(place: Place) -> None:
+    place.config = write_config(place.folder, ["lib"], memory_trials=1)
+    for more, count in (([], 4), (["--set", "protocol.memory_trials=2"], 2)):
+        done = place.ab("--fresh", *more, trials=2)
+        assert done.returncode == 0, done.stderr
+        measures = [line["measure"] for line in lines(recordings(place.folder)[-1])]
+        assert (measures.count("time"), measures.count("memory")) == (4, 2 * count)
+
+
+def test_a_config_that_only_verifies_is_refused(place: Place) -> None:
+    done = place.ab("--set", "protocol.phases=[]")
+    assert done.returncode == 2 and "tiny only verifies; name a config that times something" in done.stderr
+
+
 def test_without_a_change_a_library_runs_against_itself(place: Place) -> None:
     done = place.ab("--fail-on", "failed,missing,incomparable", trials=2)
     assert done.returncode == 0, done.stderr

@@ -220,3 +220,15 @@ def test_a_count_that_each_side_repeats_is_certain_and_one_pair_of_times_is_noth
     assert paired([([4.0], [5.0])], 0.95, [True]) == [Difference(1.25, 1.25, 1.25, certain=True)]
     (found,) = paired([([4.0], [5.0])], 0.95)
     assert (found.ratio, found.p, found.lacking) == (1.25, None, "one trial in base and new")
+
+
+def test_the_interval_of_a_mean_has_its_own_degrees_of_freedom_and_those_of_all_variances() -> None:
+    samples = [[math.exp(width * number) for number in (-1, 0, 1)] for width in (0.01, 0.02, 0.9, 1.1)]
+    variances = np.array([0.01**2, 0.02**2, 0.9**2, 1.1**2])
+    together, prior_degrees, most_degrees = moderate(variances, np.full(4, 2.0))
+    freedom = 2 + prior_degrees
+    assert 0 < prior_degrees < most_degrees - 3, "else another number would do"
+    for found, variance in zip(intervals(samples, 0.95), together, strict=True):
+        assert found is not None
+        reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance / 3)
+        assert (math.log(found[0]), math.log(found[1])) == pytest.approx((-reach, reach))

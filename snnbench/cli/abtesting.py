@@ -1,6 +1,7 @@
 """`snnbench ab`: one run in which two sides take turns, and a word for every time and peak."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -34,6 +35,11 @@ from snnbench.cli.options import (
     thresholds_of,
 )
 
+if TYPE_CHECKING:
+    from snnbench.config import Config
+
+MEMORY_TRIALS = 4
+"""Of a side, where the config measures memory in fewer: one says nothing of how peaks vary."""
 SideOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -76,7 +82,6 @@ def ab(
     change all run against themselves. It stops as soon as every cell has its word, and at the latest after --trials.
     """
     from snnbench import abtest, compare_output
-    from snnbench import config as configs
     from snnbench import side as sides
     from snnbench.cli.progress import say
     from snnbench.cli.recording import Continuation, Test, record_sweep
@@ -91,8 +96,7 @@ def ab(
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
     part = parse(shard) if shard else None
-    own = [f"protocol.trials={trials}", "protocol.remeasure=0"]  # a disturbed pair is left out: further trials follow
-    loaded = configs.load(config_path(config), [*own, *(settings or [])])
+    loaded = _loaded(config, trials, settings or [])
     whole = part is None and executor is Where.local
     test = Test(both, thresholds, allowed, stops_early=whole)
     files = adapter or []
@@ -114,3 +118,20 @@ def ab(
     typer.echo(compare_output.FORMATS[form](comparison, explain, failing), nl=False)
     say(f"recorded in {recording.folder}")
     return exit_of(comparison, failing)
+
+
+def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
+    """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
+    from snnbench import config as configs
+
+    path = config_path(config)
+    # Nothing is measured again: a pair that others disturbed is left out, and further ones follow.
+    own = [f"protocol.trials={trials}", "protocol.remeasure=0"]
+    loaded = configs.load(path, [*own, *settings])
+    if not loaded.protocol.phases:
+        raise typer.BadParameter(
+            f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
+        )
+    if 0 < loaded.protocol.memory_trials < MEMORY_TRIALS:
+        loaded = configs.load(path, [*own, f"protocol.memory_trials={MEMORY_TRIALS}", *settings])
+    return loaded
