@@ -11,8 +11,8 @@ from math import ceil
 
 FEWEST = 4
 """Trials of the first look: fewer know nothing of their own spread."""
-PARTS = ((1 / 3, 0.2), (1 / 2, 0.2), (2 / 3, 0.2), (1.0, 0.4))
-"""(share of the most trials, share of alpha) of each look."""
+EARLY = ((1 / 3, 0.2), (1 / 2, 0.2), (2 / 3, 0.2))
+"""(share of the most trials, share of alpha) of each look but the last, which has what is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,10 @@ class Look:
 
 def looks(most: int, alpha: float, stops_early: bool = True) -> Iterator[Look]:
     """The looks of a run of `most` trials a side; one, at the end, where it does not stop early."""
-    spent, last = 0.0, 0
-    for part, share in PARTS if stops_early else PARTS[-1:]:
+    left, last = alpha, 0
+    for part, share in EARLY if stops_early else ():
         trials = ceil(most * part)
-        if trials == most or FEWEST <= trials != last:
-            yield Look(trials, alpha * share if trials < most else alpha - spent)
-            spent, last = spent + alpha * share, trials
-        if trials == most:
-            return
+        if FEWEST <= trials < most and trials != last:
+            yield Look(trials, alpha * share)
+            left, last = left - alpha * share, trials
+    yield Look(most, left)

@@ -110,7 +110,7 @@ def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
 def test_where_others_disturbed_every_pair_nothing_is_known() -> None:
     slow = [1.5 * ms for ms in QUIET]
     cell = only(of_sides(*both(slow, flags=["contended"])))
-    assert cell.word == "inconclusive" and "contended in base and new" in cell.reason
+    assert cell.word == "inconclusive" and cell.reason.startswith("contended in base and new: ")
     assert undecided(of_sides(*both(slow[:4], flags=["contended"])), Thresholds()) == {Work(CASE, "a", "default")}
 
 
@@ -120,6 +120,14 @@ def test_a_trial_without_its_other_side_is_no_pair() -> None:
     cell = only(of_sides(*lacking, stops_early=False))
     assert cell.base is not None and cell.new is not None
     assert cell.base.summary.count == cell.new.summary.count == 11
+
+
+def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
+    larger = CASE.resized(neurons=96)
+    records = [*both(QUIET[:4]), *side("base", QUIET[:4], case=larger)]
+    words = {(cell.case, cell.phase): (cell.word, cell.reason) for cell in settled(of_sides(*records), Thresholds())}
+    assert words[CASE, "train"][0] == "same"
+    assert words[larger, "train"] == ("missing", "in new: not there")
 
 
 def test_a_side_that_fails_is_a_word_and_needs_no_more_trials() -> None:
@@ -150,6 +158,7 @@ def test_peaks_of_memory_are_compared_too_and_ask_for_no_trials() -> None:
         (0.97, 1.04, 12, 13),  # an interval within the floor: one more
         (1.0 / 1.1, 1.1, 10, 39),  # log 1.1 must shrink to log 1.05
         (1.08 / 1.2, 1.08 * 1.2, 10, 57),  # log 1.2 must shrink to log 1.08
+        (1.02 / 1.1, 1.02 * 1.1, 10, 109),  # log 1.1 must shrink to log 1.05 - log 1.02
         (1.04 / 1.5, 1.04 * 1.5, 10, None),
     ],
 )
