@@ -2,10 +2,10 @@
 
     python benchmarks/drift.py [TESTS]
 
-Simulates A/B tests of 15 works with 4 phases each, which are 60 cells, with 12 trials a side at most, and prints a line
-for each way in which a machine drifts: how many of TESTS (200 if left out) tests of the same with itself say `slower`
-or `faster` of any cell, how many cells they call the same, and after how many trials; and in how many of the phases of
-a work that takes 10 % longer this is found. The words are those of the code that decides.
+Simulates A/B tests with 12 trials a side at most, of 15 works with 4 phases each where nothing else is said, which are
+60 cells, and prints a line for each way in which a machine drifts: how many of TESTS (200 if left out) tests of the
+same with itself say `slower` or `faster` of any cell, how many cells they call the same, and after how many trials; and
+in how many of the phases of a work that takes 10 % longer this is found. The words are those of the code that decides.
 """
 
 import sys
@@ -24,9 +24,7 @@ from snnbench.looks import Look, looks
 from snnbench.side import SIDES
 from snnbench.statistics import summarise
 
-WORKS, PHASES, MOST = 15, ("train", "forward", "backward", "inference"), 12
-SPREAD = 0.03
-"""Of the logarithm of a process's time: half of its variance is common to its phases."""
+PHASES, MOST = ("train", "forward", "backward", "inference"), 12
 CASE = Case(
     neurons=256,
     batch=16,
@@ -46,13 +44,34 @@ CASE = Case(
     input_gradient=True,
     seed=0,
 )
-DRIFTS = {
-    "none": "none",
-    "step": "a step to 2 times as long, once in the middle third",
-    "ramp": "a ramp to 2 times as long",
-    "clock": "a clock with two rates, 1.4 times apart, that changes every 25 processes or so",
-    "bursts": "bursts of some 5 processes, 1.2 to 2 times as long, every 20 or so",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What is simulated: `works` with four phases each, on a machine that drifts.
+
+    `spread` is the standard deviation of the logarithm of a process's time, `common` the share of its variance that all
+    phases of the process have in common. Where works are `unlike`, their spreads are log-normal around it.
+    """
+
+    about: str
+    drift: str = ""
+    works: int = 15
+    spread: float = 0.03
+    common: float = 0.5
+    unlike: float = 0.0
+
+
+WORLDS = (
+    World("none"),
+    World("a step to 2 times as long, once in the middle third", "step"),
+    World("a ramp to 2 times as long", "ramp"),
+    World("a clock with two rates, 1.4 times apart, that changes every 25 processes or so", "clock"),
+    World("bursts of some 5 processes, 1.2 to 2 times as long, every 20 or so", "bursts"),
+    World("none; 1 work, a spread of 10 %, nine tenths of it common to phases", works=1, spread=0.1, common=0.9),
+    World("none; 3 works, spreads of 5 % times or by 2", works=3, spread=0.05, common=0.7, unlike=0.7),
+    World("none; 15 works, spreads of 5 % times or by 2", spread=0.05, common=0.7, unlike=0.7),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,31 +106,33 @@ def slowdowns(kind: str, count: int, random: np.random.Generator) -> NDArray[np.
     return factors
 
 
-def times(kind: str, random: np.random.Generator, factor: float) -> NDArray[np.float64]:
+def times(world: World, random: np.random.Generator, factor: float) -> NDArray[np.float64]:
     """Times by [side, work, phase, trial]; the first work takes `factor` as long on the new side."""
-    machine = slowdowns(kind, MOST * WORKS * 2, random)
+    machine = slowdowns(world.drift, MOST * world.works * 2, random)
+    spreads = world.spread * np.exp(random.normal(0, world.unlike, world.works))
     seed = random.integers(1 << 32)
-    measured = np.empty((2, WORKS, len(PHASES), MOST))
+    measured = np.empty((2, world.works, len(PHASES), MOST))
     place = 0
     for trial in range(MOST):
-        for work in random.permutation(WORKS):
+        for work in random.permutation(world.works):
             for name in turns(SIDES, f"{seed} {work}", trial):
                 side = SIDES.index(name)
-                common, own = random.normal(0, SPREAD / 2**0.5), random.normal(0, SPREAD / 2**0.5, len(PHASES))
+                common = random.normal(0, spreads[work] * world.common**0.5)
+                own = random.normal(0, spreads[work] * (1 - world.common) ** 0.5, len(PHASES))
                 change = factor if side and not work else 1.0
                 measured[side, work, :, trial] = 1e6 * machine[place] * change * np.exp(common + own)
                 place += 1
     return measured
 
 
-def test(kind: str, random: np.random.Generator, factor: float = 1.0) -> Outcome:
+def test(world: World, random: np.random.Generator, factor: float = 1.0) -> Outcome:
     """One simulated A/B test."""
-    measured = times(kind, random, factor)
+    measured = times(world, random, factor)
     thresholds = Thresholds()
 
     def at(look: Look) -> list[Cell]:
         cells = []
-        for work in range(WORKS):
+        for work in range(world.works):
             for number, phase in enumerate(PHASES):
                 trials = measured[:, work, number, : look.trials].tolist()
                 base, new = (Side(summarise(each), []) for each in trials)
@@ -132,7 +153,7 @@ def outcome(cells: Sequence[Cell], factor: float) -> Outcome:
     return Outcome(
         false_words=sum(cell.word in ("slower", "faster") for cell in others),
         found=float(np.mean([cell.word == "slower" for cell in changed])) if changed else 0.0,
-        same=float(np.mean([cell.word == "same" for cell in others])),
+        same=float(np.mean([cell.word == "same" for cell in others])) if others else 0.0,
         trials=float(np.mean(list(trials.values()))),
     )
 
@@ -142,14 +163,15 @@ def main() -> int:
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     print("| drift | tests of the same that report any change | called the same | trials | 10 % found |")
     print("| --- | ---: | ---: | ---: | ---: |")
-    for number, (kind, about) in enumerate(DRIFTS.items()):
-        same = [test(kind, np.random.default_rng([number, 0, run])) for run in range(count)]
-        changed = [test(kind, np.random.default_rng([number, 1, run]), 1.1) for run in range(count)]
-        wrong = np.mean([one.false_words > 0 for one in same])
-        numbers = [wrong, np.mean([one.same for one in same])]
+    for number, world in enumerate(WORLDS):
+        same = [test(world, np.random.default_rng([number, 0, run])) for run in range(count)]
+        changed = [test(world, np.random.default_rng([number, 1, run]), 1.1) for run in range(count)]
+        wrong, alike, trials = (
+            np.mean(values)
+            for values in zip(*((one.false_words > 0, one.same, one.trials) for one in same), strict=True)
+        )
         found = np.mean([one.found for one in changed])
-        trials = np.mean([one.trials for one in same])
-        print(f"| {about} | {numbers[0]:.1%} | {numbers[1]:.0%} | {trials:.1f} | {found:.0%} |", flush=True)
+        print(f"| {world.about} | {wrong:.1%} | {alike:.0%} | {trials:.1f} | {found:.0%} |", flush=True)
     return 0
 
 

@@ -6,13 +6,14 @@ the machine did meets both alike, so a step or a burst moves the difference of f
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import ceil, log, log1p
 from typing import Any
 
 from snnbench.adapter import label
 from snnbench.case import Case
-from snnbench.comparability import changed
+from snnbench.comparability import Incomparable, changed
 from snnbench.compare import (
     CONTENDED,
     CONTENDED_ALLOWED,
@@ -33,6 +34,9 @@ from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording, RecordingError
 from snnbench.side import SIDES
 
+APART_S = 600.0
+"""Seconds from the end of one side to the start of the other, from which on they are no pair. A cell may wait for
+another run of snnbench on the machine."""
 MOST_ADVISED = 200
 """Trials a side: nobody runs more."""
 CellName = tuple[Case, str, str, str]
@@ -51,32 +55,43 @@ class Trials:
         return list(looks(self.most, alpha, self.stops_early))
 
 
-def compare_sides(
-    recording: Recording,
-    thresholds: Thresholds,
-    phases: Collection[str] = (),
-    allowed: Collection[str] = (),
-    explained: bool = False,
-) -> Comparison:
-    """Every cell of a recording of two sides, by the looks that were taken. Raises RecordingError, Incomparable."""
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How words are decided: thresholds, the phases that are asked of (all if none), and what is allowed."""
+
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    phases: Collection[str] = ()
+    allowed: Collection[str] = ()
+
+
+def recorded_rule(config: Mapping[str, Any]) -> Rule:
+    """The rule of the run that wrote this config.json."""
+    decides = config.get("decides", {})
+    limits = {name: decides[name] for name in ("time_floor", "alpha") if name in decides}
+    return Rule(Thresholds(**limits), tuple(decides.get("phases", ())), tuple(decides.get("allowed", ())))
+
+
+def compare_sides(recording: Recording, rule: Rule | None = None, explained: bool = False) -> Comparison:
+    """Every cell of a recording of two sides, by the looks that were taken, and as the run decided if nothing is said.
+
+    Raises RecordingError, Incomparable.
+    """
     asked = recording.config.get("sides")
     if not asked:
         raise RecordingError(f"{recording.folder}: holds no two sides; name two recordings to compare")
+    rule = rule or recorded_rule(recording.config)
     old_title, new_title = (" ".join(asked.get(side, ())) or "as pinned" for side in SIDES)
-    cells = settled(recording, thresholds, phases, allowed)
-    cells = [_with_advice(cell, thresholds.time_floor) for cell in cells]
+    cells = [_with_advice(cell, rule.thresholds.time_floor) for cell in settled(recording, rule)]
     if explained:
         cells = with_intervals(cells)
     base, new = (_side(recording, recording.records, side) for side in SIDES)
-    facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
-    return Comparison(old_title, new_title, thresholds, facts, changed(base, new), by_interest(cells))
+    facts = [CONTENDED_ALLOWED] if CONTENDED in rule.allowed else []
+    return Comparison(old_title, new_title, rule.thresholds, facts, changed(base, new), by_interest(cells))
 
 
-def settled(
-    recording: Recording, thresholds: Thresholds, phases: Collection[str] = (), allowed: Collection[str] = ()
-) -> list[Cell]:
-    """The cells of a recording, each with its word."""
-    return decided(lambda look: _at(recording, look, thresholds, phases, allowed), taken(recording, thresholds.alpha))
+def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[Cell]:
+    """The cells of a recording, each with its word; by its first `most` trials, or by all. Raises Incomparable."""
+    return decided(lambda look: _at(recording, look, rule), taken(recording, rule.thresholds.alpha, most))
 
 
 def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell]:
@@ -92,9 +107,12 @@ def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell
     return [words.get(name, cell) for name, cell in latest.items()]
 
 
-def undecided(recording: Recording, thresholds: Thresholds, allowed: Collection[str] = ()) -> set[Work]:
-    """The works that further trials may still give a word: a time of theirs is inconclusive."""
-    cells = settled(recording, thresholds, allowed=allowed)
+def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[Work]:
+    """The works that further trials may still give a word: a time of theirs is inconclusive. `most` as in `settled`."""
+    try:
+        cells = settled(recording, rule, most)
+    except Incomparable:  # nothing was timed, and more trials time nothing either
+        return set()
     open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
     works = {(Case(**one.case), _plain(one)): one for one in recording.records}
     return {Work(case, works[case, name].library, works[case, name].variant) for case, name in open_names}
@@ -108,43 +126,49 @@ def planned_trials(config: Mapping[str, Any]) -> Trials:
         raise RecordingError("config.json: does not say how many trials were planned") from error
 
 
-def taken(recording: Recording, alpha: float) -> Iterator[Look]:
-    """The looks for which some work has its trials, and of a run that was stopped one at what there is."""
-    most = max((one.trial + 1 for one in recording.records if one.measure == "time"), default=0)
+def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterator[Look]:
+    """The looks at the first `most` trials, or those for which some work has its trials; the first one at the least."""
+    if most is None:
+        most = max((one.trial + 1 for one in recording.records if one.measure == "time"), default=0)
     plan = planned_trials(recording.config).looks(alpha)
     before = [look for look in plan if look.trials <= most]
     yield from before or plan[:1]
 
 
-def _at(
-    recording: Recording, look: Look, thresholds: Thresholds, phases: Collection[str], allowed: Collection[str]
-) -> list[Cell]:
+def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
     """The cells as a look at the first trials judges them, but for what any trial found of the work itself."""
     records = [
         one
         for one in recording.records
         if one.measure != "time" or one.trial < look.trials or one.outcome.get("kind") in DISPROVED
     ]
-    records, left_out = _in_pairs(records, CONTENDED in allowed)
+    records, left_out = _in_pairs(records, CONTENDED in rule.allowed)
     base, new = (_side(recording, records, side) for side in SIDES)
     both = {Case(**one.case) for one in base.records} & {Case(**one.case) for one in new.records}
     cases = {case: case for case in dict.fromkeys(Case(**one.case) for one in records) if case in both}
-    cells = cells_of(base, new, cases, phases, allowed)
+    try:
+        cells = cells_of(base, new, cases, rule.phases, rule.allowed)
+    except Incomparable:
+        reasons = (f"{one.outcome['kind']}: {one.outcome['reason']}" for one in records if one.status != "measured")
+        why = next(reasons, "no pair is whole")
+        raise Incomparable(f"{recording.folder}: nothing to compare: {why}") from None
     cells = [_with_reason(cell, left_out.get((cell.case, cell.contender), 0)) for cell in cells]
-    return judged(cells, replace(thresholds, alpha=look.alpha), differ=pair_by_pair)
+    return judged(cells, replace(rule.thresholds, alpha=look.alpha), differ=pair_by_pair)
 
 
 def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
-    """The difference of each cell, whose trials are pairs."""
+    """The difference of each cell, whose trials are pairs. Phases of one process are of different families."""
     trials = [tuple(side.summary.trials for side in sides_of(cell)) for cell in cells]
-    return paired([(base, new) for base, new in trials], confidence, [cell.metric in COUNTED for cell in cells])
+    families = [(cell.phase, cell.metric) for cell in cells]
+    counted = [cell.metric in COUNTED for cell in cells]
+    return paired([(base, new) for base, new in trials], confidence, families, counted)
 
 
 def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
     """The records without measured ones that lack a measured other side, and without pairs that others disturbed.
 
-    Where no pair is whole all stay; where none is undisturbed those disturbed stay, and their flag decides. Also, by
-    case and contender, how many pairs were left out.
+    Where none is undisturbed those disturbed stay, and their flag decides; where one side was never measured the other
+    stays. Also, by case and contender, how many pairs were left out.
     """
     pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
@@ -157,13 +181,23 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     left_out: dict[tuple[Case, str], int] = {}
     for (case, name, _), trials in works.items():
         both = [list(pairs[trial].values()) for trial in trials]
-        whole = [pair for pair in both if len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)]
+        whole = [pair for pair in both if _is_whole(pair)]
         quiet = [pair for pair in whole if with_contended or not any(CONTENDED in one.flags for one in pair)]
         failing = [[one for one in pair if one.status != "measured"] for pair in both]
-        kept += [one for pair in ((*(quiet or whole), *failing) if whole else both) for one in pair]
+        halves = [] if {one.side for pair in both for one in pair if one.status == "measured"} == {*SIDES} else both
+        kept += [one for pair in ((*(quiet or whole), *failing) if whole else halves or failing) for one in pair]
         if quiet and len(quiet) < len(whole):
             left_out[case, name] = len(whole) - len(quiet)
     return kept, left_out
+
+
+def _is_whole(pair: Sequence[Record]) -> bool:
+    """Whether both sides were measured, one right after the other: not so where a run was stopped between them."""
+    if len(pair) < len(SIDES) or any(one.status != "measured" or not one.started for one in pair):
+        return len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)
+    first, second = sorted(pair, key=lambda one: one.started)
+    between = datetime.fromisoformat(second.started) - datetime.fromisoformat(first.started)
+    return between.total_seconds() - (second.wall_s or 0.0) <= APART_S
 
 
 def _with_reason(cell: Cell, left_out: int) -> Cell:

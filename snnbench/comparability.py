@@ -32,6 +32,9 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
 
     Raises Incomparable for all others that differ.
     """
+    for one in (base, new):
+        if one.config.get("sides"):
+            raise Incomparable(f"{one.name}: holds the two sides of an A/B test; compare it alone")
     allowed = set(allowed)
     left_out = {name for kind in allowed & FIELDS.keys() for name in FIELDS[kind]}
     cases, work = _cases(base, new, left_out)

@@ -15,7 +15,8 @@ not, it nears 0, and t what Welch's was. Other than there, no variance is made s
 cell that is noisier than the others gains nothing from their quiet.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -27,6 +28,12 @@ Trials = Sequence[float]
 
 EQUAL = 1e-12
 """Logarithms so close are equal but for rounding: no clock shows the difference."""
+FEWEST_PAIRS = 4
+"""Fewer say nothing of their own spread."""
+PRIOR_SHARE = 0.5
+"""Of the degrees of freedom that a family adds so many count: they were fitted to few variances."""
+FAMILY = 8
+"""Variances that are looked at together at the least."""
 TRIMMED = 0.2
 """The share of pairs left out at either end: the usual one (Wilcox 2012, section 4.3)."""
 
@@ -76,7 +83,12 @@ def between(
     return [difference for difference in result if difference is not None]
 
 
-def paired(pairs: Sequence[tuple[Trials, Trials]], confidence: float, counted: Sequence[bool] = ()) -> list[Difference]:
+def paired(
+    pairs: Sequence[tuple[Trials, Trials]],
+    confidence: float,
+    families: Sequence[Hashable],
+    counted: Sequence[bool] = (),
+) -> list[Difference]:
     """The difference of each pair (trials of base, trials of new), in which trials of one number ran side by side.
 
     `ratio` is that of the median pair. The test is of the logarithms of new over base, trial by trial:
@@ -85,33 +97,45 @@ def paired(pairs: Sequence[tuple[Trials, Trials]], confidence: float, counted: S
 
     where a fifth of the pairs is left out at either end, h remain, and S is the sum of squares of all pairs once those
     left out are replaced by their nearest that remained. So a pair of which a burst met one half weighs no more than
-    the others. The variances S / (h - 1) are taken together as everywhere here. `counted` as in `differences`.
+    the others. The variances S / (h - 1) of a family are taken together as everywhere here, but for PRIOR_SHARE; a
+    family must hold what was measured by different processes. In one of fewer than FAMILY each stands for itself.
+    `counted` as in `differences`; with fewer pairs than FEWEST_PAIRS nothing is tested.
     """
-    from scipy.special import stdtr, stdtrit
-
     counts = counted or [False] * len(pairs)
     result = [_untested(base, new, alone) for (base, new), alone in zip(pairs, counts, strict=True)]
-    tested = [number for number, difference in enumerate(result) if difference is None]
-    if tested:
-        logs = [np.sort(np.log(pairs[number][1]) - np.log(pairs[number][0])) for number in tested]
-        cut = [int(TRIMMED * len(each)) for each in logs]
-        inner = [each[g : len(each) - g] for g, each in zip(cut, logs, strict=True)]
-        numbers = np.array([len(each) for each in inner], dtype=np.float64)
-        squares = [
-            _variance(np.clip(each, kept[0], kept[-1])) * (len(each) - 1)
-            for each, kept in zip(logs, inner, strict=True)
-        ]
-        variances, prior_degrees, most_degrees = moderate(np.array(squares) / (numbers - 1), numbers - 1)
-        freedom = np.minimum(numbers - 1 + prior_degrees, most_degrees)
-        means, errors = np.array([each.mean() for each in inner]), np.sqrt(variances / numbers)
-        known = errors > 0  # else all pairs differ alike, by accident or by construction, and nothing is tested
-        p = np.where(known, 2 * stdtr(freedom, -np.abs(means) / np.where(known, errors, 1.0)), 1.0)
-        reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
-        ratios = np.exp([median(each) for each in logs]).tolist()
-        lows, highs = (np.exp(means + sign * reach).tolist() for sign in (-1, 1))
-        for number, *values in zip(tested, ratios, lows, highs, p.tolist(), strict=True):
-            result[number] = Difference(*values)
+    members: dict[Hashable, list[int]] = defaultdict(list)
+    for number, (difference, (base, _)) in enumerate(zip(result, pairs, strict=True)):
+        if difference is None and len(base) < FEWEST_PAIRS:
+            ratio = median(new / old for old, new in zip(*pairs[number], strict=True))
+            result[number] = Difference(ratio, lacking=f"{len(base)} pairs, where a word takes {FEWEST_PAIRS}")
+        elif difference is None:
+            members[families[number]].append(number)
+    alone = [[number] for numbers in members.values() if len(numbers) < FAMILY for number in numbers]
+    for numbers in [*alone, *(numbers for numbers in members.values() if len(numbers) >= FAMILY)]:
+        tested = _tested_pairs([pairs[number] for number in numbers], confidence)
+        for number, difference in zip(numbers, tested, strict=True):
+            result[number] = difference
     return [difference for difference in result if difference is not None]
+
+
+def _tested_pairs(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> list[Difference]:
+    from scipy.special import stdtr, stdtrit
+
+    logs = [np.sort(np.log(new) - np.log(base)) for base, new in pairs]
+    cut = [int(TRIMMED * len(each)) for each in logs]
+    inner = [each[g : len(each) - g] for g, each in zip(cut, logs, strict=True)]
+    numbers = np.array([len(each) for each in inner], dtype=np.float64)
+    clipped = [np.clip(each, kept[0], kept[-1]) for each, kept in zip(logs, inner, strict=True)]
+    squares = np.array([_variance(each) * (len(each) - 1) for each in clipped])
+    variances, prior_degrees, most_degrees = moderate(squares / (numbers - 1), numbers - 1)
+    freedom = np.minimum(numbers - 1 + PRIOR_SHARE * prior_degrees, most_degrees)
+    means, errors = np.array([each.mean() for each in inner]), np.sqrt(variances / numbers)
+    known = errors > 0  # else all pairs differ alike, by accident or by construction, and nothing is tested
+    p = np.where(known, 2 * stdtr(freedom, -np.abs(means) / np.where(known, errors, 1.0)), 1.0)
+    reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
+    ratios = np.exp([median(each) for each in logs]).tolist()
+    lows, highs = (np.exp(means + sign * reach).tolist() for sign in (-1, 1))
+    return [Difference(*values) for values in zip(ratios, lows, highs, p.tolist(), strict=True)]
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:

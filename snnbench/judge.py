@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from snnbench import schema
@@ -82,26 +82,34 @@ class Inference:
     """
 
     def __init__(self) -> None:
-        self._skipped: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._skipped: dict[Cell, dict[str, Any]] = {}
         self._too_large: list[tuple[Cell, dict[str, Any]]] = []
 
     def learn(self, cell: Cell, outcome: dict[str, Any]) -> None:
         """Remember how a cell ended."""
         if outcome["status"] == "skipped":
-            self._skipped[cell.library, cell.variant, cell.case] = outcome
+            self._skipped[_work(cell)] = outcome
         elif outcome.get("kind") in ("oom-device", "oom-host"):
             self._too_large.append((cell, outcome))
 
     def predict(self, cell: Cell) -> dict[str, Any] | None:
         """The outcome of a cell that need not be run, or None."""
-        if known := self._skipped.get((cell.library, cell.variant, cell.case)):
+        if known := self._skipped.get(_work(cell)):
             return known
         for small, outcome in self._too_large:
-            same = (small.library, small.variant, small.measure) == (cell.library, cell.variant, cell.measure)
-            if same and small.case != cell.case and _no_smaller(cell, small):
+            if (
+                replace(small, case=cell.case, trial=cell.trial) == cell
+                and small.case != cell.case
+                and _no_smaller(cell, small)
+            ):
                 size = ", ".join(f"{name}={getattr(small.case, name)}" for name in SIZES)
                 return failed(outcome["kind"], f"inferred: it already ran out at {size}") | {"inferred_from": size}
         return None
+
+
+def _work(cell: Cell) -> Cell:
+    """The same for all trials and measurements of a contender in a case, on one side."""
+    return replace(cell, trial=0, measure="time")
 
 
 def _no_smaller(cell: Cell, than: Cell) -> bool:

@@ -195,7 +195,18 @@ class ConfigDocument(TypedDict):
     whole_planned: NotRequired[Count]
     only: NotRequired[list[str] | None]
     sides: NotRequired[dict[Literal["base", "new"], list[str]]]
+    stops_early: NotRequired[bool]
+    decides: NotRequired["DecidesDocument"]
     config: NotRequired["AskedDocument"]
+
+
+class DecidesDocument(TypedDict):
+    """How the words of an A/B test are decided, in config.json."""
+
+    time_floor: Ratio
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    phases: list[PhaseName]
+    allowed: list[Literal["contended"]]
 
 
 class AskedDocument(TypedDict):

@@ -13,13 +13,16 @@ import subprocess
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from snnbench.adapter import Adapter, Variant
+from snnbench.adapter import Adapter
+from snnbench.compiler_caches import CACHES, EXTENSIONS
 from snnbench.contender import Contender
 from snnbench.declaration import read
 from snnbench.nearest import did_you_mean
@@ -29,6 +32,15 @@ BASE, NEW = "base", "new"
 SIDES = (BASE, NEW)
 FORMS = "LIBRARY==VERSION, PATH@REVISION of a git repository, FILE.py, python=PATH or VARIABLE=VALUE"
 VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=([^=].*|)", re.DOTALL)
+
+
+FIXED = {
+    **dict.fromkeys((*CACHES, EXTENSIONS), "each timed process has an empty folder of its own for it"),
+    "PYTHONPATH": "by it workers find snnbench",
+    "CUDA_VISIBLE_DEVICES": "--devices chooses cards",
+    "UV_*": "it is of making environments, not of running in them",
+}
+"""Variables, or patterns of them, that a side cannot set, and why."""
 
 
 class SideError(ValueError):
@@ -65,19 +77,31 @@ class Side:
 
     def _pins(self, pins: Pins) -> Pins:
         def changed(requirements: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(self.requirements.get(_distribution(one), one) for one in requirements)
+            return tuple(self._changed(one) for one in requirements)
 
+        for name in self.requirements:
+            described = {_distribution(tomllib.loads(f"table = {text}")["table"]["name"]) for text in pins.metadata}
+            if name in {_distribution(one) for one in pins.overrides} | described:
+                reason = "its adapter says by hand what it needs"
+                raise SideError(f"{name}: {reason}, of the pinned version only; change a copy of the adapter, FILE.py")
         return replace(
             pins, dependencies=changed(pins.dependencies), cuda=changed(pins.cuda), built=changed(pins.built)
         )
 
-    def changes(self, adapter: Adapter, variant: Variant, files: Iterable[str]) -> bool:
-        """Whether this side says anything of a variant; `files` are the names of the adapters that it replaces."""
-        if self.python or self.variables or adapter.name in files:
+    def _changed(self, pinned: str) -> str:
+        """A pinned requirement with the version or address of this side, and its own extras and marker."""
+        if (text := self.requirements.get(_distribution(pinned))) is None:
+            return pinned
+        requirement, own = Requirement(text), Requirement(pinned)
+        requirement.extras |= own.extras
+        requirement.marker = requirement.marker or own.marker
+        return str(requirement)
+
+    def changes(self, pins: Pins, library: str, files: Iterable[str], cuda: bool) -> bool:
+        """Whether this side says anything of a library with these pins; `files` are the adapters that it replaces."""
+        if self.python or self.variables or library in files:
             return True
-        pins = variant.pins
-        pinned = {_distribution(one) for one in (*pins.dependencies, *pins.cuda, *pins.built)}
-        return bool(pinned & self.requirements.keys())
+        return bool(_pinned(pins, cuda) & self.requirements.keys())
 
 
 def parse(texts: Sequence[str]) -> Side:
@@ -88,49 +112,61 @@ def parse(texts: Sequence[str]) -> Side:
     return side
 
 
-def contenders(sides: Iterable[Side], adapters: Mapping[str, Adapter], of: Iterable[Contender]) -> list[Contender]:
+def contenders(
+    sides: Iterable[Side], adapters: Mapping[str, Adapter], of: Iterable[Contender], cuda: bool
+) -> list[Contender]:
     """Those of these contenders that any side changes; all of them where no side says anything.
 
-    Raises SideError for a requirement that no contender pins.
+    With `cuda` environments have what CUDA needs. Raises SideError for a change that concerns none of them.
     """
     sides, of = list(sides), list(of)
     if not any(side.texts for side in sides):
         return of
-    pinned = {
-        _distribution(one)
-        for library, variant in of
-        for pins in (adapters[library].variants[variant].pins,)
-        for one in (*pins.dependencies, *pins.cuda, *pins.built)
-    }
-    for side in sides:
+    replaced = [{adapter.name for adapter in side.replacements()} for side in sides]
+    every = {contender: adapters[contender[0]].variants[contender[1]].pins for contender in of}
+    pinned = set().union(*(_pinned(pins, cuda) for pins in every.values()))
+    libraries = {library for library, _ in of}
+    for side, files in zip(sides, replaced, strict=True):
         for name in side.requirements.keys() - pinned:
             raise SideError(f"{name}: no contender of this config pins it{did_you_mean(name, sorted(pinned))}")
-    chosen = []
-    replaced = [{adapter.name for adapter in side.replacements()} for side in sides]
-    for library, variant in of:
-        adapter = adapters[library]
-        pairs = zip(sides, replaced, strict=True)
-        if any(side.changes(adapter, adapter.variants[variant], files) for side, files in pairs):
-            chosen.append((library, variant))
-    if not chosen:
-        raise SideError("no contender of this config is changed by either side; --config or --only names others")
-    return chosen
+        for name in files - libraries:
+            near = did_you_mean(name, sorted(libraries))
+            raise SideError(f"a file is the adapter {name!r} by its name, which this config does not run{near}")
+        for name, value in side.variables.items():
+            if canonicalize_name(name) in pinned | libraries:
+                raise SideError(f"{name}={value} is an environment variable; a version is {name}=={value}")
+    return [
+        (library, variant)
+        for (library, variant), pins in every.items()
+        if any(side.changes(pins, library, files, cuda) for side, files in zip(sides, replaced, strict=True))
+    ]
 
 
 def _with(side: Side, text: str) -> Side:
     """The side with one change more."""
     if text.startswith("python="):
+        if side.python:
+            raise SideError(f"{text}: this side has another interpreter already")
         return replace(side, python=_interpreter(text.removeprefix("python=")))
     if match := VARIABLE.fullmatch(text):
-        return replace(side, variables={**side.variables, match[1]: match[2]})
+        return _setting(side, match[1], match[2])
     if text.endswith(".py"):
         if not Path(text).is_file():
             raise SideError(f"{text}: no such file")
         return replace(side, files=(*side.files, Path(text).absolute()))
-    folder, _, revision = text.rpartition("@")
-    if folder and Path(folder).expanduser().is_dir():
-        return _requiring(side, _of_revision(Path(folder).expanduser(), revision))
+    for at in (place for place, character in enumerate(text) if character == "@"):
+        folder = Path(text[:at]).expanduser()
+        if text[:at] and folder.is_dir():
+            return _requiring(side, _of_revision(folder, text[at + 1 :]))
     return _requiring(side, text)
+
+
+def _setting(side: Side, name: str, value: str) -> Side:
+    if name in side.variables:
+        raise SideError(f"{name}={value}: this side sets {name} already")
+    if reason := next((reason for pattern, reason in FIXED.items() if fnmatchcase(name, pattern)), ""):
+        raise SideError(f"{name}={value}: {reason}")
+    return replace(side, variables={**side.variables, name: value})
 
 
 def _requiring(side: Side, text: str) -> Side:
@@ -141,7 +177,14 @@ def _requiring(side: Side, text: str) -> Side:
     exact = [one for one in requirement.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     if not (requirement.url or exact):
         raise SideError(f"{text!r} names no version; write {requirement.name}==VERSION")
-    return replace(side, requirements={**side.requirements, canonicalize_name(requirement.name): str(requirement)})
+    if requirement.url and "://" not in requirement.url:
+        raise SideError(
+            f"{text!r}: no folder {requirement.name} here, and no address such as git+file:///PATH@REVISION"
+        )
+    name = canonicalize_name(requirement.name)
+    if name in side.requirements:
+        raise SideError(f"{text}: this side has another {name} already")
+    return replace(side, requirements={**side.requirements, name: str(requirement)})
 
 
 def _interpreter(text: str) -> Path:
@@ -154,35 +197,41 @@ def _interpreter(text: str) -> Path:
 
 def _of_revision(folder: Path, revision: str) -> str:
     """The direct reference to a revision of a local repository, by its full hash: a branch may move."""
-    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"no {revision!r}")
-    root = _git(folder, "rev-parse", "--show-toplevel", lacking="no git repository")
-    text = _git(folder, "show", f"{commit}:pyproject.toml", lacking=f"no pyproject.toml in {revision}")
-    name = _name(text)
+    root = _git(folder, "rev-parse", "--show-toplevel", lacking="is in no git repository")
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
+    inside = _git(folder, "rev-parse", "--show-prefix", lacking="is in no git repository").rstrip("/")
+    address = f"git+{Path(root).as_uri()}@{commit}" + (f"#subdirectory={quote(inside)}" if inside else "")
+    path = f"{inside}/pyproject.toml".lstrip("/")
+    unnamed = f"says no name in {path} at {revision}; write NAME @ {address}"
+    name = _name(_git(folder, "show", f"{commit}:{path}", lacking=unnamed))
     if not name:
-        raise SideError(
-            f"{folder}@{revision}: pyproject.toml gives no name; write NAME @ git+file://{root}@{commit[:12]}"
-        )
-    return f"{name} @ git+{Path(root).as_uri()}@{commit}"
+        raise SideError(f"{folder} {unnamed}")
+    return f"{name} @ {address}"
 
 
 def _name(text: str) -> str:
     """The distribution that a pyproject.toml with this text describes, or nothing."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+        tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
+        return next((str(table["name"]) for table in tables if "name" in table), "")
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
         return ""
-    tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
-    return next((str(table["name"]) for table in tables if "name" in table), "")
 
 
 def _git(folder: Path, *arguments: str, lacking: str) -> str:
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True, check=False)
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
     except FileNotFoundError:
         raise SideError(f"{folder}: a revision needs git, which is not here") from None
     if done.returncode:
-        raise SideError(f"{folder}: {lacking} here")
-    return done.stdout.strip()
+        raise SideError(f"{folder} {lacking}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _pinned(pins: Pins, cuda: bool) -> set[str]:
+    """The distributions that pins name, by canonical name."""
+    return {_distribution(one) for one in (*pins.dependencies, *pins.built, *(pins.cuda if cuda else ()))}
 
 
 def _distribution(requirement: str) -> str:

@@ -80,7 +80,7 @@ def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again
 
 
 def test_a_library_may_be_known_by_the_files_of_its_sides_alone(place: Place) -> None:
-    asked = ["ab", "--config", place.config, "--env", "current", "--trials", "2", "--new", place.slow]
+    asked = ["ab", "--config", place.config, "--env", "current", "--trials", "4", "--new", place.slow]
     lacking = snnbench(place.folder, *asked)
     assert lacking.returncode == 2 and "base has no adapter lib: name its file, too, with --base" in lacking.stderr
     done = snnbench(place.folder, *asked, "--base", place.adapter)
@@ -91,10 +91,10 @@ def test_a_library_may_be_known_by_the_files_of_its_sides_alone(place: Place) ->
 def test_memory_has_four_trials_unless_the_user_or_the_config_says_otherwise(place: Place) -> None:
     place.config = write_config(place.folder, ["lib"], memory_trials=1)
     for more, count in (([], 4), (["--set", "protocol.memory_trials=2"], 2)):
-        done = place.ab("--fresh", *more, trials=2)
+        done = place.ab("--fresh", *more, trials=4)
         assert done.returncode == 0, done.stderr
         measures = [line["measure"] for line in lines(recordings(place.folder)[-1])]
-        assert (measures.count("time"), measures.count("memory")) == (4, 2 * count)
+        assert (measures.count("time"), measures.count("memory")) == (8, 2 * count)
 
 
 def test_a_config_that_only_verifies_is_refused(place: Place) -> None:
@@ -103,10 +103,10 @@ def test_a_config_that_only_verifies_is_refused(place: Place) -> None:
 
 
 def test_without_a_change_a_library_runs_against_itself(place: Place) -> None:
-    done = place.ab("--fail-on", "failed,missing,incomparable", trials=2)
+    done = place.ab("--fail-on", "failed,missing,incomparable", trials=4)
     assert done.returncode == 0, done.stderr
     assert "as pinned over as pinned" in done.stdout
-    assert [line["side"] for line in lines(recordings(place.folder)[0])].count("new") == 2
+    assert [line["side"] for line in lines(recordings(place.folder)[0])].count("new") == 4
 
 
 def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(place: Place) -> None:
@@ -126,7 +126,7 @@ def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(plac
 
 
 def test_a_variable_and_an_interpreter_are_sides_too(place: Place) -> None:
-    done = place.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=2)
+    done = place.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=4)
     assert done.returncode == 0, done.stderr
     (made,) = recordings(place.folder)
     by_side = {line["side"]: line for line in lines(made)}
@@ -140,7 +140,7 @@ def test_a_variable_and_an_interpreter_are_sides_too(place: Place) -> None:
 def test_the_variable_of_a_side_reaches_its_workers_only(place: Place) -> None:
     refusing = 'import os\nif os.environ.get("BROKEN"):\n    raise ImportError("broken")\n' + CORRECT
     place.adapter.write_text(refusing)
-    done = place.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=2)
+    done = place.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=4)
     assert done.returncode == 6, done.stderr
     assert "failed" in done.stdout and "in new: failed: import: ImportError: broken" in done.stdout
     statuses = {(line["side"], line["outcome"]["status"]) for line in lines(recordings(place.folder)[0])}
@@ -151,26 +151,26 @@ def test_shards_keep_the_sides_of_a_case_together_and_merge_to_one_test(place: P
     wide = write_config(place.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
     place.config = wide
     for shard in ("1/2", "2/2"):
-        done = place.ab("--new", place.slow, "--shard", shard, "-o", shard[0], trials=3)
+        done = place.ab("--new", place.slow, "--shard", shard, "-o", shard[0], trials=4)
         assert done.returncode == 0, done.stderr
     merged = snnbench(place.folder, "merge", "1", "2", "-o", "whole")
     assert merged.returncode == 0, merged.stderr
     whole = read(place.folder / "whole")
-    assert len(whole.records) == 12 and not whole.config["stops_early"]
+    assert len(whole.records) == 16 and not whole.config["stops_early"]
     compared = snnbench(place.folder, "compare", "whole", *ALLOWED)
     assert compared.returncode == 0 and "2 cells: 2 slower" in compared.stdout, compared.stdout + compared.stderr
     assert snnbench(place.folder, "check", "whole").returncode == 0
 
 
 def test_the_table_of_a_test_names_the_side_beside_the_library(place: Place) -> None:
-    place.ab("--new", place.slow, trials=2)
+    place.ab("--new", place.slow, trials=4)
     (made,) = recordings(place.folder)
     report = snnbench(place.folder, "report", made)
     assert report.returncode == 0 and "| lib (base) |" in report.stdout and "| lib (new) |" in report.stdout
 
 
 def test_the_page_of_a_test_begins_with_its_words(place: Place) -> None:
-    place.ab("--new", place.slow, trials=2)
+    place.ab("--new", place.slow, trials=4)
     (made,) = recordings(place.folder)
     page = snnbench(place.folder, "report", made, "--format", "html").stdout
     assert page.index("Slower or not") < page.index("In short")
@@ -184,7 +184,9 @@ def test_the_page_of_a_test_begins_with_its_words(place: Place) -> None:
         (["--new", "numpy==1.0"], "nothing is installed into a Python of your own; leave out --env and python="),
         (["--new", "nonsense"], "'nonsense' names no version; write nonsense==VERSION"),
         (["--allow", "drift"], "--allow: unknown word 'drift'"),
-        (["--trials", "1"], "--trials"),
+        (["--trials", "3"], "--trials"),
+        (["--set", "protocol.trials=9"], "protocol.trials: --trials says how many"),
+        (["--set", "protocol.remeasure=1"], "protocol.remeasure: a disturbed pair is left out instead"),
     ],
 )
 def test_what_cannot_be_asked_ends_with_one_line(place: Place, more: list[str], complaint: str) -> None:
@@ -193,8 +195,52 @@ def test_what_cannot_be_asked_ends_with_one_line(place: Place, more: list[str], 
     assert len(done.stderr.strip().splitlines()) == 1 and not done.stdout
 
 
+def test_what_has_been_edited_since_is_another_test(place: Place) -> None:
+    """Else trials of today's file would be paired with those of yesterday's machine."""
+    place.ab("--new", place.slow, "-o", "one", trials=4)
+    place.slow.write_text(place.slow.read_text().replace("0.02", "0.01"))
+    again = place.ab("--new", place.slow, "-o", "one", trials=4)
+    assert again.returncode == 1 and "holds a recording of another config or machine" in again.stderr
+
+
+def test_two_sides_that_come_to_the_same_are_refused(place: Place) -> None:
+    (place.folder / "same").mkdir()
+    done = place.ab("--new", write(place.folder / "same", CORRECT, "lib"))
+    assert done.returncode == 2 and "both sides come to the same" in done.stderr
+
+
+def test_other_commands_point_to_compare_for_a_recording_of_two_sides(place: Place) -> None:
+    place.ab("--new", place.slow, "-o", "one")
+    ranked = snnbench(place.folder, "rank", "one")
+    assert ranked.returncode == 2 and "holds the two sides of an A/B test; snnbench compare one" in ranked.stderr
+    compared = snnbench(place.folder, "compare", "one", "one")
+    assert compared.returncode == 8 and "one: holds the two sides of an A/B test; compare it alone" in compared.stderr
+
+
+def test_a_side_that_fails_ends_with_the_code_of_failed_cells(place: Place) -> None:
+    place.adapter.write_text('import os\nassert "BROKEN" not in os.environ\n' + CORRECT)
+    assert place.ab("--new", "BROKEN=1").returncode == 5
+
+
+def test_what_one_side_cannot_do_the_other_is_still_asked(place: Place) -> None:
+    refusing = altered(
+        """
+        import os
+        from snnbench.adapter import Unsupported
+
+        if os.environ.get("OLD"):
+            raise Unsupported("too old")
+        return right
+        """
+    )
+    place.adapter.write_text(refusing)
+    place.ab("--base", "OLD=1", "-o", "one")
+    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(place.folder / "one")}
+    assert statuses == {("base", "skipped"), ("new", "measured")}
+
+
 def test_a_replay_of_one_side_is_refused(place: Place) -> None:
-    place.ab("--new", place.slow, trials=2)
+    place.ab("--new", place.slow, trials=4)
     (made,) = recordings(place.folder)
     cell = lines(made)[0]["cell"]
     done = snnbench(place.folder, "show", cell, "--in", made, "--replay", "--env", "current")

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from benchmarks import drift as simulation
-from snnbench.abtest import compare_sides, settled, taken, trials_needed, undecided
+from snnbench.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
+from snnbench.comparability import Incomparable
 from snnbench.compare import Cell
 from snnbench.config import Work
 from snnbench.decision import Thresholds
 from snnbench.difference import Difference
 from snnbench.record import Record, Recording, RecordingError
 from tests.fakes import CASE
-from tests.recordings import failed, recording, timed, weighed
+from tests.recordings import failed, recording, skipped, timed, weighed
 
 QUIET = (1.00, 1.01, 0.99, 1.02, 0.98, 1.00, 1.01, 0.99, 1.02, 0.98, 1.00, 1.01)
 
@@ -40,7 +41,7 @@ def both(new: Sequence[float], base: Sequence[float] = QUIET, **fields: Any) -> 
 
 def only(whole: Recording, **more: Any) -> Cell:
     """The one cell of a test."""
-    (cell,) = compare_sides(whole, Thresholds(), **more).cells
+    (cell,) = compare_sides(whole, Rule(**more)).cells
     return cell
 
 
@@ -64,29 +65,29 @@ def test_what_meets_both_of_a_pair_is_no_difference() -> None:
 
 
 def test_a_comparison_is_titled_by_what_the_sides_change() -> None:
-    comparison = compare_sides(of_sides(*both(QUIET)), Thresholds())
+    comparison = compare_sides(of_sides(*both(QUIET)))
     assert (comparison.base, comparison.new) == ("lib==1", "as pinned")
 
 
 def test_a_recording_without_sides_is_refused() -> None:
     with pytest.raises(RecordingError, match="holds no two sides; name two recordings"):
-        compare_sides(recording(timed("a", train=1.0)), Thresholds())
+        compare_sides(recording(timed("a", train=1.0)))
 
 
 def test_the_first_look_that_gives_a_word_decides() -> None:
     """Later trials, which the run took for another work, take nothing back."""
     slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
-    early = [cell.word for cell in settled(of_sides(*both(slow[:4])), Thresholds())]
+    early = [cell.word for cell in settled(of_sides(*both(slow[:4])), Rule())]
     assert early == ["slower"]
     late = slow[:4] + [ms / 1.3 for ms in slow[4:]]
-    assert [cell.word for cell in settled(of_sides(*both(late)), Thresholds())] == ["slower"]
+    assert [cell.word for cell in settled(of_sides(*both(late)), Rule())] == ["slower"]
 
 
 def test_a_work_is_open_until_each_of_its_times_has_a_word() -> None:
     whole = of_sides(*both((1.0, 1.3, 0.8, 1.1)))
-    assert undecided(whole, Thresholds()) == {Work(CASE, "a", "default")}
+    assert undecided(whole, Rule()) == {Work(CASE, "a", "default")}
     slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET[:4])]
-    assert undecided(of_sides(*both(slow)), Thresholds()) == set()
+    assert undecided(of_sides(*both(slow)), Rule()) == set()
 
 
 def test_looks_are_those_for_which_there_are_trials() -> None:
@@ -111,7 +112,7 @@ def test_where_others_disturbed_every_pair_nothing_is_known() -> None:
     slow = [1.5 * ms for ms in QUIET]
     cell = only(of_sides(*both(slow, flags=["contended"])))
     assert cell.word == "inconclusive" and cell.reason.startswith("contended in base and new: ")
-    assert undecided(of_sides(*both(slow[:4], flags=["contended"])), Thresholds()) == {Work(CASE, "a", "default")}
+    assert undecided(of_sides(*both(slow[:4], flags=["contended"])), Rule()) == {Work(CASE, "a", "default")}
 
 
 def test_a_trial_without_its_other_side_is_no_pair() -> None:
@@ -122,10 +123,72 @@ def test_a_trial_without_its_other_side_is_no_pair() -> None:
     assert cell.base.summary.count == cell.new.summary.count == 11
 
 
+def test_trials_that_were_measured_on_different_numbers_are_no_pairs() -> None:
+    """Which no statistic may divide by one another, be they as many or not."""
+    for numbers in ((2, 3), (2, 3, 4)):
+        base = [timed("a", number, train=1.0, side="base") for number in (0, 1)]
+        new = [timed("a", number, train=2.0, side="new") for number in numbers]
+        crashed = [failed("a", "crash", "died", trial=number, side="new") for number in (0, 1)]
+        (cell,) = settled(of_sides(*base, *new, *crashed), Rule())
+        assert (cell.word, cell.metric) == ("failed", "")
+
+
+def test_sides_that_were_measured_far_apart_are_no_pair() -> None:
+    """A run was stopped between them, and continued on another day."""
+    noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
+    base = [replace(one, started=f"2026-11-21T10:{one.trial:02}:00+00:00") for one in side("base", QUIET[:8])]
+    new = [replace(one, started=f"2026-11-21T10:{one.trial:02}:30+00:00") for one in side("new", noise[:8])]
+    cell = only(of_sides(*base, *new))
+    assert cell.base is not None and cell.base.summary.count == 4, "the first look gave it a word"
+    late = [replace(one, started="2026-11-22T10:00:00+00:00") if one.trial > 2 else one for one in new]
+    cell = only(of_sides(*base, *late))
+    assert (cell.word, cell.reason) == ("inconclusive", "3 pairs, where a word takes 4")
+
+
+def test_a_look_judges_the_first_trials_only() -> None:
+    """A run that continues asks again what it asked before, and must get the answer that it got."""
+    noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
+    unclear = [1.0, 1.3, 0.8, 1.1, *noise[4:]]
+    whole = of_sides(*both(unclear))
+    assert undecided(whole, Rule(), 4) == {Work(CASE, "a", "default")}
+    assert [look.trials for look in taken(whole, 0.05, 6)] == [4, 6]
+
+
+def test_phases_that_are_not_asked_of_keep_no_work_open() -> None:
+    noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET[:4])]
+    records = [
+        timed("a", number, train=ms, forward=other, side=name)
+        for name, times in (("base", QUIET), ("new", noise))
+        for number, (ms, other) in enumerate(zip(times, (1.0, 1.5, 0.6, 1.1), strict=False))
+    ]
+    odd = [replace(one, phases=one.phases | {"forward": one.phases["train"]}) for one in records if one.side == "base"]
+    whole = of_sides(*odd, *(one for one in records if one.side == "new"))
+    assert undecided(whole, Rule()) == {Work(CASE, "a", "default")}
+    assert undecided(whole, Rule(phases=("train",))) == set()
+
+
+def test_where_nothing_was_timed_nothing_is_open_and_the_reason_is_told() -> None:
+    skips = [skipped("a", "unsupported", "no such reset", side=name) for name in ("base", "new")]
+    assert undecided(of_sides(*skips), Rule()) == set()
+    with pytest.raises(Incomparable, match="nothing to compare: unsupported: no such reset"):
+        compare_sides(of_sides(*skips))
+
+
+def test_a_recording_is_decided_as_its_run_did() -> None:
+    slow = [1.04 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
+    whole = of_sides(*both(slow))
+    assert only(whole).word == "same" and compare_sides(whole).cells[0].word == "same"
+    decides = {"time_floor": 0.01, "alpha": 0.1, "phases": ["train"], "allowed": ["contended"]}
+    asked = replace(whole, config=whole.config | {"decides": decides})
+    comparison = compare_sides(asked)
+    assert comparison.cells[0].word == "slower"
+    assert (comparison.thresholds, len(comparison.allowed)) == (Thresholds(time_floor=0.01, alpha=0.1), 1)
+
+
 def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
     larger = CASE.resized(neurons=96)
     records = [*both(QUIET[:4]), *side("base", QUIET[:4], case=larger)]
-    words = {(cell.case, cell.phase): (cell.word, cell.reason) for cell in settled(of_sides(*records), Thresholds())}
+    words = {(cell.case, cell.phase): (cell.word, cell.reason) for cell in settled(of_sides(*records), Rule())}
     assert words[CASE, "train"][0] == "same"
     assert words[larger, "train"] == ("missing", "in new: not there")
 
@@ -133,22 +196,20 @@ def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
 def test_a_side_that_fails_is_a_word_and_needs_no_more_trials() -> None:
     crashed = [failed("a", "crash", "died", trial=number, side="new") for number in range(4)]
     whole = of_sides(*side("base", QUIET[:4]), *crashed)
-    assert [(cell.word, cell.reason) for cell in settled(whole, Thresholds())] == [
-        ("failed", "in new: failed: crash: died")
-    ]
-    assert undecided(whole, Thresholds()) == set()
+    assert [(cell.word, cell.reason) for cell in settled(whole, Rule())] == [("failed", "in new: failed: crash: died")]
+    assert undecided(whole, Rule()) == set()
 
 
 def test_an_incorrect_side_has_no_time_however_many_trials_it_has() -> None:
     wrong = failed("a", "incorrect", "spikes differ", trial=4, side="new")
-    (cell,) = settled(of_sides(*both(QUIET[:4]), wrong), Thresholds())
+    (cell,) = settled(of_sides(*both(QUIET[:4]), wrong), Rule())
     assert cell.word == "failed" and "incorrect" in cell.reason
 
 
 def test_peaks_of_memory_are_compared_too_and_ask_for_no_trials() -> None:
     weights = [weighed("a", device_mib=mib, side=name) for name, mib in (("base", 4), ("new", 5))]
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
-    words = {cell.metric: cell.word for cell in settled(of_sides(*both(noise), *weights), Thresholds())}
+    words = {cell.metric: cell.word for cell in settled(of_sides(*both(noise), *weights), Rule())}
     assert words == {"time": "same", "device_peak": "slower", "host_peak": "inconclusive"}
 
 
@@ -172,15 +233,16 @@ def test_an_inconclusive_cell_says_how_many_trials_would_tell() -> None:
     assert "trials a side would tell" in cell.reason and "run more trials" not in cell.reason
 
 
-@pytest.mark.parametrize("kind", simulation.DRIFTS)
-def test_under_no_drift_do_more_than_a_twentieth_of_tests_of_the_same_report_a_change(kind: str) -> None:
-    outcomes = [simulation.test(kind, np.random.default_rng([1, number])) for number in range(60)]
-    assert sum(outcome.false_words > 0 for outcome in outcomes) <= 3
-    assert np.mean([outcome.same for outcome in outcomes]) > 0.4, "a test that says nothing raises no alarm either"
+@pytest.mark.parametrize("world", simulation.WORLDS, ids=lambda world: world.about)
+def test_tests_of_the_same_report_a_change_in_about_a_twentieth_at_most(world: simulation.World) -> None:
+    """Of 60 draws at 5 % more than 6 have a false word once in 30 times."""
+    outcomes = [simulation.test(world, np.random.default_rng([1, number])) for number in range(60)]
+    assert sum(outcome.false_words > 0 for outcome in outcomes) <= 6
 
 
-@pytest.mark.parametrize("kind", simulation.DRIFTS)
-def test_a_tenth_more_in_one_of_fifteen_works_is_found_under_every_drift(kind: str) -> None:
-    outcomes = [simulation.test(kind, np.random.default_rng([2, number]), factor=1.1) for number in range(20)]
+@pytest.mark.parametrize("world", simulation.WORLDS[:5], ids=lambda world: world.about)
+def test_a_tenth_more_in_one_of_fifteen_works_is_found_under_every_drift(world: simulation.World) -> None:
+    outcomes = [simulation.test(world, np.random.default_rng([2, number]), factor=1.1) for number in range(20)]
     assert np.mean([outcome.found for outcome in outcomes]) > 0.85
+    assert np.mean([outcome.same for outcome in outcomes]) > 0.4
     assert sum(outcome.false_words > 0 for outcome in outcomes) <= 3

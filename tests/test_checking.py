@@ -226,6 +226,35 @@ def test_fresh_passes_and_attempts_came_with_schema_4(more: Document, newer: lis
     assert list(files._newer(line | {"schema": 4})) == []
 
 
+def test_sides_came_with_schema_5() -> None:
+    line = {"schema": 4, "case": {}, "outcome": {}, "side": "base"}
+    assert list(files._newer(line)) == ["side"]
+    assert list(files._newer(line | {"schema": 5})) == list(files._newer(line | {"side": ""})) == []
+
+
+@pytest.mark.parametrize(
+    ("stops_early", "timed", "asked"),
+    [(True, 4, 4), (True, 5, 6), (True, 9, 12), (True, 0, 4), (False, 4, 12)],
+)
+def test_both_sides_are_there_up_to_a_look_at_their_answer(stops_early: bool, timed: int, asked: int) -> None:
+    recording = replace(read(RESULTS / TIMED), config={"sides": {"base": [], "new": []}, "stops_early": stops_early})
+    protocol = Protocol(
+        phases=("train",),
+        trials=12,
+        memory_trials=20,
+        warmup_passes=1,
+        repetitions=3,
+        min_repetition_ms=1.0,
+        max_phase_seconds=1.0,
+        timeout_seconds=1.0,
+        seed=0,
+    )
+    found = {("time", trial, side) for trial in range(timed) for side in ("base", "new")} | {("memory", 19, "base")}
+    times = {("time", trial, side) for trial in range(asked) for side in ("base", "new")}
+    memory = {("memory", trial, side) for trial in range(20) for side in ("base", "new")}
+    assert trials._asked(protocol, recording, found) == times | memory
+
+
 def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited_record(folder, "time", relabelled(1))

@@ -178,7 +178,7 @@ def pair_of(logs: list[float], base: list[float] | None = None) -> tuple[list[fl
 
 def test_four_pairs_are_student_s_test_of_their_logarithms() -> None:
     logs = [0.1, 0.3, 0.2, 0.5]
-    (found,) = paired([pair_of(logs)], 0.95)
+    (found,) = paired([pair_of(logs)], 0.95, ["one"])
     student = stats.ttest_1samp(logs, 0)
     interval = student.confidence_interval(0.95)
     assert found.p == pytest.approx(student.pvalue)
@@ -191,34 +191,49 @@ def test_ten_pairs_are_trimmed_by_two_at_either_end() -> None:
     squares is 6 * 0.25^2 + 2 * 0.15^2 + 2 * 0.05^2 = 0.425, and the error sqrt(0.425 / 30) = 0.1190: t is 3.781 with 5
     degrees of freedom, p 0.0129, and t(0.975) is 2.571.
     """
-    (found,) = paired([pair_of([number / 10 for number in range(10)])], 0.95)
+    (found,) = paired([pair_of([number / 10 for number in range(10)])], 0.95, ["one"])
     assert found.p == pytest.approx(0.0129, abs=1e-4)
     assert math.log(found.low or 0) == pytest.approx(0.45 - 2.571 * 0.1190, abs=1e-3)
     assert math.log(found.high or 0) == pytest.approx(0.45 + 2.571 * 0.1190, abs=1e-3)
 
 
 def test_an_odd_pair_of_five_weighs_no_more_than_its_neighbour() -> None:
-    quiet, odd = (paired([pair_of([0.01, 0.02, 0.03, 0.04, last])], 0.95) for last in (0.05, 5.0))
+    quiet, odd = (paired([pair_of([0.01, 0.02, 0.03, 0.04, last])], 0.95, ["one"]) for last in (0.05, 5.0))
     assert quiet == odd
 
 
 def test_pairs_that_all_differ_alike_are_not_tested() -> None:
-    (found,) = paired([pair_of([math.log(2)] * 4, [1.0, 2.0, 4.0, 8.0])], 0.95)
+    (found,) = paired([pair_of([math.log(2)] * 4, [1.0, 2.0, 4.0, 8.0])], 0.95, ["one"])
     assert (found.ratio, found.low, found.high, found.p) == pytest.approx((2.0, 2.0, 2.0, 1.0))
 
 
-def test_pairs_know_their_variance_together() -> None:
+def test_only_a_family_of_eight_knows_its_variance_together() -> None:
     logs = [0.1, 0.3, 0.2, 0.4]
-    (alone,), many = paired([pair_of(logs)], 0.95), paired([pair_of(logs)] * 3, 0.95)
     mean, error = 0.25, np.std(logs, ddof=1) / 2
-    assert alone.p == pytest.approx(2 * stats.t.sf(mean / error, 3))
-    for found in many:
-        assert found.p == pytest.approx(2 * stats.t.sf(mean / error, 9))
+    for families, degrees in ((["a"] * 7, 3), (["a"] * 8, 24), (["a", "b"] * 7, 3), (["a", "b"] * 8, 24)):
+        for found in paired([pair_of(logs)] * len(families), 0.95, families):
+            assert found.p == pytest.approx(2 * stats.t.sf(mean / error, degrees))
+
+
+def test_half_of_the_degrees_count_that_a_family_of_unlike_variances_adds() -> None:
+    widths = (0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
+    found = paired([pair_of([1 + width * side for side in (-1, 1, -1, 1)]) for width in widths], 0.95, ["a"] * 8)
+    variances = np.array([4 / 3 * width**2 for width in widths])
+    together, prior_degrees, most_degrees = moderate(variances, np.full(8, 3.0))
+    assert 1 < prior_degrees < most_degrees - 3, "else another number would do"
+    for difference, variance in zip(found, together, strict=True):
+        assert difference.p == pytest.approx(2 * stats.t.sf(1 / math.sqrt(variance / 4), 3 + prior_degrees / 2))
+
+
+def test_three_pairs_give_no_word() -> None:
+    (found,) = paired([pair_of([0.1, 0.3, 0.2])], 0.95, ["one"])
+    assert (found.p, found.low, found.lacking) == (None, None, "3 pairs, where a word takes 4")
+    assert found.ratio == pytest.approx(math.exp(0.2))
 
 
 def test_a_count_that_each_side_repeats_is_certain_and_one_pair_of_times_is_nothing() -> None:
-    assert paired([([4.0], [5.0])], 0.95, [True]) == [Difference(1.25, 1.25, 1.25, certain=True)]
-    (found,) = paired([([4.0], [5.0])], 0.95)
+    assert paired([([4.0], [5.0])], 0.95, ["one"], [True]) == [Difference(1.25, 1.25, 1.25, certain=True)]
+    (found,) = paired([([4.0], [5.0])], 0.95, ["one"])
     assert (found.ratio, found.p, found.lacking) == (1.25, None, "one trial in base and new")
 
 

@@ -86,7 +86,7 @@ def test_what_was_recorded_is_what_is_compared_and_reported() -> None:
 
 def test_it_fails_on_words_of_the_run_and_uploads_the_page_and_the_junit_file() -> None:
     for one in (*options("ab"), *options("compare")):
-        assert set(one["fail_on"].split(",")) == {"slower", "failed"} <= set(WORDS)
+        assert set(one["fail_on"].split(",")) == {"slower", "failed", "missing", "incomparable"} <= set(WORDS)
     (upload,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/upload-artifact@"))
     files = [one["output"] for name in ("compare", "report") for one in options(name)]
     assert [file.name for file in files] == ["ab.xml", "page.html"]

@@ -1,6 +1,7 @@
 """The judge: from how a worker ended to the outcome, and from earlier outcomes to later ones."""
 
 import signal
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -95,6 +96,15 @@ def test_what_a_library_cannot_do_is_asked_once() -> None:
         assert predicted(UNSUPPORTED, later) == UNSUPPORTED
     for other in (cell(library="b"), cell(case=LARGER)):
         assert predicted(UNSUPPORTED, other) is None
+
+
+@pytest.mark.parametrize("learned", [UNSUPPORTED, OUT_OF_MEMORY])
+def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
+    inference = judge.Inference()
+    inference.learn(replace(cell(), side="base"), learned)
+    of_case = CASE if learned is UNSUPPORTED else LARGER
+    assert inference.predict(replace(cell(case=of_case, trial=1), side="base")) is not None
+    assert inference.predict(replace(cell(case=of_case, trial=1), side="new")) is None
 
 
 @pytest.mark.parametrize("kind", ["oom-host", "oom-device"])

@@ -26,9 +26,9 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
 ALL = [("mine", "default"), ("another", "default")]
 
 
-def changed(adapters: dict[str, Adapter], *sides: Side) -> list[str]:
+def changed(adapters: dict[str, Adapter], *sides: Side, cuda: bool = False) -> list[str]:
     """The libraries that take part."""
-    return [library for library, _ in contenders(sides, adapters, ALL)]
+    return [library for library, _ in contenders(sides, adapters, ALL, cuda)]
 
 
 def test_a_version_takes_the_place_of_the_pinned_one(adapters: dict[str, Adapter]) -> None:
@@ -118,7 +118,7 @@ def test_a_revision_becomes_a_direct_reference_to_its_commit(repository: Path, a
 def test_a_revision_whose_file_gives_no_name_wants_one(repository: Path) -> None:
     (repository / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
     git(repository, "commit", "--quiet", "-am", "no name")
-    with pytest.raises(SideError, match="gives no name; write NAME @ git"):
+    with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
         parse([f"{repository}@HEAD"])
 
 
@@ -139,17 +139,117 @@ def test_a_change_that_is_none_says_what_to_write(text: str, complaint: str) -> 
         parse([text])
 
 
-@pytest.mark.parametrize(("revision", "complaint"), [("absent", "no 'absent' here"), ("", "no '' here")])
+@pytest.mark.parametrize(("revision", "complaint"), [("absent", "has no 'absent'"), ("", "has no ''")])
 def test_a_revision_that_is_not_there_is_named(repository: Path, revision: str, complaint: str) -> None:
     with pytest.raises(SideError, match=complaint):
         parse([f"{repository}@{revision}"])
 
 
 def test_a_folder_without_git_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SideError, match="no 'main' here"):
+    with pytest.raises(SideError, match="is in no git repository"):
         parse([f"{tmp_path}@main"])
 
 
 def test_a_pin_of_nothing_in_the_config_names_the_nearest(adapters: dict[str, Adapter]) -> None:
     with pytest.raises(SideError, match=r"my-lbi: no contender of this config pins it.*my-lib"):
         changed(adapters, Side(), parse(["my-lbi==1"]))
+
+
+def test_a_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
+    header = """# /// script
+# dependencies = ["jax[cpu]==1.0 ; python_version > '3'"]
+# [tool.snnbench]
+# cuda = ["jax[cuda13]==1.0"]
+# ///
+"""
+    adapter = declaration.read(write(tmp_path, header + CORRECT, "mine"))
+    pins = parse(["jax[fast]==2.0"]).adapters({"mine": adapter})["mine"].variants["default"].pins
+    assert pins.dependencies == ('jax[cpu,fast]==2.0; python_version > "3"',)
+    assert pins.cuda == ("jax[cuda13,fast]==2.0",)
+
+
+def test_what_only_cuda_needs_is_no_change_without_it(tmp_path: Path) -> None:
+    header = '# /// script\n# dependencies = ["a==1"]\n# [tool.snnbench]\n# cuda = ["b==1"]\n# ///\n'
+    adapters = {"mine": declaration.read(write(tmp_path, header + CORRECT, "mine"))}
+    of = [("mine", "default")]
+    assert contenders([Side(), parse(["b==2"])], adapters, of, cuda=True) == of
+    with pytest.raises(SideError, match="b: no contender of this config pins it"):
+        contenders([Side(), parse(["b==2"])], adapters, of, cuda=False)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        "# [tool.uv]\n# override-dependencies = [\"my-lib ; python_version < '3'\"]\n",
+        '# [[tool.uv.dependency-metadata]]\n# name = "my-lib"\n# version = "1.0"\n# requires-dist = []\n',
+    ],
+)
+def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path, tool: str) -> None:
+    header = f'# /// script\n# dependencies = ["my-lib==1.0"]\n{tool}# ///\n'
+    adapter = declaration.read(write(tmp_path, header + CORRECT, "mine"))
+    with pytest.raises(SideError, match="my-lib: its adapter says by hand what it needs"):
+        parse(["my-lib==2.0"]).adapters({"mine": adapter})
+
+
+@pytest.mark.parametrize("text", ["my-lib=2.0", "My_Lib=2.0", "mine=2.0"])
+def test_a_version_with_one_equals_sign_is_no_variable(adapters: dict[str, Adapter], text: str) -> None:
+    if "-" in text:  # no name of a variable either
+        with pytest.raises(SideError, match="is none of"):
+            parse([text])
+        return
+    with pytest.raises(SideError, match=r"is an environment variable; a version is .*==2\.0"):
+        changed(adapters, Side(), parse([text]))
+
+
+def test_a_file_that_takes_the_place_of_nothing_is_refused(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+    path = write(tmp_path, CORRECT, "my_mine")
+    with pytest.raises(SideError, match="is the adapter 'my-mine' by its name, which this config does not run"):
+        changed(adapters, Side(), parse([str(path), "A=1"]))
+
+
+@pytest.mark.parametrize(
+    "name", ["TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "UV_X"]
+)
+def test_a_variable_that_would_not_reach_the_worker_is_refused(name: str) -> None:
+    with pytest.raises(SideError, match=f"^{name}=1: "):
+        parse([f"{name}=1"])
+
+
+@pytest.mark.parametrize(
+    "texts", [["A=1", "A=2"], ["lib==1", "LIB==2"], [f"python={sys.executable}", f"python={sys.executable}"]]
+)
+def test_two_changes_of_one_thing_are_refused(texts: list[str]) -> None:
+    with pytest.raises(SideError, match=r"already"):
+        parse(texts)
+
+
+def test_a_package_in_a_folder_of_a_repository_is_built_from_there(repository: Path) -> None:
+    inner = repository / "inner"
+    inner.mkdir()
+    (inner / "pyproject.toml").write_text('[tool.poetry]\nname = "other"\n')
+    git(repository, "add", ".")
+    git(repository, "commit", "--quiet", "-m", "inner")
+    git(repository, "branch", "a@b")
+    (requirement,) = parse([f"{inner}@a@b"]).requirements.values()
+    assert Requirement(requirement).name == "other"
+    assert str(Requirement(requirement).url).endswith(f"@{git(repository, 'rev-parse', 'HEAD')}#subdirectory=inner")
+
+
+@pytest.mark.parametrize("content", [b"tool = 3", b"\xff", b"[project]\nversion = 1"])
+def test_a_file_that_names_nothing_is_one_line(repository: Path, content: bytes) -> None:
+    (repository / "pyproject.toml").write_bytes(content)
+    git(repository, "commit", "--quiet", "-am", "broken")
+    with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
+        parse([f"{repository}@HEAD"])
+
+
+def test_a_repository_without_the_file_says_what_to_write(repository: Path) -> None:
+    git(repository, "rm", "--quiet", "pyproject.toml")
+    git(repository, "commit", "--quiet", "-m", "setup.py only")
+    with pytest.raises(SideError, match="write NAME @ git"):
+        parse([f"{repository}@HEAD"])
+
+
+def test_a_folder_that_is_not_there_is_no_address() -> None:
+    with pytest.raises(SideError, match="no folder norse here, and no address such as git"):
+        parse(["norse@main"])

@@ -86,3 +86,5 @@ def _newer(line: Line) -> Iterator[str]:
         for timing in line.get("phases", {}).values():
             yield from sorted({"fresh_ns", "drawn_ns", "repeated_ns"} & timing.keys())
         yield from ["attempt"] if "attempt" in line else []
+    if line["schema"] < 5:
+        yield from ["side"] if line.get("side") else []

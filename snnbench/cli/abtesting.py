@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench.cli.exits import Exit
 from snnbench.cli.options import (
     AdapterOption,
     AlphaOption,
@@ -54,7 +55,7 @@ def ab(
     config: ConfigOption,
     base: SideOption = None,
     new: SideOption = None,
-    trials: Annotated[int, typer.Option("--trials", min=2, help="Trials a side at most.")] = 12,
+    trials: Annotated[int, typer.Option("--trials", min=4, help="Trials a side at most.")] = 12,
     only: OnlyOption = None,
     settings: SetOption = None,
     output: RecordingOption = None,
@@ -79,7 +80,7 @@ def ab(
     """Say whether NEW is slower than BASE, from one run in which they take turns, trial by trial.
 
     A side that is left out runs what its adapters pin. Contenders that neither side changes are left out; without any
-    change all run against themselves. It stops as soon as every cell has its word, and at the latest after --trials.
+    change all run against themselves. It stops as soon as every time has its word, and at the latest after --trials.
     """
     from snnbench import abtest, compare_output
     from snnbench import side as sides
@@ -98,7 +99,8 @@ def ab(
     part = parse(shard) if shard else None
     loaded = _loaded(config, trials, settings or [])
     whole = part is None and executor is Where.local
-    test = Test(both, thresholds, allowed, stops_early=whole)
+    rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
+    test = Test(both, rule, whole)
     files = adapter or []
     continuation = Continuation(fresh=fresh)
     unfinished: list[str] = []
@@ -114,16 +116,21 @@ def ab(
         recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices, test=test)
     if unfinished:
         raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
-    comparison = abtest.compare_sides(recording, thresholds, phase or (), allowed, explain)
+    comparison = abtest.compare_sides(recording, rule, explain)
     typer.echo(compare_output.FORMATS[form](comparison, explain, failing), nl=False)
     say(f"recorded in {recording.folder}")
-    return exit_of(comparison, failing)
+    failed = any(one.status == "failed" for one in recording.records)
+    return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)
 
 
 def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
     """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
     from snnbench import config as configs
 
+    for setting in settings:
+        if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
+            why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
+            raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
     path = config_path(config)
     # Nothing is measured again: a pair that others disturbed is left out, and further ones follow.
     own = [f"protocol.trials={trials}", "protocol.remeasure=0"]

@@ -39,5 +39,8 @@ def rank(
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
-    found = ranks.rank(record.read(recording), baseline, thresholds, phase or (), allowed)
+    read = record.read(recording)
+    if read.config.get("sides"):
+        raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
+    found = ranks.rank(read, baseline, thresholds, phase or (), allowed)
     emit(rank_output.FORMATS[form](found), output)

@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import typer
 
 from snnbench import __version__, abtest, contender, machine, record, runner, selection
 from snnbench import config as configs
 from snnbench import side as sides
+from snnbench.abtest import Rule
 from snnbench.adapter import Adapter, label
 from snnbench.cards import Card, chosen, require_alike, visible
 from snnbench.case import digest
@@ -17,7 +19,6 @@ from snnbench.cell import Cell, cells
 from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
 from snnbench.config import Config, Work
-from snnbench.decision import Thresholds
 from snnbench.executor import Executor
 from snnbench.record import Recording
 from snnbench.runner import Run, Setup
@@ -51,11 +52,10 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class Test:
-    """An A/B test: its sides by name, and what a word takes. It stops early unless it is one shard of several."""
+    """An A/B test: its sides by name, and how words are decided. It stops early unless it is one shard of several."""
 
     sides: Mapping[str, Side]
-    thresholds: Thresholds
-    allowed: Sequence[str] = ()
+    rule: Rule
     stops_early: bool = True
 
     @property
@@ -63,14 +63,21 @@ class Test:
         """What the user changes, by side."""
         return {name: list(side.texts) for name, side in self.sides.items()}
 
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What config.json says of it, with which a comparison of the recording decides as the run did."""
+        limits = {"time_floor": self.rule.thresholds.time_floor, "alpha": self.rule.thresholds.alpha}
+        decides = limits | {"phases": [str(each) for each in self.rule.phases], "allowed": list(self.rule.allowed)}
+        return {"sides": self.texts, "stops_early": self.stops_early, "decides": decides}
+
     def known(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
         """These adapters, and those that only the sides have."""
         return {**{one.name: one for side in self.sides.values() for one in side.replacements()}, **adapters}
 
-    def changed(self, works: Sequence[Work], adapters: Mapping[str, Adapter]) -> list[Work]:
+    def changed(self, works: Sequence[Work], adapters: Mapping[str, Adapter], cuda: bool) -> list[Work]:
         """The works whose contenders some side changes. Raises SideError."""
         of = dict.fromkeys((work.library, work.variant) for work in works)
-        changed = sides.contenders(self.sides.values(), adapters, of)
+        changed = sides.contenders(self.sides.values(), adapters, of, cuda)
         return [work for work in works if (work.library, work.variant) in changed]
 
 
@@ -79,8 +86,25 @@ def setups(
 ) -> dict[str, Setup]:
     """What the works run as, by side. Raises SideError, AdapterError, EnvironmentFailed."""
     if test:
-        return {name: _setup_of(name, side, works, adapters, env, cuda) for name, side in test.sides.items()}
+        found = {name: _setup_of(name, side, works, adapters, env, cuda) for name, side in test.sides.items()}
+        texts = [set(side.texts) for side in test.sides.values()]
+        (_, *one), (_, *other) = _content(found)
+        if one == other and texts[0] != texts[1]:
+            raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
+        return found
     return {"": Setup(adapters, runner.interpreters(works, adapters, env is Env.managed, cuda, say))}
+
+
+def _content(by_side: Mapping[str, Setup]) -> list[Any]:
+    """What runs on each side, by content: a pair must not be of two days' files."""
+    return [
+        [
+            name,
+            sorted((*one, setup.adapters[one[0]].digest, python.key) for one, python in setup.interpreters.items()),
+            sorted(setup.variables.items()),
+        ]
+        for name, setup in by_side.items()
+    ]
 
 
 def _setup_of(
@@ -128,7 +152,8 @@ def record_sweep(
     """
     known = test.known(adapters) if test else adapters
     works = selected(loaded, known, only)
-    works = test.changed(works, known) if test else works
+    cuda = machine.has_cuda() if cuda is None else cuda
+    works = test.changed(works, known, cuda) if test else works
     names = list(test.sides) if test else [""]
     planned = {"planned": len(cells(works, loaded.protocol, names))}
     if shard and not (works := shard.of(works)):
@@ -138,11 +163,10 @@ def record_sweep(
     cards = _cards(works, devices)
     facts = machine.facts()
     model = machine.model(facts)
-    cuda = machine.has_cuda() if cuda is None else cuda
     by_side = setups(works, adapters, env, cuda, test)
     run = Run(by_side, loaded.protocol, model, runner.memory_bytes(facts), say)
     slug = machine.slug(facts)
-    whole = digest([loaded.resolved(), list(only) or None, env.value, model, *([test.texts] if test else [])])
+    whole = digest([loaded.resolved(), list(only) or None, env.value, model, *(_content(by_side) if test else [])])
     identity = digest([whole, str(shard)]) if shard else whole
     name = f"{loaded.name}-{shard.index}of{shard.count}" if shard else loaded.name
     fresh, retry = continuation.fresh, continuation.retry
@@ -156,7 +180,7 @@ def record_sweep(
         "baseline": label(*contender.find(loaded.baseline, known)[0]),
         "identity": identity,
         "machine": slug,
-        **({"sides": test.texts, "stops_early": test.stops_early} if test else {}),
+        **(test.asked if test else {}),
         **({"shard": str(shard), "whole": whole} if shard else {}),
     }
     with append(folder, about, {**facts, "model": model}) as writer:
@@ -186,10 +210,10 @@ def _parts(plan: Sequence[Cell], test: Test, folder: Path, run: Run) -> Iterator
     """The cells up to each look at the answer, without further ones of works that have their words."""
     last = 0
     works = {(cell.case, cell.contender) for cell in plan}
-    for look in abtest.Trials(run.protocol.trials, test.stops_early).looks(test.thresholds.alpha):
+    for look in abtest.Trials(run.protocol.trials, test.stops_early).looks(test.rule.thresholds.alpha):
         if last:
             recording = record.read(folder)
-            left = abtest.undecided(recording, test.thresholds, test.allowed)
+            left = abtest.undecided(recording, test.rule, last)
             works = {(work.case, (work.library, work.variant)) for work in left}
             if not works:
                 return

@@ -77,12 +77,12 @@ def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
     adapters = discover(asked.files)
     known = asked.test.known(adapters) if asked.test else adapters
     works = selected(asked.config, known, asked.only)
-    works = asked.test.changed(works, known) if asked.test else works
+    cuda = machine.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
+    works = asked.test.changed(works, known, cuda) if asked.test else works
     if configs.leaves_threads_out(asked.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
     found = opened(asked, works)
     say(f"{found.folder}: {len(found.shards)} shards; snnbench status {found.folder} tells how far they are")
-    cuda = machine.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
     plan = Plan(works, setups(works, adapters, asked.env, cuda, asked.test), asked.config, cuda)
     with jobs.locked(found.folder):
         found = submitted(jobs.read(found.folder), plan, asked)

@@ -2,7 +2,6 @@
 
 from snnbench.abtest import compare_sides
 from snnbench.compare_output import sheet_of, summary
-from snnbench.decision import Thresholds
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
 
@@ -10,8 +9,8 @@ TEXTS = ("word", "library", "case", "phase", "metric")
 
 
 def section(findings: Findings) -> Section:
-    """The words of `snnbench compare RECORDING`, with its usual thresholds."""
-    comparison = compare_sides(findings.recording, Thresholds())
+    """The words of `snnbench compare RECORDING`, decided as the run did."""
+    comparison = compare_sides(findings.recording)
     common, sheet = sheet_of(comparison)
     sentences = [
         f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
