@@ -244,13 +244,13 @@ def test_a_requeued_job_goes_on_with_its_shard(run: Run, local: Path) -> None:
 def test_an_ab_test_on_shards_is_one_test_of_all_of_its_trials(slurm: Slurm, tmp_path: Path) -> None:
     adapter = write(tmp_path, CORRECT, "lib")
     config = write_config(tmp_path, ["lib"], neurons="[16, 24]", memory_trials=0)
-    asked = ["ab", "--config", config, "--env", "current", "--adapter", adapter, "--new", "SPECIAL=1", "--trials", "3"]
+    asked = ["ab", "--config", config, "--env", "current", "--adapter", adapter, "--new", "SPECIAL=1", "--trials", "4"]
     status, said = Run(tmp_path, slurm, asked).whole("--slurm", "time=5")
     assert status == 0, said
-    assert "submitted 2 of 2 shards" in said and "[12/12]" in said
+    assert "submitted 2 of 2 shards" in said and "[16/16]" in said
     (merged,) = (tmp_path / "results").glob("*")
     recording = read(merged)
-    assert {(one.side, one.trial) for one in recording.records} == {(s, t) for s in ("base", "new") for t in range(3)}
+    assert {(one.side, one.trial) for one in recording.records} == {(s, t) for s in ("base", "new") for t in range(4)}
     assert recording.config["sides"] == {"base": [], "new": ["SPECIAL=1"]} and not recording.config["stops_early"]
     assert checking.check(merged) == []
 
