@@ -11,8 +11,6 @@ from snnbench.record import read
 from tests.fakes import CORRECT, altered, write
 from tests.sweep import lines, recordings, snnbench, write_config
 
-pytestmark = pytest.mark.quiet
-
 SLOW = altered(
     """
 right_forward = right.forward
