@@ -1,10 +1,12 @@
 """A side of an A/B run: what contenders run as there, said by changes to what their adapters pin.
 
-snntorch==0.9.1                  this version in place of the pinned one; a direct reference of PEP 508 does, too
-../snntorch@v0.9.1               this revision of a local git repository, built into an environment of its own
-my_norse.py                      this adapter file in place of the one of its name
-python=/opt/venv/bin/python      this interpreter, with what is installed there
-OMP_NUM_THREADS=1                this environment variable, on top of what every worker gets
+    snntorch==0.9.1            this version in place of the pinned one; a direct reference of PEP 508 does, too
+    ../snntorch@v0.9.1         this revision of a local git repository, built into an environment of its own
+    norse.py                   this adapter file in place of the one of its name
+    python=.venv/bin/python    this interpreter, with what is installed there
+    OMP_NUM_THREADS=1          this environment variable, on top of what every worker gets
+
+A side without changes runs what adapters pin.
 """
 
 import os
@@ -44,7 +46,7 @@ FIXED = {
 
 
 class SideError(ValueError):
-    """A change that is none by its form, or that changes nothing; the message says what to write."""
+    """A change that has no form of FORMS, or that would change nothing; the message says what to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ def _requiring(side: Side, text: str) -> Side:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise SideError(f"{text!r} is none of {FORMS}") from None
+        raise SideError(f"cannot read the change {text!r}; write {FORMS}") from None
     exact = [one for one in requirement.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
     if not (requirement.url or exact):
         raise SideError(f"{text!r} names no version; write {requirement.name}==VERSION")

@@ -128,10 +128,10 @@ def test_a_revision_whose_file_gives_no_name_wants_one(repository: Path) -> None
         ("nonsense", "names no version; write nonsense==VERSION"),
         ("my-lib>=1", "names no version; write my-lib==VERSION"),
         ("my-lib==1.*", "names no version; write my-lib==VERSION"),
-        ("my lib", "is none of LIBRARY==VERSION"),
+        ("my lib", "cannot read the change 'my lib'; write LIBRARY==VERSION"),
         ("absent.py", "absent.py: no such file"),
         ("python=/absent/python", "python=/absent/python: no program here"),
-        ("=3", "is none of LIBRARY==VERSION"),
+        ("=3", "cannot read the change '=3'; write LIBRARY==VERSION"),
     ],
 )
 def test_a_change_that_is_none_says_what_to_write(text: str, complaint: str) -> None:
@@ -194,7 +194,7 @@ def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path,
 @pytest.mark.parametrize("text", ["my-lib=2.0", "My_Lib=2.0", "mine=2.0"])
 def test_a_version_with_one_equals_sign_is_no_variable(adapters: dict[str, Adapter], text: str) -> None:
     if "-" in text:  # no name of a variable either
-        with pytest.raises(SideError, match="is none of"):
+        with pytest.raises(SideError, match="cannot read the change"):
             parse([text])
         return
     with pytest.raises(SideError, match=r"is an environment variable; a version is .*==2\.0"):
