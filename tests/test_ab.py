@@ -145,6 +145,14 @@ def test_the_variable_of_a_side_reaches_its_workers_only(place: Place) -> None:
     assert statuses == {("base", "measured"), ("new", "failed")}
 
 
+def test_the_page_of_a_test_in_which_nothing_was_timed_says_why(place: Place) -> None:
+    place.adapter.write_text(altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
+    done = place.ab("--new", "SPECIAL=1", "-o", "one")
+    assert done.returncode == 8 and "one: nothing to compare: unsupported: no such reset" in done.stderr
+    page = snnbench(place.folder, "report", "one", "--format", "html")
+    assert page.returncode == 0 and "nothing to compare: unsupported: no such reset" in page.stdout, page.stderr
+
+
 def test_shards_keep_the_sides_of_a_case_together_and_merge_to_one_test(place: Place) -> None:
     wide = write_config(place.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
     place.config = wide

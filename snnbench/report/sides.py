@@ -1,6 +1,7 @@
 """The two sides of an A/B test, compared: a row for each time and peak, changes first."""
 
 from snnbench.abtest import compare_sides
+from snnbench.comparability import Incomparable
 from snnbench.compare_output import sheet_of, summary
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
@@ -10,7 +11,10 @@ TEXTS = ("word", "library", "case", "phase", "metric")
 
 def section(findings: Findings) -> Section:
     """The words of `snnbench compare RECORDING`, decided as the run did."""
-    comparison = compare_sides(findings.recording)
+    try:
+        comparison = compare_sides(findings.recording)
+    except Incomparable as error:
+        return Section("slower-or-not", "Slower or not", [str(error)])
     common, sheet = sheet_of(comparison)
     sentences = [
         f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
