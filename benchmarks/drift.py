@@ -170,8 +170,8 @@ def main() -> int:
             np.mean(values)
             for values in zip(*((one.false_words > 0, one.same, one.trials) for one in same), strict=True)
         )
-        found = np.mean([one.found for one in changed])
-        print(f"| {world.about} | {wrong:.1%} | {alike:.0%} | {trials:.1f} | {found:.0%} |", flush=True)
+        power = np.mean([outcome.found for outcome in changed])
+        print(f"| {world.about} | {wrong:.1%} | {alike:.0%} | {trials:.1f} | {power:.0%} |", flush=True)
     return 0
 
 

@@ -86,9 +86,9 @@ def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
-    found = json.loads(done.stdout)["cells"]
+    cells = json.loads(done.stdout)["cells"]
     records = (folder / "records.jsonl").read_text().count("\n")
-    return {cell["phase"]: cell["word"] for cell in found}, records // 2
+    return {cell["phase"]: cell["word"] for cell in cells}, records // 2
 
 
 @contextmanager

@@ -76,11 +76,11 @@ def compare_sides(recording: Recording, rule: Rule | None = None, explained: boo
 
     Raises RecordingError, Incomparable.
     """
-    asked = recording.config.get("sides")
-    if not asked:
+    changes = recording.config.get("sides")
+    if not changes:
         raise RecordingError(f"{recording.folder}: holds no two sides; name two recordings to compare")
     rule = rule or recorded_rule(recording.config)
-    old_title, new_title = (" ".join(asked.get(side, ())) or "as pinned" for side in SIDES)
+    old_title, new_title = (" ".join(changes.get(side, ())) or "as pinned" for side in SIDES)
     cells = [_with_advice(cell, rule.thresholds.time_floor) for cell in settled(recording, rule)]
     if explained:
         cells = with_intervals(cells)

@@ -30,20 +30,20 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
     if "shard" not in recording.config:
         yield from _missing(list(there), recording, config)
     for work in _planned(list(there), recording, config):
-        found = there.pop(work, set())
-        if lacking := sorted(_asked(protocol, recording, found) - found):
+        recorded = there.pop(work, set())
+        if lacking := sorted(_asked(protocol, recording, recorded) - recorded):
             yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
     if not _take_turns(recording.records, protocol):
         yield "the trials of each contender follow one another; they should take turns with those of the others"
 
 
-def _asked(protocol: Protocol, recording: Recording, found: set[Trial]) -> set[Trial]:
-    """Every cell of a work of which these were found. Two sides may have stopped at a look at their answer."""
+def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> set[Trial]:
+    """Every cell of a work that has these in the recording. Two sides may have stopped at a look at their answer."""
     sides = list(recording.config.get("sides", {})) or [""]
     count = protocol.trials
     if recording.config.get("stops_early"):
-        most = max((trial + 1 for measure, trial, _ in found if measure == "time"), default=0)
+        most = max((trial + 1 for measure, trial, _ in recorded if measure == "time"), default=0)
         count = min((look.trials for look in looks(count, 1.0) if look.trials >= most), default=count)
     measures = {"time": count, "memory": protocol.memory_trials} if protocol.phases else {"verify": count}
     return {(name, trial, side) for name, most in measures.items() for trial in range(most) for side in sides}

@@ -109,8 +109,8 @@ def ab(
         from snnbench.slurm import options
 
         chosen = options(slurm or [])
-        asked = Asked(loaded, tuple(files), tuple(only or []), env, output, continuation, shards, chosen, test)
-        recording, unfinished = run_jobs(asked)
+        request = Asked(loaded, tuple(files), tuple(only or []), env, output, continuation, shards, chosen, test)
+        recording, unfinished = run_jobs(request)
     else:
         adapters = discover(files)
         recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices, test=test)

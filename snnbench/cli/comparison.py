@@ -98,8 +98,8 @@ def _compared(
 
     older = record.read(base)
     if new is None:
-        asked = Rule(thresholds, tuple(phases), allowed)
-        return compare_sides(older, None if asked == Rule(Thresholds(), (), []) else asked, explained), None
+        rule = Rule(thresholds, tuple(phases), allowed)
+        return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
     newer = record.read(new)
     known = noise.known(str(newer.machine.get("model"))) if not thresholds.chance else None
     limit = known.by_chance if known else None

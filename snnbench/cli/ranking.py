@@ -39,8 +39,8 @@ def rank(
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
-    read = record.read(recording)
-    if read.config.get("sides"):
+    recorded = record.read(recording)
+    if recorded.config.get("sides"):
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
-    found = ranks.rank(read, baseline, thresholds, phase or (), allowed)
-    emit(rank_output.FORMATS[form](found), output)
+    ranking = ranks.rank(recorded, baseline, thresholds, phase or (), allowed)
+    emit(rank_output.FORMATS[form](ranking), output)

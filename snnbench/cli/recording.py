@@ -86,12 +86,12 @@ def setups(
 ) -> dict[str, Setup]:
     """What the works run as, by side. Raises SideError, AdapterError, EnvironmentFailed."""
     if test:
-        found = {name: _setup_of(name, side, works, adapters, env, cuda) for name, side in test.sides.items()}
+        by_side = {name: _setup_of(name, side, works, adapters, env, cuda) for name, side in test.sides.items()}
         texts = [set(side.texts) for side in test.sides.values()]
-        (_, *one), (_, *other) = _content(found)
+        (_, *one), (_, *other) = _content(by_side)
         if one == other and texts[0] != texts[1]:
             raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
-        return found
+        return by_side
     return {"": Setup(adapters, runner.interpreters(works, adapters, env is Env.managed, cuda, say))}
 
 
