@@ -108,9 +108,10 @@ class Side:
 
 def parse(texts: Sequence[str]) -> Side:
     """The side that these changes make up. Raises SideError."""
-    side = Side(tuple(texts))
-    for text in texts:
-        side = _with(side, text.strip())
+    side = Side()
+    for text in map(str.strip, texts):
+        changed, title = _with(side, text)
+        side = replace(changed, texts=(*side.texts, title))
     return side
 
 
@@ -144,23 +145,24 @@ def contenders(
     ]
 
 
-def _with(side: Side, text: str) -> Side:
-    """The side with one change more."""
+def _with(side: Side, text: str) -> tuple[Side, str]:
+    """The side with one change more, and what to call that: the text, with the commit of a revision."""
     if text.startswith("python="):
         if side.python:
             raise SideError(f"{text}: this side has another interpreter already")
-        return replace(side, python=_interpreter(text.removeprefix("python=")))
+        return replace(side, python=_interpreter(text.removeprefix("python="))), text
     if match := VARIABLE.fullmatch(text):
-        return _setting(side, match[1], match[2])
+        return _setting(side, match[1], match[2]), text
     if text.endswith(".py"):
         if not Path(text).is_file():
             raise SideError(f"{text}: no such file")
-        return replace(side, files=(*side.files, Path(text).absolute()))
+        return replace(side, files=(*side.files, Path(text).absolute())), text
     for at in (place for place, character in enumerate(text) if character == "@"):
         folder = Path(text[:at]).expanduser()
         if text[:at] and folder.is_dir():
-            return _requiring(side, _of_revision(folder, text[at + 1 :]))
-    return _requiring(side, text)
+            requirement, commit = _of_revision(folder, text[at + 1 :])
+            return _requiring(side, requirement), f"{text} ({commit[:12]})"
+    return _requiring(side, text), text
 
 
 def _setting(side: Side, name: str, value: str) -> Side:
@@ -197,8 +199,8 @@ def _interpreter(text: str) -> Path:
     return path
 
 
-def _of_revision(folder: Path, revision: str) -> str:
-    """The direct reference to a revision of a local repository, by its full hash: a branch may move."""
+def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
+    """The direct reference to a commit of a local repository, for a branch may move; and the commit."""
     root = _git(folder, "rev-parse", "--show-toplevel", lacking="is in no git repository")
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
     inside = _git(folder, "rev-parse", "--show-prefix", lacking="is in no git repository").rstrip("/")
@@ -208,7 +210,7 @@ def _of_revision(folder: Path, revision: str) -> str:
     name = _name(_git(folder, "show", f"{commit}:{path}", lacking=unnamed))
     if not name:
         raise SideError(f"{folder} {unnamed}")
-    return f"{name} @ {address}"
+    return f"{name} @ {address}", commit
 
 
 def _name(text: str) -> str:

@@ -123,6 +123,13 @@ def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(plac
     assert snnbench(place.folder, "check", made).returncode == 0
 
 
+def test_progress_counts_the_cells_of_the_look_that_comes(place: Place) -> None:
+    """No word is given at such an alpha, and no two times are the same at such a floor."""
+    done = place.ab("--time-floor", "0", "--alpha", "1e-12", trials=12)
+    looks = [line for line in done.stderr.splitlines() if line.startswith("[1/")]
+    assert [line.partition("]")[0] for line in looks] == ["[1/8", "[1/4", "[1/4", "[1/8"], done.stderr
+
+
 def test_a_variable_and_an_interpreter_are_sides_too(place: Place) -> None:
     done = place.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=4)
     assert done.returncode == 0, done.stderr

@@ -113,6 +113,7 @@ def test_a_revision_becomes_a_direct_reference_to_its_commit(repository: Path, a
     assert side.adapters(adapters)["mine"].variants["default"].pins.dependencies[0] == requirement
     assert side.adapters(adapters)["mine"].variants["default"].pins.distribution == "My_Lib"
     assert parse([f"{repository}@HEAD"]).requirements != side.requirements
+    assert parse(["A=1", f"{repository}@v1"]).title == f"A=1 {repository}@v1 ({commit[:12]})"
 
 
 def test_a_revision_whose_file_gives_no_name_wants_one(repository: Path) -> None:

@@ -195,6 +195,7 @@ def record_sweep(
             say(f"{folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
         try:
             for part in _parts(plan, test, folder, run) if test else [plan]:
+                done = writer.done(retry)
                 with shown([cell for cell in part if run.key(cell) not in done]) as progress:
                     Executor(run, writer, progress, retry).execute(part, cards)
         except KeyboardInterrupt:
