@@ -36,6 +36,8 @@ FAMILY = 8
 """Variances that are looked at together at the least."""
 TRIMMED = 0.2
 """The share of pairs left out at either end: the usual one (Wilcox 2012, section 4.3)."""
+WIDEST = 1e9
+"""No interval reaches further than so many times its middle, for a wider one says no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def _tested_pairs(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> 
     p = np.where(known, 2 * stdtr(freedom, -np.abs(means) / np.where(known, errors, 1.0)), 1.0)
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
     ratios = np.exp([median(each) for each in logs]).tolist()
-    lows, highs = (np.exp(means + sign * reach).tolist() for sign in (-1, 1))
+    lows, highs = _limits(means, reach)
     return [Difference(*values) for values in zip(ratios, lows, highs, p.tolist(), strict=True)]
 
 
@@ -184,8 +186,14 @@ def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confide
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
     medians = np.array([median(samples[sample]) for sample in used])
     ratios = (medians[new] / medians[base]).tolist()
-    lows, highs = (np.exp(distances + sign * reach).tolist() for sign in (-1, 1))
+    lows, highs = _limits(distances, reach)
     return [Difference(*numbers) for numbers in zip(ratios, lows, highs, p.tolist(), strict=True)]
+
+
+def _limits(middles: Floats, reach: Floats) -> tuple[list[float], list[float]]:
+    """Both ends of the intervals around these logarithms, no longer as logarithms."""
+    reach = np.minimum(reach, np.log(WIDEST))
+    return np.exp(middles - reach).tolist(), np.exp(middles + reach).tolist()
 
 
 def _variance(logs: Floats) -> float:
@@ -243,7 +251,7 @@ def intervals(samples: Sequence[Trials], confidence: float) -> list[tuple[float,
         variances, prior_degrees, most_degrees = moderate(np.array([_variance(one) for one in logs]), counts - 1.0)
         freedom = np.minimum(counts - 1 + prior_degrees, most_degrees)
         means, reach = np.array([one.mean() for one in logs]), stdtrit(freedom, 0.5 + confidence / 2)
-        lows, highs = (np.exp(means + sign * reach * np.sqrt(variances / counts)).tolist() for sign in (-1, 1))
+        lows, highs = _limits(means, reach * np.sqrt(variances / counts))
         for number, low, high in zip(some, lows, highs, strict=True):
             found[number] = (low, high)
     return found

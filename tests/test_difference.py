@@ -247,3 +247,14 @@ def test_the_interval_of_a_mean_has_its_own_degrees_of_freedom_and_those_of_all_
         assert found is not None
         reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance / 3)
         assert (math.log(found[0]), math.log(found[1])) == pytest.approx((-reach, reach))
+
+
+def test_an_interval_without_end_stays_a_pair_of_numbers() -> None:
+    trials = ([1.0, 1.1, 1.2, 1.3], [1.3, 1.1, 1.5, 1.2])
+    (pairs,) = paired([trials], 1 - 1e-15, ["time"])
+    (sides,) = differences([trials], 1 - 1e-15)
+    for difference in (pairs, sides):
+        assert difference.low is not None and 0 < difference.low < 1e-4
+        assert difference.high is not None and 1e4 < difference.high < 1e10
+    (interval,) = intervals([[4e9, 1e5]], 1 - 1e-15)
+    assert interval is not None and 0 < interval[0] < interval[1] < 1e17
