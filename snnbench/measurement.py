@@ -13,9 +13,11 @@ from snnbench.case import HALVES, Case
 from snnbench.fresh import Contents
 from snnbench.inputs import Problem, odd
 from snnbench.inputs import exam as exam_problem
+from snnbench.instructions import Count, uncounted
 from snnbench.passes import answer_of, pieces
 from snnbench.peaks import Peaks
 from snnbench.phase_proof import random_seed
+from snnbench.probes import Probes
 from snnbench.rule import Rule
 from snnbench.spot_checks import SpotChecks
 from snnbench.spotcheck import SpotCheck
@@ -35,8 +37,17 @@ SHOWN_NAMES = 6
 class Measurement:
     """A request being done on one backend."""
 
-    def __init__(self, request: Request, backend: Backend, build: Build, own_rule: OwnRule, variant: Variant) -> None:
+    def __init__(
+        self,
+        request: Request,
+        backend: Backend,
+        build: Build,
+        own_rule: OwnRule,
+        variant: Variant,
+        instructions: Count = uncounted,
+    ) -> None:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
+        self.instructions = instructions
         self.own_rule = own_rule
         self.problem = Problem(request.case)
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
@@ -89,7 +100,7 @@ class Measurement:
                 ran = ", ".join(name[:60] for name in list(names)[:SHOWN_NAMES])
                 reason = f"no kernel like {lacking[0]!r} ran in {phase} on {session.provider()}; what ran: {ran}"
                 reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
-                reply.phases, reply.memory, reply.peaks = {}, {}, {}
+                reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
                 return
             matching |= {name: None for pattern in wanted for name in names if re.search(pattern, name)}
         reply.settings["ran"] = list(matching)
@@ -187,12 +198,14 @@ class Measurement:
             self.backend, session, case, self.phases, **({"busy_ns": busy} if busy else {"settle": afterwork.settle})
         )
         peaks.look()
+        probes = Probes(self.backend, session, case, (lambda: None) if busy else afterwork.settle)
+        probes.look()
         contents = Contents(self.problem, random_seed())
         phases: dict[str, Any] = {}
         for name in self.phases:
             if phases:
                 peaks.look_if_cheap()
-            timed = TimedPhase(name, self.request, self.backend, session, self._checks, contents)
+            timed = TimedPhase(name, self.request, self.backend, session, self._checks, contents, self.instructions)
             timed.measure()
             if not self._prove_phase(timed, reply):
                 return
@@ -205,9 +218,11 @@ class Measurement:
         if reason := roofline.complaints(case, peaks.found, phases):
             reply.outcome = {"status": "failed", "kind": "below-floor", "reason": reason}
             return
+        probes.look()
         for name, phase in phases.items():
             phase |= roofline.beside(case, name, peaks.found, phase)
-        reply.phases, reply.peaks = phases, peaks.as_dict()
+        reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
+        reply.settings |= probes.settings()
 
     def _prove_phase(self, phase: TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right, and its time is that of the work."""

@@ -22,7 +22,7 @@ from snnbench import schema
 from snnbench.contention import others_cpus
 from snnbench.outcome import DISPROVED
 
-SCHEMA = 5
+SCHEMA = 6
 """1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
@@ -30,6 +30,7 @@ checks.
 4: `attempt`, which was always 0 before; `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase, `fresh-` checks, and in
 checks how much they compared; `growth_bytes` of memory.
 5: `side`, and `variables` in settings.
+6: `probes`, and `instructions` in each phase.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
@@ -48,7 +49,7 @@ class Record:
     or "new" where two sides took turns.
 
     `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
-    measured has no `phases`, no `memory`, no `peaks` and not even the seconds that its worker lived.
+    measured has no `phases`, `memory`, `peaks` or `probes`, and not even the seconds that its worker lived.
     """
 
     cell: str
@@ -68,13 +69,14 @@ class Record:
     phases: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
     peaks: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, Any] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     started: str = ""
     wall_s: float | None = None
     log: str = ""
 
     def __post_init__(self) -> None:
-        held = self.phases or self.memory or self.peaks or self.wall_s is not None
+        held = self.phases or self.memory or self.peaks or self.probes or self.wall_s is not None
         if self.outcome["status"] != "measured" and held:
             raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
 

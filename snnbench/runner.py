@@ -188,6 +188,7 @@ def finished(
         phases=reply.phases if measured else {},
         memory=reply.memory if measured else {},
         peaks=reply.peaks if measured else {},
+        probes=reply.probes if measured else {},
         flags=judge.flags(reply, cell.case.threads, observed) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and measured else None,

@@ -113,6 +113,7 @@ class TimingDocument(TypedDict):
     fresh_ns: NotRequired[list[Elapsed]]
     drawn_ns: NotRequired[list[Elapsed]]
     repeated_ns: NotRequired[list[Elapsed]]
+    instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
     flops: NotRequired[Count]
@@ -128,6 +129,12 @@ class PeakDocument(TypedDict):
     passes: Size
     first_call_ns: Duration
     repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
+
+
+class ProbeDocument(TypedDict):
+    """A probe's raw durations, by look."""
+
+    looks_ns: Annotated[list[Annotated[list[Elapsed], Field(min_length=1)]], Field(min_length=1)]
 
 
 class MemoryDocument(TypedDict):
@@ -148,6 +155,7 @@ class ReplyDocument(TypedDict):
     phases: dict[PhaseName, TimingDocument]
     memory: MemoryDocument | dict[None, None]
     peaks: dict[Name, PeakDocument]
+    probes: dict[Name, ProbeDocument]
 
 
 class RecordDocument(TypedDict):
@@ -173,6 +181,7 @@ class RecordDocument(TypedDict):
     phases: NotRequired[dict[PhaseName, TimingDocument]]
     memory: NotRequired[MemoryDocument | dict[None, None]]
     peaks: NotRequired[dict[Name, PeakDocument]]
+    probes: NotRequired[dict[Name, ProbeDocument]]
     flags: NotRequired[list[Name]]
     started: NotRequired[str]
     wall_s: NotRequired[Ratio | None]

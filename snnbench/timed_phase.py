@@ -9,6 +9,7 @@ from typing import Any
 from snnbench import afterwork, contention, fresh, timing
 from snnbench.backends import Backend, Session
 from snnbench.fresh import Contents
+from snnbench.instructions import Count, uncounted
 from snnbench.passes import pieces
 from snnbench.phase_proof import PhaseProof
 from snnbench.spot_checks import SpotChecks
@@ -28,7 +29,14 @@ class TimedPhase:
     """The phase `name` of a session; `proof` holds what its answers were found to be."""
 
     def __init__(
-        self, name: str, request: Request, backend: Backend, session: Session, checks: SpotChecks, contents: Contents
+        self,
+        name: str,
+        request: Request,
+        backend: Backend,
+        session: Session,
+        checks: SpotChecks,
+        contents: Contents,
+        instructions: Count = uncounted,
     ) -> None:
         self.name, self._request, self._session = name, request, session
         piece = pieces(session)[name]
@@ -41,6 +49,7 @@ class TimedPhase:
             mark=session.mark,
             elapsed_ns=session.elapsed_ns,
             prepare=piece.prepare,
+            instructions=instructions,
         )
         drawn = partial(checks.check_drawn, phase=name)
         self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)

@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from snnbench.instructions import Count, uncounted
+
 Clock = Callable[[], int]
 
 EMPTY_SYNCHRONISATIONS = 1000
@@ -26,7 +28,8 @@ class Phase:
     """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
 
     `compilations()` counts what was compiled so far in this process. `mark()` is a point in the device's own time, or
-    None where it has none, and `elapsed_ns(start, end)` the time between two.
+    None where it has none, and `elapsed_ns(start, end)` the time between two. `instructions()` counts what processors
+    retired so far for this process, or is None.
     """
 
     run: Callable[[Any], Any]
@@ -35,6 +38,7 @@ class Phase:
     mark: Callable[[], Any]
     elapsed_ns: Callable[[Any, Any], int]
     prepare: Callable[[], Any] | None = None
+    instructions: Count = uncounted
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ class Timing:
     never compared with a framework that has none. `fresh_ns` are single passes on content never seen before, in another
     order of the batch, and `drawn_ns` such passes on content drawn anew; where a repetition is a single pass, they are
     the repetitions. `repeated_ns` are single passes on content that the pass before had, too, to hold fresh ones
-    against.
+    against. `instructions` are what processors retired in each repetition, where they show that.
     """
 
     first_call_ns: int = 0
@@ -71,6 +75,7 @@ class Timing:
     fresh_ns: list[int] = field(default_factory=list)
     drawn_ns: list[int] = field(default_factory=list)
     repeated_ns: list[int] = field(default_factory=list)
+    instructions: list[int] = field(default_factory=list)
     compilations: int = 0
 
 
@@ -114,6 +119,8 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
         timing.repetitions_ns.append(repetition.wall_ns)
         if repetition.device_ns is not None:
             timing.device_ns.append(repetition.device_ns)
+        if repetition.instructions is not None:
+            timing.instructions.append(repetition.instructions)
         if single:
             renewal.keep(repetition.outputs)
         if last:
@@ -210,10 +217,14 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One repetition: how long it took by the clock and by the device's, and what its last pass gave."""
+    """One repetition: how long it took by the clock and by the device's, and what its last pass gave.
+
+    `instructions` are those that were retired meanwhile, None where they are not counted.
+    """
 
     wall_ns: int
     device_ns: int | None
+    instructions: int | None
     outputs: Any
 
 
@@ -222,6 +233,7 @@ def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
     prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
     phase.wait(prepared)
     outputs = None
+    retired = phase.instructions()
     start = phase.mark()
     started = clock()
     for item in prepared:
@@ -229,4 +241,6 @@ def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
     end = phase.mark()
     phase.wait(outputs)
     wall_ns = clock() - started
-    return Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), outputs)
+    retired_now = phase.instructions()
+    instructions = None if retired is None or retired_now is None else retired_now - retired
+    return Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), instructions, outputs)

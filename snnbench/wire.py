@@ -54,6 +54,7 @@ class Reply:
     phases: dict[str, Any] = field(default_factory=dict)
     memory: dict[str, Any] = field(default_factory=dict)
     peaks: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, Any] = field(default_factory=dict)
 
     def encode(self) -> bytes:
         """As one line."""

@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from snnbench.instructions import Count, counter, uncounted
 from snnbench.wire import BadRequest, Reply, Request, decode_request
 
 PR_SET_PDEATHSIG = 1
@@ -39,12 +40,14 @@ def main() -> int:
     if options.reply_fd is not None:
         _die_with_parent(options.reply_fd)
     _confine(request)
+    # A framework's threads are counted with the thread that starts them, so this comes before they are there.
+    instructions = counter() if request.measure == "time" else uncounted
     with os.fdopen(reply_fd, "wb") as stream:
-        stream.write(_reply(options.adapter, request).encode())
+        stream.write(_reply(options.adapter, request, instructions).encode())
     return 0
 
 
-def _reply(path: Path, request: Request) -> Reply:
+def _reply(path: Path, request: Request, instructions: Count) -> Reply:
     """Do the request; whatever happens becomes a reply."""
     from snnbench import adapter, declaration
 
@@ -66,7 +69,8 @@ def _reply(path: Path, request: Request) -> Reply:
 
         variant = description.variants[request.variant]
         backend = open_backend(variant.backend, request.case, module)
-        Measurement(request, backend, adapter.builder(module), adapter.own_rule(module), variant).run(reply)
+        own_rule = adapter.own_rule(module)
+        Measurement(request, backend, adapter.builder(module), own_rule, variant, instructions).run(reply)
         reply.settings |= backend.settings()
     except adapter.Unsupported as error:
         return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})

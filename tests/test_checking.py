@@ -110,7 +110,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
 ]
 NEITHER: Document = {"status": "skipped", "kind": "unsupported", "reason": "it cannot"}
 CRASHED: Document = {"status": "failed", "kind": "crash", "reason": "died of SIGSEGV"}
-NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
+NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "flags": []}
 
 
 @pytest.mark.parametrize(("rule", "text", "measure", "change"), WRONG, ids=[f"{w[0]}-{w[1]}" for w in WRONG])
@@ -229,7 +229,7 @@ def test_fresh_passes_and_attempts_came_with_schema_4(more: Document, newer: lis
 def test_sides_came_with_schema_5() -> None:
     line = {"schema": 4, "case": {}, "outcome": {}, "side": "base"}
     assert list(files._newer(line)) == ["side"]
-    assert list(files._newer(line | {"schema": 5})) == list(files._newer(line | {"side": ""})) == []
+    assert list(files._newer(line | {"schema": 6})) == list(files._newer(line | {"side": ""})) == []
 
 
 @pytest.mark.parametrize(
@@ -287,7 +287,7 @@ def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
 )
 def test_an_outcome_is_one_of_those_there_are(outcome: Document, complaint: str) -> None:
     """Asked of the rule itself: a line with most of these is no record, and never gets as far."""
-    nothing = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "flags": []}
+    nothing = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "flags": []}
     record = Record(**(sound("time") | nothing | {"outcome": outcome}))
     assert list(cell.outcome(record)) == ([complaint] if complaint else [])
 

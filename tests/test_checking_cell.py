@@ -355,3 +355,14 @@ def test_a_rule_that_cannot_be_asked_is_a_complaint(monkeypatch: pytest.MonkeyPa
     cell_record = measured({}, measure="verify")
     texts = [text for rule, text in cell.complaints(cell_record, 2, "", PROTOCOL) if rule == "flags"]
     assert texts == [f"malformed: {type(error).__name__}: {error}"]
+
+
+def test_probes_are_all_there_and_were_looked_at_twice() -> None:
+    sound = {name: {"looks_ns": [[5, 6], [7, 8]]} for name in ("interpreter", "calls", "copy", "product")}
+    assert list(cell.probes(record("a", probes=sound))) == []
+    assert list(cell.probes(record("a", probes=sound | {"launch": {"looks_ns": [[1], [1]]}}))) == []
+    assert list(cell.probes(record("a"))) == ["no probe interpreter or calls or copy or product"]
+    once = sound | {"copy": {"looks_ns": [[5, 6]]}}
+    assert list(cell.probes(record("a", probes=once))) == ["probe copy was looked at 1 times, not 2"]
+    found = dict(cell.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
+    assert "probes" in found and "probes" not in dict(cell.complaints(record("a"), 5, "a laptop", PROTOCOL))

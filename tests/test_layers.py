@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
-afterwork snnbench case container contention difference finding installer looks nearest outcome pins refusal statistics
-surrogate ways
+afterwork snnbench case clocks container contention difference finding installer instructions looks nearest outcome
+pins refusal statistics surrogate ways
 
 compiler_caches decision extent rule schema
 
@@ -37,17 +37,17 @@ kernels
 backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
 exam fresh gpu_doctor mistake process cards mark rounding submission throttling tidy
 
-chain network_check passes sample
+chain network_check passes probes sample
 
 backends.jax backends.numpy backends.torch_session config doctor library memory peaks side slots spotcheck
 
 standing
 
-backends.torch_graph cell compare layerwise noise phase_proof selection shard shown verdicts
+backends.torch_graph cell movement layerwise noise phase_proof selection shard shown verdicts
 
-abtest backends.torch estimate jobs judge merge sheet spot_checks
+compare backends.torch estimate jobs judge merge sheet spot_checks
 
-checking.cell checking.files checking.trials compare_output pairs runner timed_phase
+abtest checking.cell checking.files checking.trials compare_output pairs runner timed_phase
 
 checking executor measurement rank replay status
 
@@ -90,10 +90,10 @@ LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
 WORKER_SIDE = {
     *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
     *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("afterwork", "chain", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
+    *("afterwork", "chain", "clocks", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spot_checks", "spotcheck", "statistics", "surrogate", "timed_phase", "timing", "verify"),
-    *("refusal", "ways", "wire", "worker"),
+    *("instructions", "probes", "refusal", "ways", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

@@ -183,7 +183,7 @@ def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp
 def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
     (measured, *_) = [one for one in read(place / "part1").records if one.status == "measured"]
     lost = {"status": "failed", "kind": "lost", "reason": "no reply"}
-    nothing: dict[str, Any] = {"phases": {}, "memory": {}, "peaks": {}, "wall_s": None, "started": "2999"}
+    nothing: dict[str, Any] = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "started": "2999"}
     failed = replace(measured, outcome=lost, **nothing)
     cancelled = replace(failed, outcome=lost | {"kind": "cancelled"})
 
@@ -203,7 +203,7 @@ def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Reco
             others.append(first)
             first = others.pop(0)
         line |= {"outcome": {"status": "failed", "kind": kind, "reason": "so it was"}, "wall_s": None}
-        line |= {name: {} for name in ("phases", "memory", "peaks")}
+        line |= {name: {} for name in ("phases", "memory", "peaks", "probes")}
         return "".join([json.dumps(line) + "\n", *([first] if keep else []), *others])
 
     return copied(place, tmp_path, RECORDS, change)

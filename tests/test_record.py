@@ -124,10 +124,10 @@ def test_a_newer_schema_is_refused_with_the_folder_and_the_next_step(folder: Pat
 
 def test_another_field_is_another_schema() -> None:
     """Else an older snnbench would take the records for torn lines, and say nothing."""
-    measured = ["checks", "settings", "phases", "memory", "peaks", "flags", "started", "wall_s", "log"]
+    measured = ["checks", "settings", "phases", "memory", "peaks", "probes", "flags", "started", "wall_s", "log"]
     names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "attempt", "side"]
     names += ["version", "adapter", "environment"]
-    assert (SCHEMA, list(Record.__dataclass_fields__)) == (5, names + measured)
+    assert (SCHEMA, list(Record.__dataclass_fields__)) == (6, names + measured)
 
 
 def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:

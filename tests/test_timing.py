@@ -119,6 +119,14 @@ def test_the_device_s_own_time_stands_beside_and_holds_no_synchronisation() -> N
     assert timing.repetitions_ns == [100 * timing.passes + 7] * 4
 
 
+def test_instructions_are_those_of_a_repetition_without_what_prepares_it() -> None:
+    bench = Bench()
+    phase = replace(bench.phase(prepared=True), instructions=lambda: bench.events.count("run") * 7 + 1000)
+    timing, _ = measure(phase, BUDGET, bench.renewal, bench.clock)
+    assert timing.instructions == [7 * timing.passes] * 4
+    assert bench.measure()[0].instructions == []
+
+
 @pytest.mark.parametrize(
     ("min_repetition_ns", "pass_ns", "passes"), [(1, 100, 1), (100, 100, 1), (101, 100, 2), (10 * MS, 300_000, 34)]
 )

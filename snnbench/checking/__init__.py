@@ -28,6 +28,7 @@ RULES = {
     "what deviates by no rule of its own has its errors there",
     "durations": "every raw duration is there, and nothing was compiled among them",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
+    "probes": "fixed work was timed before the phases of a process and after them",
     "memory": "memory is in whole bytes, from a process that timed nothing",
     "flags": "what disturbed a measurement is flagged",
 }

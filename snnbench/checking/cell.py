@@ -14,6 +14,7 @@ from snnbench.extent import FEWEST_NEURONS
 from snnbench.fresh import PASSES
 from snnbench.inputs import EXAM_SHAPE
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
+from snnbench.probes import ALWAYS, LOOKS
 from snnbench.record import Record
 from snnbench.statistics import trial_median
 from snnbench.timing import FEWEST_REPETITIONS
@@ -166,6 +167,15 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
 
 
+def probes(record: Record) -> Complaints:
+    """Fixed work was timed before the phases and after them."""
+    if lacking := [name for name in ALWAYS if name not in record.probes]:
+        yield f"no probe {' or '.join(lacking)}"
+    for name, probe in record.probes.items():
+        if len(probe["looks_ns"]) != LOOKS:
+            yield f"probe {name} was looked at {len(probe['looks_ns'])} times, not {LOOKS}"
+
+
 def _fresh(timing: Mapping[str, Any]) -> Complaints:
     """Passes on new content are there: the repetitions where each is a single pass, else as many as it takes."""
     fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
@@ -228,6 +238,7 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
         "proof": (measured, lambda: proof(record, schema)),
         "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
         "floor": (measured and record.measure == "time" and schema >= 2, lambda: floor(record)),
+        "probes": (measured and record.measure == "time" and schema >= 6, lambda: probes(record)),
         "memory": (measured and record.measure == "memory", lambda: memory(record)),
         "flags": (measured, lambda: flags(record)),
     }

@@ -88,3 +88,6 @@ def _newer(line: Line) -> Iterator[str]:
         yield from ["attempt"] if "attempt" in line else []
     if line["schema"] < 5:
         yield from ["side"] if line.get("side") else []
+    if line["schema"] < 6:
+        yield from ["probes"] if line.get("probes") else []
+        yield from ("instructions" for timing in line.get("phases", {}).values() if "instructions" in timing)

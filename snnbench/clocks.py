@@ -1,0 +1,35 @@
+"""Clocks: how fast a card ticks right now, by its driver.
+
+A worker asks, while the card is still busy; it has no package for this, so it calls NVIDIA's library itself.
+"""
+
+import ctypes
+import os
+
+LIBRARY = "libnvidia-ml.so.1"
+DOMAINS = {"sm": 1, "memory": 2}
+"""nvmlClockType_t: NVML_CLOCK_SM and NVML_CLOCK_MEM."""
+
+
+def mhz() -> dict[str, int]:
+    """The clocks of the first card of CUDA_VISIBLE_DEVICES in MHz, by domain; empty where the driver names none."""
+    name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    try:
+        nvml = ctypes.CDLL(LIBRARY)
+        handle = ctypes.c_void_p()
+        if nvml.nvmlInitWithFlags(0):
+            return {}
+        if name.startswith("GPU-"):
+            status = nvml.nvmlDeviceGetHandleByUUID(name.encode(), ctypes.byref(handle))
+        else:
+            status = nvml.nvmlDeviceGetHandleByIndex_v2(int(name or 0), ctypes.byref(handle))
+        if status:
+            return {}
+        clocks = {}
+        for domain, number in DOMAINS.items():
+            value = ctypes.c_uint()
+            if not nvml.nvmlDeviceGetClockInfo(handle, number, ctypes.byref(value)):
+                clocks[domain] = int(value.value)
+        return clocks
+    except (OSError, AttributeError, ValueError):
+        return {}

@@ -1,0 +1,82 @@
+"""Probes: fixed work beside what a process times."""
+
+from typing import Any
+
+import pytest
+
+from snnbench import probes as module
+from snnbench.backends.numpy import Backend
+from snnbench.case import Case
+from snnbench.probes import CALLS_IN_A_ROW, REPETITIONS, Probes
+from tests.fakes import CASE
+
+
+class Session:
+    """Counts what is waited for."""
+
+    def __init__(self) -> None:
+        self.waited = 0
+
+    def synchronise(self, outputs: Any) -> None:
+        """Nothing takes longer than its call."""
+        self.waited += 1
+
+    def mark(self) -> None:
+        """No clock of its own."""
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Nobody asks."""
+        raise NotImplementedError
+
+
+class Card:
+    """A backend whose calls are counted by name."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.sides: list[int] = []
+
+    def compilations(self) -> int:
+        """None."""
+        return 0
+
+    def peaks(self, entering: Any, cotangent: Any, weight: Any, copied_bytes: int) -> dict[str, Any]:
+        """A call each."""
+        self.sides += [len(entering), copied_bytes]
+        return {name: lambda name=name: self.calls.append(name) for name in ("current", "copy", "call")}
+
+
+def small(**fields: Any) -> Case:
+    """A case of no matter."""
+    return CASE.resized(**fields)
+
+
+def test_each_look_times_every_probe_so_many_times() -> None:
+    settled: list[int] = []
+    session: Any = Session()
+    looked = Probes(Backend(small()), session, small(), lambda: settled.append(1))
+    looked.look()
+    looked.look()
+    found = looked.as_dict()
+    assert list(found) == ["interpreter", "calls", "copy", "product"]
+    for probe in found.values():
+        assert [len(look) for look in probe["looks_ns"]] == [REPETITIONS, REPETITIONS]
+        assert all(type(ns) is int and ns > 0 for look in probe["looks_ns"] for ns in look)
+    assert len(settled) == 2
+    assert looked.settings() == {}
+
+
+def test_a_card_has_larger_probes_and_a_launch_that_is_waited_for_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.clocks, "mhz", lambda: {"sm": 1980})
+    backend: Any = Card()
+    session: Any = Session()
+    looked = Probes(backend, session, small(device="cuda"), lambda: None)
+    looked.look()
+    assert list(looked.as_dict()) == ["interpreter", "calls", "copy", "product", "launch"]
+    first = ["call", "copy", "current", "call"]
+    timed = ["call"] * CALLS_IN_A_ROW * REPETITIONS + ["copy"] * REPETITIONS + ["current"] * REPETITIONS
+    assert backend.calls == first + timed + ["call"] * REPETITIONS
+    assert backend.sides == [2048, 64 << 20]
+    looked.look()
+    assert looked.settings() == {"clocks_mhz": [{"sm": 1980}, {"sm": 1980}]}
+    assert len(backend.calls) == len(first) + 2 * (len(timed) + REPETITIONS)  # no first call in the second look
