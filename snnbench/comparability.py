@@ -54,6 +54,36 @@ def changed(base: Recording, new: Recording) -> list[str]:
     return lines + _libraries(base, new)
 
 
+def both_at_once(base: Recording, new: Recording) -> str:
+    """The `snnbench ab` command that asks of two recordings' versions at once.
+
+    Its sides are left to the user where no library has another version.
+    """
+    old, other = _installed(base), _installed(new)
+    sides: dict[str, list[str]] = {"base": [], "new": []}
+    for library in sorted(old.keys() & other.keys()):
+        before, after = (_own_version(recording, library) for recording in (base, new))
+        if before and after and before != after:
+            sides["base"].append(f"--base '{before}'")
+            sides["new"].append(f"--new '{after}'")
+    changes = [*sides["base"], *sides["new"]] or ["--base CHANGE --new CHANGE"]
+    return " ".join(["snnbench ab", f"--config {new.config.get('config', {}).get('name', 'CONFIG')}", *changes])
+
+
+def _own_version(recording: Recording, library: str) -> str:
+    """`distribution==version` of what a library's records ran with, nothing where that is not known or not one."""
+    ran = {(one.version, one.environment) for one in recording.records if one.library == library and one.version}
+    if len({version for version, _ in ran}) != 1:
+        return ""
+    version, environment = next(iter(ran))
+    fitting = [
+        package
+        for package, number in recording.environments.get(environment, {}).items()
+        if number == version and library.split("-")[0] in package.replace("-", "").replace("_", "")
+    ]
+    return f"{fitting[0] if fitting else library}=={version}"
+
+
 def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
     models = base.machine.get("model"), new.machine.get("model")
     if models[0] != models[1] or models[0] is None:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from math import log
 
 from snnbench.case import Case
-from snnbench.comparability import Incomparable, changed, matched
+from snnbench.comparability import Incomparable, both_at_once, changed, matched
 from snnbench.decision import WORDS, Thresholds, decide
 from snnbench.difference import Difference, adjusted, between
+from snnbench.movement import Explained, Movement, movement
 from snnbench.record import Recording
 from snnbench.standing import Standing, standings
 from snnbench.statistics import Interval, Summary, bootstrap
@@ -23,6 +24,10 @@ SIDES = ("base", "new")
 CONTENDED = "contended"
 """The flag of a time that others disturbed, and what a user says to have words of such times."""
 CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
+DRIFT = "drift"
+"""What a user says to have words that the movement of the machine may explain."""
+MOVED = "the machine moved"
+DRIFT_ALLOWED = "drift: words may be the machine's movement"
 ByChance = Callable[[str, str, int], float | None]
 """(device, phase, trials a side) -> what times differ by with nothing changed, a share; None where it is not known."""
 
@@ -44,7 +49,8 @@ class Side:
 class Cell:
     """One cell and its word; `reason` says why it is that word where the numbers do not.
 
-    A contender that failed, of which nothing is known, is one cell without phase and metric.
+    A contender that failed, of which nothing is known, is one cell without phase and metric. `explained` is what the
+    movement of the machine explains of the ratio, None where nothing tells.
     """
 
     case: Case
@@ -57,6 +63,7 @@ class Cell:
     reason: str = ""
     difference: Difference | None = None
     q: float | None = None
+    explained: Explained | None = None
 
     @property
     def ratio(self) -> float | None:
@@ -66,7 +73,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All cells of two recordings, changes first; `allowed` are facts that differ and that the user insists on."""
+    """All cells of two recordings, changes first; `allowed` are facts that differ and that the user insists on.
+
+    `movement` is that of the machine; None where both sides took turns. `tells` is the command that would tell where
+    the machine moved, or nothing.
+    """
 
     base: str
     new: str
@@ -74,6 +85,8 @@ class Comparison:
     allowed: list[str]
     changed: list[str]
     cells: list[Cell] = field(default_factory=list)
+    movement: Movement | None = None
+    tells: str = ""
 
     @property
     def counts(self) -> dict[str, int]:
@@ -104,9 +117,36 @@ def compare(
     cells = cells_of(base, new, cases, phases, allowed)
     facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
     cells = judged(cells, thresholds, by_chance)
+    times = {(c.case, c.contender, c.phase): c.ratio for c in cells if c.metric == "time" and c.ratio is not None}
+    moved = movement(base, new, cases, times, thresholds.alpha)
+    cells = [replace(cell, explained=_explained(cell, moved)) for cell in cells]
+    if DRIFT in allowed:
+        facts.append(DRIFT_ALLOWED)
+    else:
+        cells = [_less_movement(cell, thresholds.time_floor) for cell in cells]
     if explained:
         cells = with_intervals(cells)
-    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells))
+    tells = both_at_once(base, new) if any(MOVED in cell.reason for cell in cells) else ""
+    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells), moved, tells)
+
+
+def _explained(cell: Cell, moved: Movement) -> Explained | None:
+    return moved.explained.get((cell.case, cell.contender, cell.phase)) if cell.metric == "time" else None
+
+
+def _less_movement(cell: Cell, floor: float) -> Cell:
+    """The cell, without a word that the movement of the machine explains, or that it may have hidden a change from."""
+    explained, ratio = cell.explained, cell.ratio
+    if explained is None or ratio is None or cell.word not in ("slower", "faster", "same"):
+        return cell
+    beyond = ratio > explained.high * (1 + floor) if cell.word == "slower" else ratio < explained.low / (1 + floor)
+    still = max(explained.middle, 1 / explained.middle) <= 1 + floor
+    if still if cell.word == "same" else beyond:
+        return cell
+    control = f", and this is {ratio / explained.control:.2f} of the control" if explained.control else ""
+    moved = f"{MOVED}, which explains {explained.low:.2f} to {explained.high:.2f}{control}"
+    reason = "; ".join(part for part in (moved, cell.reason) if part)
+    return replace(cell, word="inconclusive", reason=reason)
 
 
 def cells_of(

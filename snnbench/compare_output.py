@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 from snnbench.compare import METRICS, Cell, Comparison, Side
 from snnbench.decision import WORDS
+from snnbench.movement import Movement
 from snnbench.sheet import Sheet, captions, interval, quantities, quantity, rounded, to_csv
 from snnbench.standing import title
 
@@ -17,7 +18,8 @@ COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio",
 NUMBERS = ("ratio", "low", "high", "p", "q")
 CSV_COLUMNS = (
     *("word", "reason", "contender", "case", "title", "phase", "metric", "unit", "base", "new", *NUMBERS),
-    *("base_trials", "new_trials", "base_low", "base_high", "new_low", "new_high", "allowed"),
+    *("base_trials", "new_trials", "base_low", "base_high", "new_low", "new_high"),
+    *("control", "explained_low", "explained_high", "allowed"),
 )
 
 
@@ -32,7 +34,7 @@ def table(comparison: Comparison, explained: bool = False, failing: Collection[s
     common, sheet = sheet_of(comparison)
     if explained:
         sheet.notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)}
-    return "\n".join([*_opening(comparison, common), "", sheet.text(), "", summary(comparison), ""])
+    return "\n".join([*_opening(comparison, common), "", sheet.text(), "", *_closing(comparison), ""])
 
 
 def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -42,7 +44,8 @@ def markdown(comparison: Comparison, explained: bool = False, failing: Collectio
         sheet.columns = (*sheet.columns, "explanation")
         sheet.rows = [(*row, explanation(cell)) for row, cell in zip(sheet.rows, comparison.cells, strict=True)]
     opening = [f"- {line}" for line in _opening(comparison, common)]
-    return "\n".join([*opening, "", sheet.markdown(), "", f"{summary(comparison)}.", ""])
+    closing = [f"{line}." for line in _closing(comparison)]
+    return "\n".join([*opening, "", sheet.markdown(), "", "\n\n".join(closing), ""])
 
 
 def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -52,6 +55,8 @@ def csv(comparison: Comparison, explained: bool = False, failing: Collection[str
         found = _cell(cell)
         row: dict[str, Any] = {name: found[name] for name in CSV_COLUMNS if name in found}
         row |= {"case": cell.case.key, "title": title(cell.case), "allowed": "; ".join(comparison.allowed)}
+        low, high = found["explained"] or (None, None)
+        row |= {"explained_low": low, "explained_high": high}
         for name in ("base", "new"):
             side = found[name] or {}
             row[name] = side.get("median")
@@ -69,6 +74,8 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "new": comparison.new,
         "allowed": comparison.allowed,
         "changed": comparison.changed,
+        "movement": _movement(comparison.movement),
+        "tells": comparison.tells,
         "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "chance")},
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
@@ -89,7 +96,8 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
         skipped=str(sum(counts[word] for word in unknown)),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    for name, lines in (("allowed", comparison.allowed), ("changed", comparison.changed)):
+    machine = [comparison.movement.said()] if comparison.movement else []
+    for name, lines in (("allowed", comparison.allowed), ("changed", comparison.changed), ("machine", machine)):
         for line in lines:
             ElementTree.SubElement(properties, "property", name=name, value=line)
     for cell in comparison.cells:
@@ -101,7 +109,7 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
         elif cell.word in unknown:
             ElementTree.SubElement(test, "skipped", message=f"{cell.word}: {cell.reason}")
         ElementTree.SubElement(test, "system-out").text = explanation(cell)
-    if not comparison.allowed and not comparison.changed:
+    if not len(properties):
         suite.remove(properties)
     ElementTree.indent(suite)
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
@@ -124,6 +132,8 @@ def explanation(cell: Cell) -> str:
         parts += ["certain: neither side varies"] if difference.certain else []
         if difference.p is not None and cell.q is not None:
             parts.append(f"p {difference.p:.2g}, q {cell.q:.2g}")
+    if explained := cell.explained:
+        parts.append(f"the machine explains {interval(explained.low, explained.high)}")
     return "; ".join(parts) or cell.reason
 
 
@@ -138,9 +148,16 @@ FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
 
 def _opening(comparison: Comparison, common: str) -> list[str]:
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
+    if comparison.movement:
+        lines += [comparison.movement.said()]
     lines += [f"all cells: {common}"]
     lines += [f"allowed: {fact}" for fact in comparison.allowed]
     return lines + [f"changed: {line}" for line in comparison.changed]
+
+
+def _closing(comparison: Comparison) -> list[str]:
+    lines = [summary(comparison)]
+    return [*lines, f"both at once would tell: `{comparison.tells}`"] if comparison.tells else lines
 
 
 def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
@@ -186,7 +203,16 @@ def _cell(cell: Cell) -> dict[str, Any]:
         "new": _of_side(cell.new),
         **{name: rounded(getattr(difference, name, None)) for name in NUMBERS[:-1]},
         "q": rounded(cell.q),
+        "control": rounded(cell.explained.control if cell.explained else None),
+        "explained": [rounded(cell.explained.low), rounded(cell.explained.high)] if cell.explained else None,
     }
+
+
+def _movement(movement: Movement | None) -> dict[str, Any] | None:
+    if movement is None:
+        return None
+    probes = {name: rounded(ratio) for name, ratio in movement.probes.items()}
+    return {"witness": movement.witness, "probes": probes, "control": rounded(movement.control)}
 
 
 def _of_side(side: Side | None) -> dict[str, Any] | None:

@@ -238,7 +238,11 @@ def test_a_user_may_insist_on_what_others_disturbed_and_every_format_says_so() -
 def test_changes_come_first_and_the_largest_before_the_others() -> None:
     factors = {"a": 1.0, "b": 1.2, "c": 1.5, "d": 0.5}
     base = [record for name in factors for record in trials(name, BASE)]
-    new = [record for name, factor in factors.items() for record in trials(name, [factor * ms for ms in BASE])]
+    new = [
+        replace(record, version="2.0")
+        for name, factor in factors.items()
+        for record in trials(name, [factor * ms for ms in BASE])
+    ]
     new += [failed("e", "crash", "x")]
     comparison = compare(recording(*base), recording(*new), Thresholds())
     assert [(cell.contender, cell.word) for cell in comparison.cells] == [

@@ -40,7 +40,9 @@ def compare(
     allow: Annotated[
         str,
         typer.Option(
-            "--allow", metavar="FACTS", help="Compare although these differ, or were disturbed: machine,contended."
+            "--allow",
+            metavar="FACTS",
+            help="Compare although these differ, were disturbed or moved: machine,contended,drift.",
         ),
     ] = "",
     time_floor: TimeFloorOption = 0.05,
@@ -70,7 +72,7 @@ def compare(
     if detectable is not None:
         raise typer.BadParameter("--detectable is called --chance now: what times differ by with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
-    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED), "--allow")
+    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
     comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)

@@ -1,0 +1,171 @@
+"""Movement: what the machine explains of the ratios of two recordings made by hand."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench import compare_output
+from snnbench.compare import Cell, Comparison, compare
+from snnbench.decision import Thresholds
+from snnbench.movement import levels
+from snnbench.record import Record
+from tests.recordings import recording, timed, trials
+
+BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
+KINDS = ("interpreter", "calls", "copy", "product")
+
+
+def probes(*factors: float) -> dict[str, Any]:
+    """Probes whose fastest repetitions took 1 ms in both looks, times the factor of their kind."""
+    kinds = dict(zip(KINDS, factors or (1.0,) * len(KINDS), strict=True))
+    return {kind: {"looks_ns": [[round(1e6 * f), round(9e6 * f)]] * 2} for kind, f in kinds.items()}
+
+
+def probed(records: Iterable[Record], *factors: float, version: str = "1.0") -> list[Record]:
+    """These records with such probes beside them."""
+    settings = {"python": "3.12.1"}
+    return [replace(one, probes=probes(*factors), version=version, settings=settings) for one in records]
+
+
+def slowed(name: str, factor: float, *factors: float, version: str = "1.0") -> list[Record]:
+    """Five trials that took so much longer than BASE, where probes took so much longer."""
+    return probed(trials(name, [factor * ms for ms in BASE]), *factors, version=version)
+
+
+def compared(base: list[Record], new: list[Record], baseline: str = "", **more: Any) -> Comparison:
+    """The comparison of two such recordings."""
+    old, other = (recording(*each, name=name, baseline=baseline) for name, each in (("old", base), ("new", new)))
+    return compare(old, other, Thresholds(), **more)
+
+
+def of(comparison: Comparison, name: str) -> Cell:
+    """The cell of a contender."""
+    (cell,) = (cell for cell in comparison.cells if cell.contender == name)
+    return cell
+
+
+def test_what_the_probes_explain_is_no_change() -> None:
+    comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.6, 1.5, 1.2, 1.2))
+    cell = of(comparison, "a")
+    assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(1.5))
+    assert cell.reason == "the machine moved, which explains 0.87 to 1.85"  # as far again as half of log(1.6 / 1.2)
+    assert comparison.movement is not None and comparison.movement.said() == (
+        "in NEW the machine was 1.60 times slower for Python loops, 1.50 for calls of a framework, 1.20 for copies, "
+        "1.20 for matrix products (by probes)"
+    )
+
+
+@pytest.mark.parametrize(("factor", "word"), [(2.0, "slower"), (1 / 2.0, "faster"), (1.0, "inconclusive")])
+def test_what_lies_beyond_is_a_change_and_nothing_is_the_same_where_the_machine_moved(factor: float, word: str) -> None:
+    moved = (1.5, 1.5, 1.5, 1.5)
+    comparison = compared(slowed("a", 1.0), slowed("a", factor, *(moved if factor >= 1 else (1 / 1.5,) * 4)))
+    assert of(comparison, "a").word == word
+
+
+def test_a_machine_that_held_still_changes_no_word() -> None:
+    still = (1.01, 0.99, 1.0, 1.02)
+    for factor, word in ((1.3, "slower"), (1 / 1.3, "faster"), (1.0, "same")):
+        assert of(compared(slowed("a", 1.0), slowed("a", factor, *still)), "a").word == word
+
+
+def test_another_framework_tells_nothing_of_the_machine_but_its_interpreter_does() -> None:
+    """Calls that take twice as long may be the framework's own fault."""
+    base, new = slowed("a", 1.0), slowed("a", 2.0, 1.0, 2.0, 1.0, 1.0, version="2.0")
+    comparison = compared(base, new)
+    assert of(comparison, "a").word == "slower"
+    assert comparison.movement is not None and comparison.movement.probes == {"interpreter": 1.0}
+    other_python = [replace(one, settings={"python": "3.13.0"}) for one in new]
+    assert of(compared(base, other_python), "a").explained is None
+
+
+def test_contenders_that_have_not_changed_are_controls_and_the_baseline_is_the_one_to_divide_by() -> None:
+    names = {"fused": 1.9, "b": 2.6, "c": 3.1}
+    base = [one for name in (*names, "a") for one in trials(name, BASE)]
+    new = [one for name, factor in names.items() for one in trials(name, [factor * ms for ms in BASE])]
+    new += [replace(one, version="2.0") for one in trials("a", [3.3 * ms for ms in BASE])]
+    cell = of(compared(base, new, baseline="fused"), "a")
+    assert cell.word == "inconclusive"
+    assert cell.reason.startswith("the machine moved, which explains 0.78 to 3.96, and this is 1.74 of the control")
+    assert of(compared(base, new), "a").explained != cell.explained  # without a baseline: their geometric mean
+
+
+def test_many_controls_say_how_far_another_one_lies_from_them() -> None:
+    generator = np.random.default_rng(1)
+    factors = dict(zip("bcdefghij", np.exp(generator.normal(np.log(2.0), 0.05, 9)), strict=True))
+    base = [one for name in (*factors, "a") for one in trials(name, BASE)]
+    same = [one for name, factor in factors.items() for one in trials(name, [factor * ms for ms in BASE])]
+    for factor, word in ((2.2, "inconclusive"), (4.0, "slower")):
+        new = same + [replace(one, version="2.0") for one in trials("a", [factor * ms for ms in BASE])]
+        comparison = compared(base, new)
+        assert of(comparison, "a").word == word
+        assert {cell.word for cell in comparison.cells if cell.contender != "a"} == {"inconclusive"}
+
+
+def test_an_adapter_that_was_edited_is_no_control() -> None:
+    base = [*trials("a", BASE), *trials("b", BASE)]
+    new = [replace(one, adapter="other") for one in trials("b", [2 * ms for ms in BASE])] + trials("a", BASE)
+    comparison = compared(base, new)
+    assert of(comparison, "b").word == "slower"
+    assert of(comparison, "a").explained is None
+
+
+def test_peaks_stand_for_probes_in_recordings_without_them() -> None:
+    def peaks(factor: float) -> dict[str, Any]:
+        names = ("current", "copy", "call", "weight_gradient")
+        return {name: {"passes": 2, "repetitions_ns": [round(2e6 * factor), round(8e6 * factor)]} for name in names}
+
+    base = [replace(one, peaks=peaks(1.0)) for one in trials("a", BASE)]
+    new = [replace(one, peaks=peaks(1.5), probes=probes()) for one in trials("a", [1.5 * ms for ms in BASE])]
+    comparison = compared(base, new)
+    assert of(comparison, "a").word == "inconclusive"
+    assert comparison.movement is not None and comparison.movement.witness == "peaks"
+    assert comparison.movement.probes == {"calls": 1.5, "copy": 1.5, "product": 1.5}
+
+
+def test_without_witness_nothing_is_said_of_the_machine() -> None:
+    comparison = compared(trials("a", BASE), trials("a", [1.5 * ms for ms in BASE]))
+    assert of(comparison, "a").word == "slower"
+    assert comparison.movement is not None
+    assert comparison.movement.said() == "nothing tells whether the machine moved"
+
+
+def test_a_user_may_insist_and_that_is_marked() -> None:
+    comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5), allowed=["drift"])
+    assert of(comparison, "a").word == "slower"
+    assert comparison.allowed == ["drift: words may be the machine's movement"]
+    assert of(comparison, "a").explained is not None
+
+
+def test_the_level_of_a_probe_is_the_geometric_mean_of_its_looks_least() -> None:
+    one = replace(timed("a", train=1.0), probes={"copy": {"looks_ns": [[100, 400], [900, 500]]}})
+    assert levels(one) == {"copy": pytest.approx((100 * 500) ** 0.5)}
+
+
+def test_every_form_says_it_first_and_names_the_command_that_would_tell() -> None:
+    old = slowed("a", 1.0)
+    new = slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5, version="2.0")
+    old += slowed("b", 1.0)
+    new += slowed("b", 1.5, 1.5, 1.5, 1.5, 1.5)
+    comparison = compared(old, new)
+    command = "snnbench ab --config CONFIG --base 'a==1.0' --new 'a==2.0'"
+    assert comparison.tells == command
+    text = compare_output.table(comparison)
+    assert text.splitlines()[1].startswith("in NEW the machine was 1.50 times slower for Python loops")
+    assert text.rstrip().endswith(f"both at once would tell: `{command}`")
+    document = json.loads(compare_output.to_json(comparison))
+    assert document["movement"]["probes"]["interpreter"] == 1.5
+    assert document["tells"] == command
+    assert document["cells"][0]["explained"] and document["cells"][0]["control"]
+    header, row, *_ = compare_output.csv(comparison).splitlines()
+    assert "control,explained_low,explained_high" in header and "1.5" in row
+    assert "1.50 times slower" in compare_output.junit(comparison)
+    assert "the machine explains" in compare_output.explanation(comparison.cells[0])
+
+
+def test_the_sides_of_the_command_are_the_user_s_where_no_version_changed() -> None:
+    comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5))
+    assert comparison.tells == "snnbench ab --config CONFIG --base CHANGE --new CHANGE"
