@@ -1,4 +1,4 @@
-"""Attempts: which cells others disturbed while they were timed, and how often each may be measured again.
+"""Attempts: which times are measured again, since others disturbed them or the machine drifted, and how often.
 
 Each attempt is a record of the same cell, and none is ever dropped. record.py says which of them counts.
 """
@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.outcome import DISPROVED
-from snnbench.record import Record, Recording, repeated
+from snnbench.record import AGAIN, Record, Recording, repeated
 
 
 def disturbed(one: Record) -> bool:
-    """Whether others took CPUs from this cell while it was timed."""
-    return one.status == "measured" and one.measure == "time" and "contended" in one.flags
+    """Whether others took CPUs from this cell while it was timed, or the machine was not as usual beside it."""
+    return one.status == "measured" and one.measure == "time" and bool(AGAIN & {*one.flags})
 
 
 def limit(config: Mapping[str, Any]) -> int:
@@ -28,14 +27,6 @@ class Attempts:
 
     current: dict[str, int]
     next: dict[str, int]
-
-    def add(self, one: Record) -> None:
-        """What a new record makes of its cell. An attempt that failed in between leaves it disturbed."""
-        pending = one.cell in self.next and one.status != "measured" and one.outcome.get("kind") not in DISPROVED
-        if disturbed(one) or pending:
-            self.next[one.cell] = one.attempt + (not repeated(one.outcome))
-        else:
-            self.next.pop(one.cell, None)
 
 
 def of(recording: Recording) -> Attempts:

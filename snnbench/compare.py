@@ -117,7 +117,11 @@ def compare(
     cells = cells_of(base, new, cases, phases, allowed)
     facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
     cells = judged(cells, thresholds, by_chance)
-    times = {(c.case, c.contender, c.phase): c.ratio for c in cells if c.metric == "time" and c.ratio is not None}
+    times = {
+        (cell.case, cell.contender, cell.phase): cell.ratio
+        for cell in cells
+        if cell.metric == "time" and cell.ratio is not None and not _disturbance(cell)
+    }
     moved = movement(base, new, cases, times, thresholds.alpha)
     cells = [replace(cell, explained=_explained(cell, moved)) for cell in cells]
     if DRIFT in allowed:

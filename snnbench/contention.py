@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+CONTENDED_CPUS = 0.1
+"""CPUs that others took on average while a phase was timed, from which on a record is flagged."""
 PROC_STAT = Path("/proc/stat")
 
 

@@ -50,12 +50,12 @@ class Executor:
         self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
-        """Run what is missing of `plan`, then measure again what others disturbed, in rounds, as often as the protocol
+        """Run what is missing of `plan`, then measure again what was disturbed, in rounds, as often as the protocol
         allows. An interrupt records the cells that it stopped as cancelled.
         """
         self._run(plan, cards)
         while again := self._disturbed(plan):
-            self.run.say(f"others disturbed {len(again)} of {len(plan)} cells, which are measured again")
+            self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")
             for key in again:
                 self._done.pop(key)
                 self._attempts.current[key] = self._attempts.next[key]
@@ -63,7 +63,8 @@ class Executor:
             self._run(plan, cards)  # all of it, so that each case has the card that it had
 
     def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
-        """The cells to be measured once more, in the order of the plan."""
+        """The cells to be measured once more, in the order of the plan. Only the whole recording says which."""
+        self._attempts = self._writer.attempts()
         due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
         return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
 
@@ -114,7 +115,6 @@ class Executor:
                     mark.remove(self._writer.folder, key)
                 self._ended += 1
                 self._done[key] = record.outcome
-                self._attempts.add(record)
                 self._inference.learn(cell, record.outcome)
                 self.progress.end(cell, record)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 from snnbench import schema
 from snnbench.cell import Cell
-from snnbench.contention import others_cpus
+from snnbench.contention import CONTENDED_CPUS, others_cpus
+from snnbench.drift import DRIFTED, FACTOR
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.process import Ending
 from snnbench.wire import Reply
 
-CONTENDED_CPUS = 0.1
-"""CPUs that others took on average while a phase was timed, from which on a record is flagged."""
 LEAST_GROWTH_BYTES = 256 << 10
 """A pass, from which on a record is flagged: an allocator that settles was seen to take up to 75 KiB."""
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
+    DRIFTED: f"the machine was over {FACTOR:g} times slower or faster beside it than it usually was in this run",
     "throttled": "a processor slowed down for heat or power meanwhile",
     "shared": "another process was on the same card before, meanwhile or after",
     "grows": "the memory in use grew with every pass",
@@ -56,8 +56,8 @@ def skipped(kind: str, reason: str) -> dict[str, Any]:
     return {"status": "skipped", "kind": kind, "reason": reason}
 
 
-OBSERVED = ("throttled", "shared")
-"""Flags that the harness sees from outside; the others are in the reply."""
+OBSERVED = (DRIFTED, "throttled", "shared")
+"""Flags that the harness sees from outside, and that of the whole recording; the others are in the reply."""
 
 
 def flags(reply: Reply, threads: int, observed: Collection[str]) -> list[str]:

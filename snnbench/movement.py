@@ -12,18 +12,10 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
 from snnbench.case import Case
-from snnbench.probes import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
+from snnbench.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.record import Record, Recording
 from snnbench.tidy import contender
 
-PROBES = {
-    INTERPRETER: "Python loops",
-    CALLS: "calls of a framework",
-    COPY: "copies",
-    PRODUCT: "matrix products",
-    LAUNCH: "launches",
-}
-"""What each probe stands for."""
 PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
 """The peaks that stand for a probe in recordings that have none."""
 FEWEST_CONTROLS = 4
@@ -70,7 +62,7 @@ class Movement:
 
     def said(self) -> str:
         """How much the machine moved, in one line."""
-        ratios = {PROBES[name]: ratio for name, ratio in self.probes.items()}
+        ratios = {WORDS[name]: ratio for name, ratio in self.probes.items()}
         ratios |= {"contenders that have not changed": self.control} if self.control else {}
         if not ratios:
             return "nothing tells whether the machine moved"
@@ -80,7 +72,8 @@ class Movement:
             groups["still" if far <= 1 + STILL else "slower" if ratio > 1 else "faster"][name] = far
         parts = [_listed(word, groups[word]) for word in ("slower", "faster") if groups[word]]
         parts += [f"as fast for {', '.join(groups['still'])}"] if groups["still"] else []
-        return f"in NEW the machine was {'; '.join(parts)} (by {self.witness})"
+        by = f" (by {self.witness})" if self.probes else ""
+        return f"in NEW the machine was {'; '.join(parts)}{by}"
 
 
 def _listed(word: str, times: Mapping[str, float]) -> str:
@@ -120,7 +113,7 @@ def movement(
             explained[case, name, phase] = _explained(probes, others, baseline, level)
     kinds = {kind for each in moved.values() for kind in each}
     probes_of = {
-        kind: median([each[kind] for each in moved.values() if kind in each]) for kind in PROBES if kind in kinds
+        kind: median([each[kind] for each in moved.values() if kind in each]) for kind in WORDS if kind in kinds
     }
     means = [each.control for each in explained.values() if each.control]
     return Movement("probes" if probed else "peaks", probes_of, median(means) if means else None, explained)
@@ -159,25 +152,23 @@ def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
     return grouped
 
 
-def levels(one: Record, probed: bool = True) -> dict[str, float]:
-    """Nanoseconds of each probe beside one measurement, or of the peaks that stand for them.
-
-    The fastest repetition of a look counts, for others may disturb some, and the geometric mean of the looks.
-    """
+def _levels(one: Record, probed: bool) -> dict[str, float]:
+    """The logarithm of the nanoseconds of each probe beside one measurement, or of the peaks that stand for them."""
     if probed:
-        looks = {name: [min(look) for look in probe["looks_ns"]] for name, probe in one.probes.items()}
-        return {name: exp(fmean(map(log, least))) for name, least in looks.items()}
+        return levels(one.probes)
     peaks = {PEAKS[name]: peak for name, peak in one.peaks.items() if name in PEAKS}
-    return {name: min(peak["repetitions_ns"]) / peak["passes"] for name, peak in peaks.items()}
+    return {name: log(min(peak["repetitions_ns"]) / peak["passes"]) for name, peak in peaks.items()}
 
 
 def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_packages: bool) -> dict[str, float]:
     """New over base of each probe, where it is the same work: a framework's calls are its own where it has changed."""
     python = {one.settings.get("python") for one in (*old, *new)}
-    before, after = ([levels(one, probed) for one in side] for side in (old, new))
-    kinds = [kind for kind in PROBES if all(kind in each for each in (*before, *after))]
+    before, after = ([_levels(one, probed) for one in side] for side in (old, new))
+    kinds = [kind for kind in WORDS if all(kind in each for each in (*before, *after))]
     comparable = [kind for kind in kinds if same_packages or (kind == INTERPRETER and len(python) == 1)]
-    return {kind: median(each[kind] for each in after) / median(each[kind] for each in before) for kind in comparable}
+    return {
+        kind: exp(median(each[kind] for each in after) - median(each[kind] for each in before)) for kind in comparable
+    }
 
 
 def _packages(records: Sequence[Record], recording: Recording) -> set[tuple[tuple[str, str], ...]]:

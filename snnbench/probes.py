@@ -14,12 +14,8 @@ import numpy as np
 from snnbench import clocks, roofline, timing
 from snnbench.backends import Backend, Run, Session
 from snnbench.case import Case
+from snnbench.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
 
-INTERPRETER, CALLS, COPY, PRODUCT, LAUNCH = "interpreter", "calls", "copy", "product", "launch"
-ALWAYS = (INTERPRETER, CALLS, COPY, PRODUCT)
-"""The probes of every process; LAUNCH is for a GPU alone."""
-LOOKS = 2
-"""Before the first phase and after the last."""
 STEPS = 20_000
 """Of the interpreter's loop: about a millisecond."""
 CALLS_IN_A_ROW = 200

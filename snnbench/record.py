@@ -14,12 +14,13 @@ import gc
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench import schema
-from snnbench.contention import others_cpus
+from snnbench import drift, schema
+from snnbench.contention import CONTENDED_CPUS, others_cpus
+from snnbench.drift import DRIFTED
 from snnbench.outcome import DISPROVED
 
 SCHEMA = 6
@@ -34,6 +35,8 @@ checks how much they compared; `growth_bytes` of memory.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
+AGAIN = {"contended", DRIFTED}
+"""The flags of a time that is measured again."""
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 
 
@@ -131,8 +134,12 @@ def read(folder: Path) -> Recording:
                 if record.outcome.get("kind") in DISPROVED:
                     failures[record.cell, record.attempt] = record
                 latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
+    levels = drift.relative(one for tried in by_cell.values() for one in tried.values())
     records, attempts = [], []
     for tried in by_cell.values():
+        for number, one in tried.items():
+            level = levels.get((one.cell, number))
+            tried[number] = _flagged(one, level is not None and level.drifted)
         counting = chosen(list(tried.values()))
         if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
             records.append(counting)
@@ -146,15 +153,30 @@ def read(folder: Path) -> Recording:
     return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
 
 
+def _flagged(one: Record, drifted: bool) -> Record:
+    """The record with the one flag that a recording says of it as a whole, or without, whatever its line says."""
+    if drifted == (DRIFTED in one.flags):
+        return one
+    return replace(one, flags=[*(flag for flag in one.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
+
+
 def chosen(attempts: Sequence[Record]) -> Record:
     """The attempt of a cell that counts: of those measured the least disturbed, and of equals the later.
+
+    Of a time to be measured again for one reason and one for two the former is less disturbed, then one beside fewer
+    others. What they took is raw in the record; a flag may lack.
 
     None takes back what another found of the work itself. Without a measured one the latest counts.
     """
     if disproved := [one for one in attempts if one.outcome.get("kind") in DISPROVED]:
         return max(disproved, key=lambda one: one.attempt)
     measured = [one for one in attempts if one.status == "measured"]
-    return min(measured or attempts, key=lambda one: (others_cpus(one.phases), -one.attempt))
+
+    def disturbance(one: Record) -> tuple[int, float, int]:
+        taken = others_cpus(one.phases)
+        return (taken > CONTENDED_CPUS) + (DRIFTED in one.flags), taken, -one.attempt
+
+    return min(measured or attempts, key=disturbance)
 
 
 def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:

@@ -8,6 +8,8 @@ from typing import Any
 from snnbench import record as records
 from snnbench.case import Case
 from snnbench.contention import others_cpus
+from snnbench.drift import DRIFTED
+from snnbench.probe import WORDS
 from snnbench.record import Record, Recording, RecordingError
 from snnbench.standing import title
 from snnbench.statistics import Summary, summarise, trial_median
@@ -93,22 +95,30 @@ def _attempts(recording: Recording, one: Record) -> Iterator[str]:
 
 
 def _circumstances(one: Record) -> str:
-    return f"others took {others_cpus(one.phases):.2g} CPUs" if one.phases else said(one.outcome)
+    if not one.phases:
+        return said(one.outcome)
+    moved = ", the machine drifted" if DRIFTED in one.flags else ""
+    return f"others took {others_cpus(one.phases):.2g} CPUs{moved}"
 
 
 def samples(one: Record) -> Iterator[str]:
-    """Every raw duration, in nanoseconds of a repetition."""
+    """Every raw duration, in nanoseconds of a repetition, and the instructions retired meanwhile."""
     for phase, timing in one.phases.items():
         yield f"{phase}: {timing['passes']} passes a repetition, first call {timing['first_call_ns']} ns"
         yield f"  warm-up: {' '.join(map(str, timing['warmup_ns']))}"
         yield f"  repetitions: {' '.join(map(str, timing['repetitions_ns']))}"
         if timing.get("device_ns"):
             yield f"  by the device's clock: {' '.join(map(str, timing['device_ns']))}"
+        if timing.get("instructions"):
+            yield f"  instructions: {' '.join(map(str, timing['instructions']))}"
         for name, words in SINGLE.items():
             if timing.get(name):
                 yield f"  single passes {words}: {' '.join(map(str, timing[name]))}"
     for name, peak in one.peaks.items():
         yield f"peak {name}: {peak['passes']} passes a repetition: {' '.join(map(str, peak['repetitions_ns']))}"
+    for name, probe in one.probes.items():
+        for when, look in zip(("before", "after"), probe["looks_ns"], strict=False):
+            yield f"probe of {WORDS[name]}, {when}: {' '.join(map(str, look))}"
 
 
 def said(outcome: Mapping[str, Any]) -> str:
@@ -132,5 +142,11 @@ def _timing(timing: Mapping[str, Any]) -> str:
     return (
         f"{trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms a pass "
         f"({found.low / 1e6:.4g}-{found.high / 1e6:.4g}){floor}, {found.count} repetitions of {timing['passes']}, "
-        f"first call {timing['first_call_ns'] / 1e6:.4g} ms"
+        f"first call {timing['first_call_ns'] / 1e6:.4g} ms{_instructions(timing)}"
     )
+
+
+def _instructions(timing: Mapping[str, Any]) -> str:
+    """How many instructions a pass retired, where the processor counts them."""
+    counts = timing.get("instructions")
+    return f", {trial_median(counts, timing['passes']) / 1e6:.4g} million instructions a pass" if counts else ""

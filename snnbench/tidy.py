@@ -83,6 +83,8 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         if "floor_ns" in timing:  # not in recordings of schema 1
             yield phase, "floor", "ns", timing["floor_ns"]
             yield phase, "times_floor", "ratio", timing["times_floor"]
+        if timing.get("instructions"):
+            yield phase, "instructions", "count", trial_median(timing["instructions"], timing["passes"])
         yield phase, "first_call", "ns", timing["first_call_ns"]
     if record.memory:
         phase = record.memory["phase"]

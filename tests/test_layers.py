@@ -14,9 +14,9 @@ PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
 afterwork snnbench case clocks container contention difference finding installer instructions looks nearest outcome
-pins refusal statistics surrogate ways
+pins probe refusal statistics surrogate ways
 
-compiler_caches decision extent rule schema
+compiler_caches decision drift extent rule schema
 
 adapter document inputs layout machine record reference roofline slurm splicing timing varying verify wire
 kernels.compiler kernels.formula kernels.neuron kernels.buffers
@@ -57,8 +57,8 @@ report.charts report.charts.style report.findings report.tables
 
 report
 
-report.charts.dots report.charts.firstcall report.charts.lines report.charts.memory report.charts.noise
-report.charts.pareto report.charts.split
+report.charts.dots report.charts.firstcall report.charts.lines report.charts.machine report.charts.memory
+report.charts.noise report.charts.pareto report.charts.split
 
 report.charting report.failures report.headline report.matrix report.noise report.provenance report.scaling
 report.sides
@@ -93,7 +93,7 @@ WORKER_SIDE = {
     *("afterwork", "chain", "clocks", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spot_checks", "spotcheck", "statistics", "surrogate", "timed_phase", "timing", "verify"),
-    *("instructions", "probes", "refusal", "ways", "wire", "worker"),
+    *("instructions", "probe", "probes", "refusal", "ways", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

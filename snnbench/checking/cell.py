@@ -14,7 +14,7 @@ from snnbench.extent import FEWEST_NEURONS
 from snnbench.fresh import PASSES
 from snnbench.inputs import EXAM_SHAPE
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
-from snnbench.probes import ALWAYS, LOOKS
+from snnbench.probe import ALWAYS, LOOKS
 from snnbench.record import Record
 from snnbench.statistics import trial_median
 from snnbench.timing import FEWEST_REPETITIONS

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from snnbench.case import Case
 from snnbench.judge import FLAGS
+from snnbench.report.charts.machine import over_time
 from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
@@ -12,6 +13,10 @@ from snnbench.report.section import Section, Table
 from snnbench.tidy import contender
 
 NOISIEST = 6
+MACHINE = (
+    "Each process also times fixed work that belongs to no library. The first chart has it over the run: what moves "
+    "there moves with the machine, whatever is measured."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,7 @@ def section(findings: Findings) -> Section:
         )
     noisiest = enumerate(spreads[:NOISIEST])
     charts = [repetitions(findings, one.case, one.contender, phase, f"noise-{n + 1}") for n, one in noisiest]
+    machine = over_time(findings.recording)
     return Section(
         "noise",
         title,
@@ -59,9 +65,10 @@ def section(findings: Findings) -> Section:
             "Flags count the processes that they were raised in; nothing was dropped for them."
             + (f" The charts are of the {len(charts)} noisiest cells." if spreads else ""),
             *_again(findings),
+            *([MACHINE] if machine else []),
         ],
         tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
-        charts=charts,
+        charts=[*([machine] if machine else []), *charts],
         folded=[("What the flags mean", "\n".join(f"{flag}: {meaning}" for flag, meaning in FLAGS.items()))],
     )
 
@@ -73,8 +80,8 @@ def _again(findings: Findings) -> list[str]:
         return []
     verb = "was" if len(cells) == 1 else "were"
     return [
-        f"{counted(len(cells), 'cell')} {verb} measured again because others disturbed them: the least disturbed "
-        "attempt counts, and `snnbench show CELL` has the others."
+        f"{counted(len(cells), 'cell')} {verb} measured again because others disturbed them or the machine drifted: "
+        "the least disturbed attempt counts, and `snnbench show CELL` has the others."
     ]
 
 
