@@ -1,7 +1,7 @@
 """An A/B test: the two sides of a recording took turns, and are compared pair by pair.
 
-A pair is a trial of base and the same trial of new, which ran one after the other, in an order that was drawn. Whatever
-the machine did meets both alike, so a step or a burst moves the difference of few pairs, in either direction as often.
+A pair is a trial of base and the same trial of new, whose processes did each repetition in turn, the first of them
+drawn. Whatever the machine did meets both alike, and what is left moves a difference in either direction as often.
 """
 
 from collections import defaultdict
@@ -27,6 +27,7 @@ from snnbench.compare import (
     with_intervals,
 )
 from snnbench.config import Work
+from snnbench.contention import CONTENDED_CPUS, taken_cpus
 from snnbench.decision import ADVICE, Thresholds
 from snnbench.difference import Difference, paired
 from snnbench.looks import Look, looks
@@ -165,7 +166,8 @@ def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
 
 
 def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
-    """The records without measured ones that lack a measured other side, and without pairs that others disturbed.
+    """The records without measured ones that lack a measured other side, and without pairs that others disturbed on
+    one side more than on the other.
 
     Where none is undisturbed those disturbed stay, and their flag decides; where one side was never measured the other
     stays. Also, by case and contender, how many pairs were left out.
@@ -182,6 +184,7 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     for (case, name, _), trials in works.items():
         both = [list(pairs[trial].values()) for trial in trials]
         whole = [pair for pair in both if _is_whole(pair)]
+        whole = [_without_flag(pair) if _disturbed_alike(pair) else pair for pair in whole]
         quiet = [pair for pair in whole if with_contended or not any(CONTENDED in one.flags for one in pair)]
         failing = [[one for one in pair if one.status != "measured"] for pair in both]
         halves = [] if {one.side for pair in both for one in pair if one.status == "measured"} == {*SIDES} else both
@@ -189,6 +192,18 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
         if quiet and len(quiet) < len(whole):
             left_out[case, name] = len(whole) - len(quiet)
     return kept, left_out
+
+
+def _disturbed_alike(pair: Sequence[Record]) -> bool:
+    """Whether both sides took turns repetition by repetition, and others took as much from either in each phase."""
+    if not all(one.settings.get("turns") for one in pair):
+        return False
+    one, other = ({name: taken_cpus(phase) for name, phase in side.phases.items()} for side in pair)
+    return one.keys() == other.keys() and all(abs(one[name] - other[name]) <= CONTENDED_CPUS for name in one)
+
+
+def _without_flag(pair: Sequence[Record]) -> list[Record]:
+    return [replace(one, flags=[flag for flag in one.flags if flag != CONTENDED]) for one in pair]
 
 
 def _is_whole(pair: Sequence[Record]) -> bool:

@@ -82,10 +82,10 @@ class Watch:
         for sample in self._samples():
             self._seen_us = max(self._seen_us, sample.timeStamp)
 
-    def others(self) -> bool:
-        """Whether another process was there before, is there now, or computed between: ours was the only one then."""
+    def others(self, own: int = 1) -> bool:
+        """Whether another process was there before, is there now, or computed between, beside so many of our own."""
         between = {sample.pid for sample in self._samples() if sample.timeStamp > self._seen_us}
-        return bool(self._before or self._there() or len(between) > 1)
+        return bool(self._before or self._there() or len(between) > own)
 
     def _there(self) -> set[int]:
         return {process.pid for process in self._ask("nvmlDeviceGetComputeRunningProcesses")}

@@ -14,7 +14,10 @@ PROC_STAT = Path("/proc/stat")
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process."""
+    """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process.
+
+    With those of this process count those of a partner that takes turns with it.
+    """
 
     wall_s: float
     busy_s: float
@@ -22,8 +25,10 @@ class Usage:
     own_s: float
 
 
-def usage(stat: Path = PROC_STAT, cpus: Collection[int] = ()) -> Usage:
-    """A snapshot, of these CPUs or of all. Lines of /proc/stat: user nice system idle iowait irq softirq steal ..."""
+def usage(stat: Path = PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:
+    """A snapshot, of these CPUs or of all; a partner used `partner_s` CPU seconds so far.
+
+    Lines of /proc/stat: user nice system idle iowait irq softirq steal ..."""
     ticks = os.sysconf("SC_CLK_TCK")
     names = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
     lines = [line.split() for line in stat.read_text().splitlines()]
@@ -31,7 +36,7 @@ def usage(stat: Path = PROC_STAT, cpus: Collection[int] = ()) -> Usage:
     for user, nice, system, _, _, irq, softirq, stolen in (map(int, f[1:9]) for f in lines if f and f[0] in names):
         busy += user + nice + system + irq + softirq
         steal += stolen
-    return Usage(time.monotonic(), busy / ticks, steal / ticks, time.process_time())
+    return Usage(time.monotonic(), busy / ticks, steal / ticks, time.process_time() + partner_s)
 
 
 def between(before: Usage, after: Usage) -> dict[str, float]:
@@ -45,7 +50,12 @@ def between(before: Usage, after: Usage) -> dict[str, float]:
     }
 
 
+def taken_cpus(phase: Mapping[str, Any]) -> float:
+    """CPUs, on average, that others and the hypervisor took while a phase was timed; 0 where nothing says so."""
+    taken = phase.get("contention")
+    return float(taken["foreign_cpus"] + taken["stolen_cpus"]) if taken else 0.0
+
+
 def others_cpus(phases: Mapping[str, Any]) -> float:
     """CPUs, on average, that others took in the most disturbed of a record's phases; 0 where nothing says so."""
-    taken = (phase["contention"] for phase in phases.values() if "contention" in phase)
-    return max((each["foreign_cpus"] + each["stolen_cpus"] for each in taken), default=0.0)
+    return max(map(taken_cpus, phases.values()), default=0.0)

@@ -7,7 +7,7 @@ cards. Cells on the CPU come first, and have the machine for themselves.
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -17,9 +17,9 @@ from snnbench import judge, machine, mark
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
-from snnbench.process import Stopped
+from snnbench.process import Stopped, stopping
 from snnbench.record import Record, RecordingError
-from snnbench.runner import Run, finished, measure
+from snnbench.runner import Run, Task, finished, measure_together
 from snnbench.writer import Writer
 
 GONE = judge.failed("lost", "whoever ran it was gone before it had a record")
@@ -86,41 +86,57 @@ class Executor:
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, place: int = 0) -> None:
-        for cell in cells:
-            if (key := self.run.key(cell)) in self._done:
-                with self._lock:
-                    self._inference.learn(cell, self._done[key])
-                continue
-            with self._lock:
-                self.progress.start(cell)
-            attempt = self._attempts.current.get(key, 0)
-            try:
-                gone = finished(cell, key, self.run, GONE)
-                draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
-                begun = partial(mark.put, self._writer.folder, draft)
-                record = measure(cell, key, self.run, self._inference, card, stop, begun, place)
-                record = replace(record, attempt=attempt)
-            except (KeyboardInterrupt, Stopped):
-                if self._silent:
-                    raise  # the mark stays, for whoever knows what ended all this
-                stopped = judge.failed("cancelled", "interrupted; the same command continues here")
-                with suppress(RecordingError), self._lock:
-                    self._writer.add(replace(finished(cell, key, self.run, stopped), attempt=attempt))
-                    mark.remove(self._writer.folder, key)
-                raise
-            with self._lock:
+        for group in together(cells):
+            left = []
+            for cell in group:
+                if (key := self.run.key(cell)) in self._done:
+                    with self._lock:
+                        self._inference.learn(cell, self._done[key])
+                else:
+                    left.append(Task(cell, key, partial(self._begin, cell, key)))
+            if left:
+                self._measure(left, card, stop, place)
+
+    def _begin(self, cell: Cell, key: str) -> None:
+        """Mark a cell as running."""
+        gone = finished(cell, key, self.run, GONE)
+        attempt = self._attempts.current.get(key, 0)
+        draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
+        mark.put(self._writer.folder, draft)
+
+    def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, place: int) -> None:
+        """Run one cell, or two by turns; what was interrupted is recorded as cancelled."""
+        with self._lock:
+            for task in tasks:
+                self.progress.start(task.cell)
+        try:
+            records = measure_together(tasks, self.run, self._inference, card, stop, place)
+        except (KeyboardInterrupt, Stopped):
+            if self._silent:
+                raise  # the mark stays, for whoever knows what ended all this
+            stopped = judge.failed("cancelled", "interrupted; the same command continues here")
+            with suppress(RecordingError), self._lock:
+                for task in tasks:
+                    self._writer.add(self._numbered(finished(task.cell, task.key, self.run, stopped)))
+                    mark.remove(self._writer.folder, task.key)
+            raise
+        with self._lock:
+            for task, record in zip(tasks, map(self._numbered, records), strict=True):
                 try:
                     self._writer.add(record)
                 finally:  # a full disk is not the cell's fault
-                    mark.remove(self._writer.folder, key)
+                    mark.remove(self._writer.folder, task.key)
                 self._ended += 1
-                self._done[key] = record.outcome
-                self._inference.learn(cell, record.outcome)
-                self.progress.end(cell, record)
+                self._done[task.key] = record.outcome
+                self._inference.learn(task.cell, record.outcome)
+                self.progress.end(task.cell, record)
+
+    def _numbered(self, record: Record) -> Record:
+        return replace(record, attempt=self._attempts.current.get(record.cell, 0))
 
     def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
         """A thread for each card. What stops one, or an interrupt, stops all."""
-        with _stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
+        with stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
             works = enumerate(dealt.items())
             futures = [threads.submit(self._in_turn, cells, card, stop, place) for place, (card, cells) in works]
             try:
@@ -136,6 +152,24 @@ class Executor:
                 raise error
 
 
+def together(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """Cells one by one, but for the two sides of a pair of times, which follow each other and are measured by turns."""
+    waiting: list[Cell] = []
+    for cell in cells:
+        if waiting and replace(cell, side=waiting[0].side) == waiting[0] and cell.side != waiting[0].side:
+            yield [*waiting, cell]
+            waiting = []
+            continue
+        if waiting:
+            yield waiting
+        waiting = [cell]
+        if not cell.side or cell.measure != "time":
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
 def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]:
     """Cases dealt out to cards in turn, all cells of a case to one; cards that get none are left out."""
     turns: dict[Case, Card] = {}
@@ -144,13 +178,3 @@ def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]
         card = turns.setdefault(cell.case, cards[len(turns) % len(cards)])
         dealt.setdefault(card, []).append(cell)
     return dealt
-
-
-@contextmanager
-def _stopping() -> Iterator[int]:
-    """A descriptor that can be read once all shall stop."""
-    descriptor = os.eventfd(0)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)

@@ -22,6 +22,7 @@ from snnbench.rule import Rule
 from snnbench.spot_checks import SpotChecks
 from snnbench.spotcheck import SpotCheck
 from snnbench.timed_phase import TimedPhase, busy_ns
+from snnbench.turns import Turns
 from snnbench.verify import Answer, Finding, verdict
 from snnbench.wire import Reply, Request
 
@@ -45,9 +46,10 @@ class Measurement:
         own_rule: OwnRule,
         variant: Variant,
         instructions: Count = uncounted,
+        turns: Turns | None = None,
     ) -> None:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
-        self.instructions = instructions
+        self.instructions, self.turns = instructions, turns
         self.own_rule = own_rule
         self.problem = Problem(request.case)
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
@@ -202,10 +204,11 @@ class Measurement:
         probes.look()
         contents = Contents(self.problem, random_seed())
         phases: dict[str, Any] = {}
-        for name in self.phases:
+        for number, name in enumerate(self.phases):
             if phases:
                 peaks.look_if_cheap()
-            timed = TimedPhase(name, self.request, self.backend, session, self._checks, contents, self.instructions)
+            given = (name, self.request, self.backend, session, self._checks, contents)
+            timed = TimedPhase(*given, self.instructions, self.turns, number + 1)
             timed.measure()
             if not self._prove_phase(timed, reply):
                 return
@@ -222,7 +225,7 @@ class Measurement:
         for name, phase in phases.items():
             phase |= roofline.beside(case, name, peaks.found, phase)
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
-        reply.settings |= probes.settings()
+        reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
 
     def _prove_phase(self, phase: TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right, and its time is that of the work."""

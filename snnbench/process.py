@@ -11,8 +11,8 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -86,12 +86,63 @@ ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536
 """Where memory is measured: what is freed leaves the process, so that a warm heap does not hide an allocation."""
 
 
+@dataclass(slots=True)
+class Ends:
+    """One of two workers that take turns: the ends of its pipes to the other, and whether it is the first to work."""
+
+    reader: int
+    writer: int
+    first: bool
+    open: bool = True
+
+    @property
+    def option(self) -> str:
+        """For the worker's command line."""
+        return f"{self.reader},{self.writer},{'first' if self.first else 'second'}"
+
+    def close(self) -> None:
+        """Leave the ends to the worker alone, if it has them, so that the other worker sees it go."""
+        if self.open:
+            self.open = False
+            os.close(self.reader)
+            os.close(self.writer)
+
+
+@contextmanager
+def turns() -> Iterator[tuple[Ends, Ends]]:
+    """What two workers that take turns are given."""
+    to_second, to_first = os.pipe(), os.pipe()
+    workers = Ends(to_first[0], to_second[1], True), Ends(to_second[0], to_first[1], False)
+    try:
+        yield workers
+    finally:
+        for ends in workers:
+            ends.close()
+
+
+@contextmanager
+def stopping() -> Iterator[int]:
+    """A descriptor that can be read once all shall stop."""
+    descriptor = os.eventfd(0)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
 def run(
-    python: Path, adapter: Path, request: Request, env: Mapping[str, str], timeout_s: float, stop: int | None = None
+    python: Path,
+    adapter: Path,
+    request: Request,
+    env: Mapping[str, str],
+    timeout_s: float,
+    stop: int | None = None,
+    ends: Ends | None = None,
 ) -> Ending:
     """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises.
 
-    Raises Stopped once there is something to be read from the descriptor `stop`, and CannotWait.
+    A worker with `ends` takes turns with another one, which runs in another thread. Raises Stopped once there is
+    something to be read from the descriptor `stop`, and CannotWait.
     """
     started = time.monotonic()
     extensions = compiler_caches.extensions_folder(env, python)
@@ -110,12 +161,15 @@ def run(
         own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
-                [*command(python, adapter), "--reply-fd", str(write_fd)],
+                [
+                    *(*command(python, adapter), "--reply-fd", str(write_fd)),
+                    *(("--turns", ends.option) if ends else ()),
+                ],
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
                 env={**env, **own},
-                pass_fds=(write_fd,),
+                pass_fds=(write_fd, *((ends.reader, ends.writer) if ends else ())),
                 start_new_session=True,
             )
         except BaseException:
@@ -123,6 +177,8 @@ def run(
             raise
         finally:
             os.close(write_fd)
+            if ends:
+                ends.close()
         try:
             data, timed_out = _wait(process, read_fd, started + timeout_s, stop)
         finally:

@@ -1,7 +1,9 @@
 """The runner: a cell becomes exactly one record, whatever happens to its worker."""
 
+import os
 import platform
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -97,6 +99,15 @@ def interpreters(
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cell to be measured, with its content-addressed name; `begun` is called once it has its slot."""
+
+    cell: Cell
+    key: str
+    begun: Callable[[], None] = lambda: None
+
+
 def measure(
     cell: Cell,
     key: str,
@@ -104,54 +115,116 @@ def measure(
     inference: judge.Inference,
     card: Card | None = None,
     stop: int | None = None,
-    begun: Callable[[], None] = lambda: None,
     place: int = 0,
 ) -> Record:
-    """Run one cell's worker, on a card if one is given, unless its outcome is known before. Raises process.Stopped.
+    """Run one cell's worker, as `measure_together` does."""
+    (record,) = measure_together([Task(cell, key)], run, inference, card, stop, place)
+    return record
 
-    `begun` is called once the cell has its slot, before anything of it runs. Cells that run side by side have another
-    `place` each, and so other CPUs.
+
+def measure_together(
+    tasks: Sequence[Task],
+    run: Run,
+    inference: judge.Inference,
+    card: Card | None = None,
+    stop: int | None = None,
+    place: int = 0,
+) -> list[Record]:
+    """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
+
+    A cell whose outcome is known before runs nothing. Cells that run side by side have another `place` each, and so
+    other CPUs.
     """
+    known = {task.key: _known(task.cell, run, inference, place) for task in tasks}
+    records = {task.key: finished(task.cell, task.key, run, ended) for task in tasks if (ended := known[task.key])}
+    left = [task for task in tasks if task.key not in records]
+    if not left:
+        return [records[task.key] for task in tasks]
+    timed = any(task.cell.measure != "verify" for task in left)
+    with slots.held(card.name if card else None, run.say, stop) if timed else nullcontext():
+        for task in left:
+            task.begun()
+        index = card.index if card else None
+        before, watch = throttling.counters(card_index=index), Watch(card) if card else None
+        endings = _endings(left, run, card, stop, place)
+        observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
+        observed |= {"shared"} if watch and watch.others(len(left)) else set()
+    for task, ending in zip(left, endings, strict=True):
+        if isinstance(ending, process.Ending):
+            ended = judge.outcome(ending, run.protocol.timeout_seconds)
+            records[task.key] = finished(task.cell, task.key, run, ended, ending, observed, card)
+        else:
+            records[task.key] = finished(task.cell, task.key, run, ending)
+    return [records[task.key] for task in tasks]
+
+
+def _known(cell: Cell, run: Run, inference: judge.Inference, place: int) -> dict[str, Any] | None:
+    """The outcome of a cell that need not be run, or cannot."""
+    setup = run.setups[cell.side]
+    if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
+        return judge.skipped("unsupported", refusal)
+    if problem := setup.interpreters[cell.contender].problem:
+        return judge.failed("environment", problem)
+    if cell.case.device.startswith("cuda") and not machine.has_cuda():
+        return judge.skipped("unavailable", "no CUDA device on this machine; run it on one")
+    if predicted := inference.predict(cell):
+        return predicted
+    try:
+        machine.cpus(cell.case.threads, place=place)
+    except ValueError as error:
+        return judge.skipped("unavailable", str(error))
+    return None
+
+
+def _endings(
+    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, place: int
+) -> list[process.Ending | dict[str, Any]]:
+    """How the worker of each task ended, or the outcome where none could be started."""
+    if len(tasks) == 1:
+        return [_ending(tasks[0].cell, run, card, stop, place)]
+    first, second = tasks
+    with process.stopping() as halt, process.turns() as (early, late), ThreadPoolExecutor(2) as threads:
+        given = run, card, halt if stop is None else stop, place
+        futures = [threads.submit(_ending, task.cell, *given, turn) for task, turn in ((first, early), (second, late))]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if not all(future.done() for future in futures):
+                os.eventfd_write(halt, 1)
+        return [future.result() for future in futures]
+
+
+def _ending(
+    cell: Cell, run: Run, card: Card | None, stop: int | None, place: int, ends: process.Ends | None = None
+) -> process.Ending | dict[str, Any]:
+    """How a cell's worker ended. One that takes turns lives as long again, while the other one works."""
     setup = run.setups[cell.side]
     interpreter = setup.interpreters[cell.contender]
-    if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
-        return finished(cell, key, run, judge.skipped("unsupported", refusal))
-    if interpreter.problem:
-        return finished(cell, key, run, judge.failed("environment", interpreter.problem))
-    if cell.case.device.startswith("cuda") and not machine.has_cuda():
-        return finished(cell, key, run, judge.skipped("unavailable", "no CUDA device on this machine; run it on one"))
-    if predicted := inference.predict(cell):
-        return finished(cell, key, run, predicted)
-    try:
-        cpus = machine.cpus(cell.case.threads, place=place)
-    except ValueError as error:
-        return finished(cell, key, run, judge.skipped("unavailable", str(error)))
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
     if card is not None:
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
-    extra = {**extra, **setup.variables}
-    with slots.held(card.name if card else None, run.say, stop) if cell.measure != "verify" else nullcontext():
-        begun()
-        index = card.index if card else None
-        before, watch = throttling.counters(card_index=index), Watch(card) if card else None
-        try:
-            ending = process.run(
-                interpreter.python,
-                setup.adapters[cell.library].path,
-                cell.request(run.protocol, cpus, run.memory_bytes),
-                process.environment(
-                    cell.case.threads, environments.home(), extra, interpreter.python == environments.current()
-                ),
-                run.protocol.timeout_seconds,
-                stop,
-            )
-        except process.CannotWait as error:
-            return finished(cell, key, run, judge.skipped("unavailable", str(error)))
-        except OSError as error:
-            return finished(cell, key, run, judge.failed("environment", f"the worker cannot be started: {error}"))
-        observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
-        observed |= {"shared"} if watch and watch.others() else set()
-    return finished(cell, key, run, judge.outcome(ending, run.protocol.timeout_seconds), ending, observed, card)
+    try:
+        return process.run(
+            interpreter.python,
+            setup.adapters[cell.library].path,
+            cell.request(run.protocol, machine.cpus(cell.case.threads, place=place), run.memory_bytes),
+            process.environment(
+                cell.case.threads,
+                environments.home(),
+                {**extra, **setup.variables},
+                interpreter.python == environments.current(),
+            ),
+            run.protocol.timeout_seconds * (2 if ends else 1),
+            stop,
+            ends,
+        )
+    except process.CannotWait as error:
+        return judge.skipped("unavailable", str(error))
+    except OSError as error:
+        return judge.failed("environment", f"the worker cannot be started: {error}")
+    finally:
+        if ends:
+            ends.close()
 
 
 def finished(

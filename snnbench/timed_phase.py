@@ -14,8 +14,11 @@ from snnbench.passes import pieces
 from snnbench.phase_proof import PhaseProof
 from snnbench.spot_checks import SpotChecks
 from snnbench.statistics import trial_median
+from snnbench.turns import Turns
 from snnbench.wire import Request
 
+WARM_NS = 50_000_000
+"""A longer pass needs none before it to wake threads and fill caches that another process had meanwhile."""
 BUSY_NS = 200_000_000
 """How long a card is kept busy before anything on it is timed: an idle one has a low clock for tens of milliseconds."""
 
@@ -26,7 +29,10 @@ def busy_ns(device: str) -> int:
 
 
 class TimedPhase:
-    """The phase `name` of a session; `proof` holds what its answers were found to be."""
+    """The phase `name` of a session; `proof` holds what its answers were found to be.
+
+    With `turns` another process measures the same phase, which is the same `step` there.
+    """
 
     def __init__(
         self,
@@ -37,6 +43,8 @@ class TimedPhase:
         checks: SpotChecks,
         contents: Contents,
         instructions: Count = uncounted,
+        turns: Turns | None = None,
+        step: int = 0,
     ) -> None:
         self.name, self._request, self._session = name, request, session
         piece = pieces(session)[name]
@@ -50,7 +58,10 @@ class TimedPhase:
             elapsed_ns=session.elapsed_ns,
             prepare=piece.prepare,
             instructions=instructions,
+            turn=self._turn,
         )
+        self._turns, self._step, self._warm_ns = turns, step, 0
+        self._ended: contention.Usage | None = None
         drawn = partial(checks.check_drawn, phase=name)
         self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)
         # In another order of the batch products may be rounded otherwise, and no other path of a sample is foretold.
@@ -78,17 +89,32 @@ class TimedPhase:
             self._busy_ns,
         )
         self._session.load(0, 0)
-        # Beside a cell on a card others may run on other cards, with CPUs of their own.
-        cpus = request.cpus if self._on_cpu else ()
-        before = contention.usage(cpus=cpus)
+        before = self._usage()
         self._timing, outputs = timing.measure(self._phase, budget, self._renewal)
-        self._foreign = contention.between(before, contention.usage(cpus=cpus))
+        self._foreign = contention.between(before, self._ended or self._usage())
         if outputs is not None:
             proof.keep_last(outputs)
             self._run_fresh(fresh.PASSES + 1, 1)
         elif proof.spot is None:
             self._session.load(0, 0)
             proof.keep_last(timing.repeat(self._phase, 1, time.perf_counter_ns).outputs)
+
+    def _usage(self) -> contention.Usage:
+        """What was used so far. A process that takes turns with this one is no other."""
+        # Beside a cell on a card others may run on other cards, with CPUs of their own.
+        cpus = self._request.cpus if self._on_cpu else ()
+        return contention.usage(cpus=cpus, partner_s=self._turns.partner_s if self._turns else 0.0)
+
+    def _turn(self) -> None:
+        """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""
+        if self._turns is None or self._turns.alone:
+            return
+        self._ended = self._usage()  # while the other one cannot have used what it has not told yet
+        if self._on_cpu:
+            afterwork.settle()
+        self._turns.pass_on(self._step)
+        if self._warm_ns < WARM_NS:
+            self._warm_ns = timing.repeat(self._phase, 1, time.perf_counter_ns).wall_ns
 
     def not_the_work(self) -> str | None:
         """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""

@@ -29,7 +29,8 @@ class Phase:
 
     `compilations()` counts what was compiled so far in this process. `mark()` is a point in the device's own time, or
     None where it has none, and `elapsed_ns(start, end)` the time between two. `instructions()` counts what processors
-    retired so far for this process, or is None.
+    retired so far for this process, or is None. `turn()` lets another process measure the same, before each repetition
+    and after the last.
     """
 
     run: Callable[[Any], Any]
@@ -39,6 +40,7 @@ class Phase:
     elapsed_ns: Callable[[Any, Any], int]
     prepare: Callable[[], Any] | None = None
     instructions: Count = uncounted
+    turn: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,7 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
         last = number == budget.repetitions - 1 or (
             number + 1 >= FEWEST_REPETITIONS and spent + 2 * estimate > budget.max_phase_ns
         )
+        phase.turn()
         if single:
             _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, last and number > 0, clock)
         repetition = _counted(phase, timing, clock)
@@ -125,6 +128,7 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
             renewal.keep(repetition.outputs)
         if last:
             break
+    phase.turn()
     if single:
         timing.fresh_ns = timing.repetitions_ns[: len(timing.repetitions_ns) - (number > 0)]
         timing.drawn_ns = timing.repetitions_ns[len(timing.fresh_ns) :]

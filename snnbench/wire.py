@@ -24,7 +24,8 @@ class Request:
     """What a worker is asked to do with one variant of one adapter.
 
     `phases` are timed in this order (memory takes `train` if it is among them, else `inference`). Lengths are in
-    nanoseconds. `memory_limit_bytes` and `cpus` are set by the worker itself before it imports anything else.
+    nanoseconds. `patience_s` is how long a worker waits for one that takes turns with it. `memory_limit_bytes` and
+    `cpus` are set by the worker itself before it imports anything else.
     """
 
     measure: Measure
@@ -36,6 +37,7 @@ class Request:
     min_repetition_ns: int = 10_000_000
     max_phase_ns: int = 5_000_000_000
     check_ns: int = 2_000_000_000
+    patience_s: float = 0.0
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()
 

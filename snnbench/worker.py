@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from snnbench.instructions import Count, counter, uncounted
+from snnbench.turns import Turns
 from snnbench.wire import BadRequest, Reply, Request, decode_request
 
 PR_SET_PDEATHSIG = 1
@@ -30,6 +31,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m snnbench.worker", description=__doc__.split("\n\n")[0])
     parser.add_argument("adapter", type=Path, help="the adapter file")
     parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
+    parser.add_argument(
+        "--turns", help="READER,WRITER,first or second: pipes to a worker that takes turns with this one"
+    )
     options = parser.parse_args()
     reply_fd = _own_descriptor(options.reply_fd)
     try:
@@ -42,12 +46,24 @@ def main() -> int:
     _confine(request)
     # A framework's threads are counted with the thread that starts them, so this comes before they are there.
     instructions = counter() if request.measure == "time" else uncounted
+    turns = _turns(options.turns, request) if options.turns else None
     with os.fdopen(reply_fd, "wb") as stream:
-        stream.write(_reply(options.adapter, request, instructions).encode())
+        stream.write(_reply(options.adapter, request, instructions, turns).encode())
     return 0
 
 
-def _reply(path: Path, request: Request, instructions: Count) -> Reply:
+def _turns(given: str, request: Request) -> Turns:
+    """The pipes to the other worker; this returns once it is this one's turn."""
+    reader, writer, place = given.split(",")
+    for descriptor in (reader, writer):
+        os.set_inheritable(int(descriptor), False)
+    turns = Turns(int(reader), int(writer), request.patience_s)
+    if place == "second":
+        turns.wait()
+    return turns
+
+
+def _reply(path: Path, request: Request, instructions: Count, turns: Turns | None) -> Reply:
     """Do the request; whatever happens becomes a reply."""
     from snnbench import adapter, declaration
 
@@ -70,7 +86,7 @@ def _reply(path: Path, request: Request, instructions: Count) -> Reply:
         variant = description.variants[request.variant]
         backend = open_backend(variant.backend, request.case, module)
         own_rule = adapter.own_rule(module)
-        Measurement(request, backend, adapter.builder(module), own_rule, variant, instructions).run(reply)
+        Measurement(request, backend, adapter.builder(module), own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
     except adapter.Unsupported as error:
         return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})

@@ -52,7 +52,7 @@ class Place:
             "--trials",
             str(trials),
         ]
-        asked += ["--set", 'protocol.phases=["inference"]', *ALLOWED]
+        asked += ["--set", 'protocol.phases=["inference"]', "--set", "protocol.repetitions=3", *ALLOWED]
         return snnbench(self.folder, "ab", *asked, *more)
 
 

@@ -108,6 +108,29 @@ def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
     assert counted.reason == "contended in new"
 
 
+@pytest.mark.parametrize(
+    ("turns", "cpus", "counted"), [(7, (0.5, 0.45), 12), (7, (0.5, 0.35), 10), (0, (0.5, 0.5), 10), (7, (0.0, 0.5), 10)]
+)
+def test_a_pair_whose_sides_others_disturbed_alike_counts_where_they_took_turns(
+    turns: int, cpus: tuple[float, float], counted: int
+) -> None:
+    def disturbed(one: Record, by: float) -> Record:
+        phases = {
+            name: phase | {"contention": {"foreign_cpus": by / 2, "stolen_cpus": by / 2}}
+            for name, phase in one.phases.items()
+        }
+        return replace(one, phases=phases, flags=["contended"], settings={"turns": turns})
+
+    taken_cpus = dict(zip(("base", "new"), cpus, strict=True))
+    records = [
+        disturbed(one, taken_cpus[one.side]) if one.trial in (1, 5) else one
+        for one in both([1.001 * ms for ms in QUIET])
+    ]
+    cell = only(of_sides(*records, stops_early=False))
+    assert cell.base is not None and cell.base.summary.count == counted
+    assert cell.word == "same" and (cell.reason == "") is (counted == 12)
+
+
 def test_where_others_disturbed_every_pair_nothing_is_known() -> None:
     slow = [1.5 * ms for ms in QUIET]
     cell = only(of_sides(*both(slow, flags=["contended"])))

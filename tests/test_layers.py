@@ -14,7 +14,7 @@ PACKAGE = ROOT / "snnbench"
 
 FROM_THE_BOTTOM_UP = """
 afterwork snnbench case clocks container contention difference finding installer instructions looks nearest outcome
-pins probe refusal statistics surrogate ways
+pins probe refusal statistics surrogate turns ways
 
 compiler_caches decision drift extent rule schema
 
@@ -93,7 +93,7 @@ WORKER_SIDE = {
     *("afterwork", "chain", "clocks", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
     *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
     *("rounding", "rule", "spot_checks", "spotcheck", "statistics", "surrogate", "timed_phase", "timing", "verify"),
-    *("instructions", "probe", "probes", "refusal", "ways", "wire", "worker"),
+    *("instructions", "probe", "probes", "refusal", "turns", "ways", "wire", "worker"),
     *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
     *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
     *("kernels.pipeline", "kernels.choice", "kernels.layer"),

@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
 MEMORY_TRIALS = 4
 """Of a side, where the config measures memory in fewer: one says nothing of how peaks vary."""
+REPETITIONS = 20
+"""Of a phase, where the config has fewer: the more often both sides take turns, the less is left of what the machine
+does meanwhile."""
 SideOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -139,6 +142,8 @@ def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
         raise typer.BadParameter(
             f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
         )
+    if loaded.protocol.repetitions < REPETITIONS:
+        own.append(f"protocol.repetitions={REPETITIONS}")
     if 0 < loaded.protocol.memory_trials < MEMORY_TRIALS:
-        loaded = configs.load(path, [*own, f"protocol.memory_trials={MEMORY_TRIALS}", *settings])
-    return loaded
+        own.append(f"protocol.memory_trials={MEMORY_TRIALS}")
+    return configs.load(path, [*own, *settings])

@@ -1,0 +1,62 @@
+"""Turns: two workers that measure the two sides of a pair side by side, of which one works while the other waits.
+
+A machine changes its speed within seconds, so two processes one after the other meet different machines. Here each does
+one repetition of a phase and hands over, so that whatever the machine does meets both. A worker that waits sleeps, and
+uses no CPU. Where the other one ends, hangs or dies, it goes on alone.
+"""
+
+import os
+import select
+import struct
+import time
+from collections.abc import Callable
+
+MESSAGE = struct.Struct("=dq")
+"""CPU seconds of the sender so far, and its step."""
+
+
+class Turns:
+    """One worker's end of two pipes. `partner_s` are the CPU seconds that the other one used so far.
+
+    `patience_s` is how long this one waits for the other in all, before it goes on alone.
+    """
+
+    def __init__(
+        self,
+        reader: int,
+        writer: int,
+        patience_s: float,
+        cpu: Callable[[], float] = time.process_time,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._reader, self._writer, self._left_s, self._cpu, self._clock = reader, writer, patience_s, cpu, clock
+        self._partner_step = 0
+        self.partner_s = 0.0
+        self.alone = False
+        self.taken = 0
+
+    def wait(self) -> None:
+        """Wait for a turn."""
+        started = self._clock()
+        poller = select.poll()
+        poller.register(self._reader, select.POLLIN | select.POLLHUP)
+        ready = poller.poll(max(0.0, self._left_s) * 1000)
+        self._left_s -= self._clock() - started
+        data = os.read(self._reader, MESSAGE.size) if ready else b""
+        if len(data) == MESSAGE.size:
+            self.partner_s, self._partner_step = MESSAGE.unpack(data)
+            self.taken += 1
+        else:
+            self.alone = True
+
+    def pass_on(self, step: int) -> None:
+        """Hand over, and wait for a turn at which the other one has come as far as this `step`."""
+        while not self.alone:
+            try:
+                os.write(self._writer, MESSAGE.pack(self._cpu(), step))
+            except OSError:
+                self.alone = True
+                return
+            self.wait()
+            if self._partner_step >= step:
+                return
