@@ -18,8 +18,8 @@ from snnbench.record import Recording
 from snnbench.tidy import contender
 
 RULES = {
-    "files": "lines are records of one schema, a cell is measured again only where others disturbed it and never after "
-    "it was incorrect, and the run is finished",
+    "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
+    "drifted and never after it was incorrect, and the run is finished",
     "provenance": "machine, versions, config and snnbench are known; hosts and cards are hashed, no secret is recorded",
     "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",

@@ -1,0 +1,48 @@
+"""What does `snnbench compare` say of recordings of the same work, between which nothing was changed?
+
+    python benchmarks/history.py RECORDING RECORDING...
+
+Compares every recording with every later one, once as a user does and once with `--allow drift`. A row a pair: hours
+between, how the machine moved, and how many cells are called slower or faster. Every such word is false.
+"""
+
+import sys
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+
+from snnbench import record
+from snnbench.compare import DRIFT, Comparison, compare
+from snnbench.decision import Thresholds
+
+
+def main() -> int:
+    """A row of Markdown for each pair."""
+    recordings = sorted(map(record.read, map(Path, sys.argv[1:])), key=started)
+    print("| base | new | hours apart | Python loops | products | control | cells | changed, drift allowed | changed |")
+    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for base, new in combinations(recordings, 2):
+        allowed = compare(base, new, Thresholds(), allowed=[DRIFT])
+        judged = compare(base, new, Thresholds())
+        moved = judged.movement
+        assert moved is not None
+        ratios = [moved.probes.get("interpreter"), moved.probes.get("product"), moved.control]
+        shown = " | ".join("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
+        hours = (started(new) - started(base)).total_seconds() / 3600
+        counts = f"{len(judged.cells)} | {changes(allowed)} | {changes(judged)}"
+        print(f"| {base.name} | {new.name} | {hours:.1f} | {shown} | {counts} |")
+    return 0
+
+
+def started(recording: record.Recording) -> datetime:
+    """When the first cell of a recording was there."""
+    return min(datetime.fromisoformat(one.started) for one in recording.records)
+
+
+def changes(comparison: Comparison) -> int:
+    """How many cells are called slower or faster."""
+    return comparison.counts["slower"] + comparison.counts["faster"]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
