@@ -30,6 +30,7 @@ from snnbench.config import Work
 from snnbench.contention import CONTENDED_CPUS, taken_cpus
 from snnbench.decision import ADVICE, Thresholds
 from snnbench.difference import Difference, paired
+from snnbench.drift import DRIFTED
 from snnbench.looks import Look, looks
 from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording, RecordingError
@@ -184,7 +185,7 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     for (case, name, _), trials in works.items():
         both = [list(pairs[trial].values()) for trial in trials]
         whole = [pair for pair in both if _is_whole(pair)]
-        whole = [_without_flag(pair) if _disturbed_alike(pair) else pair for pair in whole]
+        whole = [_less_common(pair) for pair in whole]
         quiet = [pair for pair in whole if with_contended or not any(CONTENDED in one.flags for one in pair)]
         failing = [[one for one in pair if one.status != "measured"] for pair in both]
         halves = [] if {one.side for pair in both for one in pair if one.status == "measured"} == {*SIDES} else both
@@ -194,16 +195,14 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     return kept, left_out
 
 
-def _disturbed_alike(pair: Sequence[Record]) -> bool:
-    """Whether both sides took turns repetition by repetition, and others took as much from either in each phase."""
+def _less_common(pair: Sequence[Record]) -> list[Record]:
+    """The pair without the flags of what met both sides alike: they took turns, and others took as much from either."""
     if not all(one.settings.get("turns") for one in pair):
-        return False
+        return list(pair)
     one, other = ({name: taken_cpus(phase) for name, phase in side.phases.items()} for side in pair)
-    return one.keys() == other.keys() and all(abs(one[name] - other[name]) <= CONTENDED_CPUS for name in one)
-
-
-def _without_flag(pair: Sequence[Record]) -> list[Record]:
-    return [replace(one, flags=[flag for flag in one.flags if flag != CONTENDED]) for one in pair]
+    alike = one.keys() == other.keys() and all(abs(one[name] - other[name]) <= CONTENDED_CPUS for name in one)
+    common = {DRIFTED, CONTENDED} if alike else {DRIFTED}
+    return [replace(one, flags=[flag for flag in one.flags if flag not in common]) for one in pair]
 
 
 def _is_whole(pair: Sequence[Record]) -> bool:

@@ -41,9 +41,11 @@ class Probes:
         self._kind = "cuda" if case.device.startswith("cuda") else "cpu"
         self._looks: dict[str, list[list[int]]] = {}
         self._clocks_mhz: list[dict[str, int]] = []
+        self._spent_ns = 0
 
     def look(self) -> None:
         """Time every probe. What that needs exists only meanwhile. A card is busy when this begins."""
+        started = self._clock()
         runs = self._runs()
         if not self._looks:
             for run, _ in runs.values():
@@ -61,14 +63,17 @@ class Probes:
             self._looks.setdefault(name, []).append(taken)
         if self._kind == "cuda":
             self._clocks_mhz.append(clocks.mhz())
+        self._spent_ns += self._clock() - started
 
     def as_dict(self) -> dict[str, Any]:
         """For a reply: the nanoseconds of every repetition, by probe and look."""
         return {name: {"looks_ns": looks} for name, looks in self._looks.items()}
 
     def settings(self) -> dict[str, Any]:
-        """The clocks of the card right after each look, where it has any."""
-        return {"clocks_mhz": self._clocks_mhz} if self._clocks_mhz else {}
+        """How long all looks took, and the clocks of the card right after each, where it has any."""
+        return {"probes_ms": self._spent_ns // 1_000_000} | (
+            {"clocks_mhz": self._clocks_mhz} if self._clocks_mhz else {}
+        )
 
     def _runs(self) -> dict[str, tuple[Run, int]]:
         """Each probe, and how many passes of it make a repetition. What keeps threads awake comes last."""

@@ -119,7 +119,7 @@ def test_a_pair_whose_sides_others_disturbed_alike_counts_where_they_took_turns(
             name: phase | {"contention": {"foreign_cpus": by / 2, "stolen_cpus": by / 2}}
             for name, phase in one.phases.items()
         }
-        return replace(one, phases=phases, flags=["contended"], settings={"turns": turns})
+        return replace(one, phases=phases, flags=["contended", "drifted"], settings={"turns": turns})
 
     taken_cpus = dict(zip(("base", "new"), cpus, strict=True))
     records = [

@@ -2,11 +2,19 @@
 
 import threading
 import time
+from itertools import count as numbers
+from pathlib import Path
 
 import pytest
 
 from snnbench import instructions
-from snnbench.instructions import counter, uncounted
+from snnbench.adapter import load
+from snnbench.backends.numpy import Backend
+from snnbench.declaration import read
+from snnbench.instructions import Count, counter, uncounted
+from snnbench.measurement import Measurement
+from snnbench.wire import Reply
+from tests.fakes import CASE, CORRECT, PHASES, request, write
 
 SOFTWARE, TASK_CLOCK, NO_EVENT = 1, 1, 999
 
@@ -56,3 +64,20 @@ def test_instructions_that_are_counted_grow_with_the_work() -> None:
     third = count()
     assert second is not None and third is not None
     assert 0 < second - first < third - second
+
+
+def measured(folder: Path, count: Count) -> Reply:
+    """The reply to a request for times, done in this process with such a counter."""
+    path = write(folder, CORRECT)
+    reply = Reply({})
+    variant = read(path).variants["default"]
+    Measurement(request("time"), Backend(CASE), load(path).build, lambda *_: None, variant, count).run(reply)
+    assert reply.outcome["status"] == "measured", reply.outcome
+    return reply
+
+
+def test_a_reply_has_the_instructions_of_every_repetition_where_they_are_counted(tmp_path: Path) -> None:
+    so_far = numbers(0, 1000)  # a thousand more each time that somebody asks
+    counted = measured(tmp_path, lambda: next(so_far))
+    assert {name: counted.phases[name]["instructions"] for name in PHASES} == {name: [1000] * 3 for name in PHASES}
+    assert all(phase["instructions"] == [] for phase in measured(tmp_path, uncounted).phases.values())

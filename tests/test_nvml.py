@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from snnbench import clocks
+
 ROOT = Path(__file__).parent.parent
 STUB = Path(__file__).with_name("stub_nvml.c")
 QUESTIONS = """
@@ -145,3 +147,28 @@ def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callab
     lines = python(stub("BEFORE_R510"), "-m", "snnbench", "doctor", "--env", "current").splitlines()
     (driver,) = [line for line in lines if "  driver: " in line]
     assert "driver 470.256.02" in driver and "cuda-core[cu13]==" not in driver, "pins are for managed environments"
+
+
+@pytest.mark.parametrize(
+    ("visible", "macros", "found"),
+    [
+        (uuid(0), [], {"sm": 345, "memory": 2619}),
+        (uuid(1), [], {"sm": 345, "memory": 2619}),  # by its UUID the driver opens it
+        (None, [], {"sm": 345, "memory": 2619}),
+        ("0", ["REFUSED=0"], {}),
+        ("GPU-9", [], {}),
+        ("MIG-1", [], {}),
+    ],
+)
+def test_a_worker_asks_the_clocks_of_the_card_that_it_sees(
+    stub: Callable[..., dict[str, str]], visible: str | None, macros: list[str], found: dict[str, int]
+) -> None:
+    """Without pynvml, which a library's environment lacks."""
+    environment = stub(*macros) | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {})
+    code = "import json, sys; from snnbench import clocks; print(json.dumps([clocks.mhz(), 'pynvml' in sys.modules]))"
+    assert json.loads(python(environment, "-c", code)) == [found, False]
+
+
+def test_without_a_driver_there_are_no_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clocks, "LIBRARY", "libnothing-of-this-name.so.1")
+    assert clocks.mhz() == {}
