@@ -55,11 +55,6 @@ class Movement:
     control: float | None
     explained: Mapping[Timed, Explained]
 
-    def moved(self, floor: float) -> bool:
-        """Whether any witness moved by more than so large a share."""
-        ratios = [*self.probes.values(), *([self.control] if self.control else [])]
-        return any(max(ratio, 1 / ratio) > 1 + floor for ratio in ratios)
-
     def said(self) -> str:
         """How much the machine moved, in one line."""
         ratios = {WORDS[name]: ratio for name, ratio in self.probes.items()}

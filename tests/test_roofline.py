@@ -307,6 +307,7 @@ import time
 from pathlib import Path
 
 from snnbench.backends import numpy as driver
+from snnbench.probes import SIDES
 
 BACKEND = "own"
 
@@ -314,7 +315,10 @@ BACKEND = "own"
 class Backend(driver.Backend):
     looks = 0
 
-    def peaks(self, *given):
+    def peaks(self, entering, *given):
+        given = entering, *given
+        if len(entering) == SIDES["cpu"]:  # of a probe
+            return super().peaks(*given)
         Backend.looks += 1
         Path(__file__).with_suffix(".looks").write_text(str(self.looks))
         slow = 0.1 if self.looks <= {disturbed} else 0.0
