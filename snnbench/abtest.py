@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from math import ceil, log, log1p
+from statistics import median
 from typing import Any
 
 from snnbench.adapter import label
@@ -20,6 +21,7 @@ from snnbench.compare import (
     COUNTED,
     Cell,
     Comparison,
+    Side,
     by_interest,
     cells_of,
     judged,
@@ -160,10 +162,24 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
 
 def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
     """The difference of each cell, whose trials are pairs. Phases of one process are of different families."""
-    trials = [tuple(side.summary.trials for side in sides_of(cell)) for cell in cells]
+    trials = [_beside(*sides_of(cell)) for cell in cells]
     families = [(cell.phase, cell.metric) for cell in cells]
     counted = [cell.metric in COUNTED for cell in cells]
-    return paired([(base, new) for base, new in trials], confidence, families, counted)
+    return paired(trials, confidence, families, counted)
+
+
+def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
+    """The trials of base, and those of new as many times as long as the median repetition was beside that of base.
+
+    What the machine does from one repetition to the next meets neighbours alike, and medians of different moments not.
+    """
+    before, after = base.summary.trials, new.summary.trials
+    if not len(before) == len(base.repetitions) == len(new.repetitions):
+        return before, after
+    pairs = zip(before, base.repetitions, new.repetitions, strict=True)
+    return before, [
+        trial * median(later / one for one, later in zip(old, other, strict=False)) for trial, old, other in pairs
+    ]
 
 
 def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:

@@ -1,8 +1,8 @@
 """Drift: where in a run the machine was slower or faster than it usually was, by the probes beside each cell.
 
-A probe's level beside one cell is divided by its median over all cells with the same probe: of the loop, those under
-the same Python; of the others, those of the same library with the same packages, threads and precision. What moves the
-probes of all libraries together is the machine.
+A probe's level beside one cell is divided by its median over the cells of the same case with the same probe: of the
+loop, those under the same Python; of the others, those of the same library with the same packages. All cells of a case
+run on one machine, in trials that lie apart. What moves the probes of all libraries together is the machine.
 """
 
 from collections import defaultdict
@@ -92,8 +92,8 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
 
 
 def _same(one: Probed, name: str) -> tuple[Any, ...]:
-    """What is alike where a probe is the same work."""
-    if name == INTERPRETER:
-        return name, one.settings.get("python"), one.case["device"]
-    fields = (one.case[field] for field in ("device", "dtype", "precision", "threads"))
-    return name, one.library, one.environment, *fields
+    """What is alike where a probe is the same work on the same machine: shards of a run never share a case."""
+    case = tuple(one.case.values())
+    return (
+        (name, case, one.settings.get("python")) if name == INTERPRETER else (name, case, one.library, one.environment)
+    )

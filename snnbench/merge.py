@@ -79,7 +79,8 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
 
 
 def _all(part: Recording) -> list[Record]:
-    return [*part.records, *part.attempts]
+    """All attempts, without the flag of drift: the whole may give it to others than its parts did."""
+    return [records.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
 
 
 def _attempt(one: Record) -> Attempt:

@@ -139,7 +139,7 @@ def read(folder: Path) -> Recording:
     for tried in by_cell.values():
         for number, one in tried.items():
             level = levels.get((one.cell, number))
-            tried[number] = _flagged(one, level is not None and level.drifted)
+            tried[number] = flagged(one, level is not None and level.drifted)
         counting = chosen(list(tried.values()))
         if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
             records.append(counting)
@@ -153,8 +153,8 @@ def read(folder: Path) -> Recording:
     return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
 
 
-def _flagged(one: Record, drifted: bool) -> Record:
-    """The record with the one flag that a recording says of it as a whole, or without, whatever its line says."""
+def flagged(one: Record, drifted: bool) -> Record:
+    """The record with the one flag that only a whole recording gives, or without it, whatever its line says."""
     if drifted == (DRIFTED in one.flags):
         return one
     return replace(one, flags=[*(flag for flag in one.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])

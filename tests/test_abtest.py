@@ -64,6 +64,24 @@ def test_what_meets_both_of_a_pair_is_no_difference() -> None:
     assert only(of_sides(*both([ms / 1.1 for ms in new], base))).word == "same"
 
 
+def test_repetitions_are_compared_with_those_beside_them() -> None:
+    """The machine gets twice as slow in the middle of a phase, in every second trial one repetition later for new.
+
+    Then the median of base is a slow repetition, and that of new a fast one.
+    """
+    records = []
+    for trial in range(12):
+        for side, factor in (("base", 1.0), ("new", 1.1)):
+            one = timed("a", trial, train=1.0, side=side)
+            fast = 3 + trial % 2 * (side == "new")
+            step = [1.0] * fast + [2.0] * (7 - fast)
+            noise = 1.001 if (trial + (side == "new")) % 2 else 0.999
+            one.phases["train"]["repetitions_ns"] = [round(2e6 * factor * noise * slow) for slow in step]
+            records.append(one)
+    cell = only(of_sides(*records, stops_early=False))
+    assert cell.word == "slower" and cell.ratio == pytest.approx(1.1, rel=0.003)
+
+
 def test_a_comparison_is_titled_by_what_the_sides_change() -> None:
     comparison = compare_sides(of_sides(*both(QUIET)))
     assert (comparison.base, comparison.new) == ("lib==1", "as pinned")

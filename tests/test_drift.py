@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from snnbench import attempts, checking, shown
+from snnbench import attempts, checking, merge, shown
 from snnbench.checking import files
 from snnbench.drift import FACTOR, relative
 from snnbench.judge import FLAGS
-from snnbench.record import RECORDS, Record, chosen, read
+from snnbench.record import RECORDS, Record, Recording, chosen, read
 from snnbench.report import noise
 from snnbench.report.findings import find
 from snnbench.writer import append
@@ -135,3 +135,22 @@ def test_a_sound_recording_with_a_drifted_cell_has_no_complaint_of_its_flags(tmp
     assert not [one for one in checking.check(folder) if one.rule == "flags"]
     line = json.loads((folder / RECORDS).read_text().splitlines()[-1])
     assert line["flags"] == []
+
+
+def test_shards_that_are_merged_twice_agree_whatever_is_flagged_in_them(tmp_path: Path) -> None:
+    """The slow cell is as usual in its shard, and drifted in the whole."""
+
+    def shard(index: int, *records: Record) -> Recording:
+        config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 3, "whole_planned": 6}
+        with append(tmp_path / f"part{index}", config | {"config": {}, "finished": True}, {"model": "x"}) as writer:
+            for one in records:
+                writer.add(one)
+        return read(tmp_path / f"part{index}")
+
+    one = shard(1, *(beside(1.0, trial) for trial in range(3)))
+    other = shard(2, *(beside(2.0, trial, "b") for trial in range(2)))
+    assert not any(each.flags for each in (*one.records, *other.records))
+    for _ in range(2):
+        merged = merge.merge([one, other], tmp_path / "merged")
+        assert [each.library for each in merged.records if "drifted" in each.flags] == ["b", "b"]
+    assert "drifted" not in (tmp_path / "merged" / RECORDS).read_text()

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 MEMORY_TRIALS = 4
 """Of a side, where the config measures memory in fewer: one says nothing of how peaks vary."""
-REPETITIONS = 20
+REPETITIONS = 30
 """Of a phase, where the config has fewer: the more often both sides take turns, the less is left of what the machine
 does meanwhile."""
 SideOption = Annotated[
