@@ -69,16 +69,16 @@ def main() -> int:
         adapter = Path(scratch) / source.name
         adapter.write_text(source.read_text() + WAIT.format(share=options.share))
         for run in range(options.runs):
-            words, trials = one(Path(scratch) / str(run), adapter, options.library, options.settings)
+            words, trials, said = one(Path(scratch) / str(run), adapter, options.library, options.settings)
             counts.update(words.items())
-            print(f"run {run + 1}: {trials} trials a side; {', '.join(map(' '.join, words.items()))}", flush=True)
+            print(f"run {run + 1}: {trials} trials a side; {said}", flush=True)
     for (phase, word), count in sorted(counts.items()):
         print(f"{phase} {word}: {count} of {options.runs}")
     return 0
 
 
-def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple[dict[str, str], int]:
-    """The word of each phase, and how many trials a side it took."""
+def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple[dict[str, str], int, str]:
+    """The word of each phase, how many trials a side it took, and each phase's word with its ratio and reason."""
     command = [sys.executable, "-m", "snnbench", "ab", "--config", "quick", "--new", str(adapter), "--format", "json"]
     command += ["--only", "profile=subtract", "--set", f'sweep.libraries=["{library}"]', "-o", str(folder)]
     for setting in ("protocol.memory_trials=0", *settings):
@@ -88,7 +88,8 @@ def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple
         sys.exit(done.stderr)
     cells = json.loads(done.stdout)["cells"]
     records = (folder / "records.jsonl").read_text().count("\n")
-    return {cell["phase"]: cell["word"] for cell in cells}, records // 2
+    said = (f"{cell['phase']} {cell['word']} {cell['ratio']:.3f} {cell['reason']}".strip() for cell in cells)
+    return {cell["phase"]: cell["word"] for cell in cells}, records // 2, ", ".join(said)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ from snnbench.compare import (
     with_intervals,
 )
 from snnbench.config import Work
-from snnbench.contention import CONTENDED_CPUS, taken_cpus
 from snnbench.decision import ADVICE, Thresholds
 from snnbench.difference import Difference, paired
 from snnbench.drift import DRIFTED
@@ -183,11 +182,10 @@ def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
 
 
 def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
-    """The records without measured ones that lack a measured other side, and without pairs that others disturbed on
-    one side more than on the other.
+    """The records without measured ones that lack a measured other side, and without pairs that others disturbed.
 
-    Where none is undisturbed those disturbed stay, and their flag decides; where one side was never measured the other
-    stays. Also, by case and contender, how many pairs were left out.
+    Pairs that took turns all count. Where none is undisturbed those disturbed stay, and their flag decides; where one
+    side was never measured the other stays. Also, by case and contender, how many pairs were left out.
     """
     pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
@@ -212,13 +210,10 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
 
 
 def _less_common(pair: Sequence[Record]) -> list[Record]:
-    """The pair without the flags of what met both sides alike: they took turns, and others took as much from either."""
+    """The pair without the flags of what knows no side: where both took turns, others disturb either as often."""
     if not all(one.settings.get("turns") for one in pair):
         return list(pair)
-    one, other = ({name: taken_cpus(phase) for name, phase in side.phases.items()} for side in pair)
-    alike = one.keys() == other.keys() and all(abs(one[name] - other[name]) <= CONTENDED_CPUS for name in one)
-    common = {DRIFTED, CONTENDED} if alike else {DRIFTED}
-    return [replace(one, flags=[flag for flag in one.flags if flag not in common]) for one in pair]
+    return [replace(one, flags=[flag for flag in one.flags if flag not in (CONTENDED, DRIFTED)]) for one in pair]
 
 
 def _is_whole(pair: Sequence[Record]) -> bool:

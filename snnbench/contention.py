@@ -50,12 +50,7 @@ def between(before: Usage, after: Usage) -> dict[str, float]:
     }
 
 
-def taken_cpus(phase: Mapping[str, Any]) -> float:
-    """CPUs, on average, that others and the hypervisor took while a phase was timed; 0 where nothing says so."""
-    taken = phase.get("contention")
-    return float(taken["foreign_cpus"] + taken["stolen_cpus"]) if taken else 0.0
-
-
 def others_cpus(phases: Mapping[str, Any]) -> float:
     """CPUs, on average, that others took in the most disturbed of a record's phases; 0 where nothing says so."""
-    return max(map(taken_cpus, phases.values()), default=0.0)
+    taken = (phase["contention"] for phase in phases.values() if "contention" in phase)
+    return max((each["foreign_cpus"] + each["stolen_cpus"] for each in taken), default=0.0)

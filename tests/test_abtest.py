@@ -126,22 +126,13 @@ def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
     assert counted.reason == "contended in new"
 
 
-@pytest.mark.parametrize(
-    ("turns", "cpus", "counted"), [(7, (0.5, 0.45), 12), (7, (0.5, 0.35), 10), (0, (0.5, 0.5), 10), (7, (0.0, 0.5), 10)]
-)
-def test_a_pair_whose_sides_others_disturbed_alike_counts_where_they_took_turns(
-    turns: int, cpus: tuple[float, float], counted: int
-) -> None:
-    def disturbed(one: Record, by: float) -> Record:
-        phases = {
-            name: phase | {"contention": {"foreign_cpus": by / 2, "stolen_cpus": by / 2}}
-            for name, phase in one.phases.items()
-        }
-        return replace(one, phases=phases, flags=["contended", "drifted"], settings={"turns": turns})
-
-    taken_cpus = dict(zip(("base", "new"), cpus, strict=True))
+@pytest.mark.parametrize(("turns", "counted"), [({"base": 7, "new": 7}, 12), ({"base": 7, "new": 0}, 10), ({}, 10)])
+def test_a_disturbed_pair_counts_where_its_sides_took_turns(turns: dict[str, int], counted: int) -> None:
+    """Others do not know whose turn it is. A side whose partner was gone took none."""
     records = [
-        disturbed(one, taken_cpus[one.side]) if one.trial in (1, 5) else one
+        replace(one, flags=["contended", "drifted"], settings={"turns": turns.get(one.side, 0)})
+        if one.trial in (1, 5)
+        else one
         for one in both([1.001 * ms for ms in QUIET])
     ]
     cell = only(of_sides(*records, stops_early=False))
