@@ -103,6 +103,7 @@ class Measurement:
                 reason = f"no kernel like {lacking[0]!r} ran in {phase} on {session.provider()}; what ran: {ran}"
                 reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
                 reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
+                reply.settings.pop("probes_ms", None)
                 return
             matching |= {name: None for pattern in wanted for name in names if re.search(pattern, name)}
         reply.settings["ran"] = list(matching)
