@@ -17,7 +17,7 @@ from snnbench.probe import INTERPRETER, levels
 DRIFTED = "drifted"
 """The flag of a cell beside which the machine was not as usual."""
 FACTOR = 1.25
-"""So many times as slow as usual, or as fast, is not as usual. Beside a quiet run it was seen to be within 1.2."""
+"""So many times as slow as usual, or as fast, is not as usual. One quiet run had levels from 0.80 to 1.16."""
 FEWEST = 3
 """Fewer cells with the same probe do not say what is usual."""
 
