@@ -107,7 +107,10 @@ class TimedPhase:
 
     def _turn(self) -> None:
         """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""
-        if self._turns is None or self._turns.alone:
+        if self._turns is None:
+            return
+        if self._turns.alone:
+            self._ended = None  # the other one has gone, and the clock of others runs to the end of the phase
             return
         self._ended = self._usage()  # while the other one cannot have used what it has not told yet
         if self._on_cpu:

@@ -14,6 +14,7 @@ from snnbench.executor import together
 from snnbench.judge import Inference
 from snnbench.record import Record
 from snnbench.runner import Run, Setup, Task, measure_together
+from snnbench.timed_phase import TimedPhase
 from snnbench.turns import MESSAGE, Turns
 from tests.fakes import CASE, CORRECT, altered
 from tests.test_runner import SMALL, Bench, bench
@@ -211,3 +212,12 @@ return Network(forward, right.backward)
 def test_a_side_that_cannot_run_leaves_the_other_alone(bench: Bench) -> None:
     base, new = pair(bench, CORRECT, CORRECT + "\nimport nothing_of_this_name\n")
     assert (base.status, new.status) == ("measured", "failed")
+
+
+def test_a_phase_whose_partner_has_gone_reckons_others_to_its_end() -> None:
+    phase = object.__new__(TimedPhase)
+    turns, phase._ended = Turns(0, 0, 1.0), contention.usage()
+    turns.alone = True
+    phase._turns = turns
+    phase._turn()
+    assert phase._ended is None
