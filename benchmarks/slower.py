@@ -69,9 +69,9 @@ def main() -> int:
         adapter = Path(scratch) / source.name
         adapter.write_text(source.read_text() + WAIT.format(share=options.share))
         for run in range(options.runs):
-            words, trials, said = one(Path(scratch) / str(run), adapter, options.library, options.settings)
+            words, trials, lines = one(Path(scratch) / str(run), adapter, options.library, options.settings)
             counts.update(words.items())
-            print(f"run {run + 1}: {trials} trials a side; {said}", flush=True)
+            print(f"run {run + 1}: {trials} trials a side; {lines}", flush=True)
     for (phase, word), count in sorted(counts.items()):
         print(f"{phase} {word}: {count} of {options.runs}")
     return 0
@@ -88,8 +88,8 @@ def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple
         sys.exit(done.stderr)
     cells = json.loads(done.stdout)["cells"]
     records = (folder / "records.jsonl").read_text().count("\n")
-    said = (f"{cell['phase']} {cell['word']} {cell['ratio']:.3f} {cell['reason']}".strip() for cell in cells)
-    return {cell["phase"]: cell["word"] for cell in cells}, records // 2, ", ".join(said)
+    lines = (f"{cell['phase']} {cell['word']} {cell['ratio']:.3f} {cell['reason']}".strip() for cell in cells)
+    return {cell["phase"]: cell["word"] for cell in cells}, records // 2, ", ".join(lines)
 
 
 @contextmanager

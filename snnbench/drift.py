@@ -78,7 +78,7 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
         for name, value in levels(one.probes).items() if one.attempt == 0 else ():
             groups[_same(one, name)].append(value)
     usual = {key: median(values) for key, values in groups.items() if len(values) >= FEWEST}
-    found = {}
+    beside = {}
     for one in probed:
         known = {
             name: value - usual[_same(one, name)]
@@ -87,8 +87,8 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
         }
         if known:
             ratios = {name: exp(value) for name, value in known.items()}
-            found[one.cell, one.attempt] = Level(ratios, exp(median(known.values())))
-    return found
+            beside[one.cell, one.attempt] = Level(ratios, exp(median(known.values())))
+    return beside
 
 
 def _same(one: Probed, name: str) -> tuple[Any, ...]:

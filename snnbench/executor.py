@@ -113,7 +113,7 @@ class Executor:
             records = measure_together(tasks, self.run, self._inference, card, stop, place)
         except (KeyboardInterrupt, Stopped):
             if self._silent:
-                raise  # the mark stays, for whoever knows what ended all this
+                raise  # the mark stays for the scheduler that ended the run
             stopped = judge.failed("cancelled", "interrupted; the same command continues here")
             with suppress(RecordingError), self._lock:
                 for task in tasks:

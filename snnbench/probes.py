@@ -82,13 +82,13 @@ class Probes:
         operands = (random.standard_normal((side, side), np.float32) for _ in range(3))
         entering, cotangent, weight = operands
         runs = self._backend.peaks(entering, cotangent, weight, COPIED_BYTES[self._kind])
-        found: dict[str, tuple[Run, int]] = {
+        probes: dict[str, tuple[Run, int]] = {
             INTERPRETER: (loop, 1),
             CALLS: (runs[roofline.CALL], CALLS_IN_A_ROW),
             COPY: (runs[roofline.COPY], 1),
             PRODUCT: (runs["current"], 1),
         }
-        return found | ({LAUNCH: (runs[roofline.CALL], 1)} if self._kind == "cuda" else {})
+        return probes | ({LAUNCH: (runs[roofline.CALL], 1)} if self._kind == "cuda" else {})
 
 
 def loop() -> None:
