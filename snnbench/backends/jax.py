@@ -117,17 +117,26 @@ class Backend:
         return None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """Operands are arguments, and what a call gives lies where the call before it put its own."""
-        matrices = (jnp.asarray(array, self.dtype) for array in (entering, cotangent, weight))
-        x, g, w = (jax.device_put(matrix, self.device) for matrix in matrices)
-        source = jax.device_put(jnp.ones(copied_bytes, jnp.uint8), self.device)
-        one = jax.device_put(jnp.ones((1, 1), self.dtype), self.device)
+        """Operands are arguments, and what a call gives lies where the call before it put its own.
+
+        NumPy makes the arrays, since JAX compiles a program for each shape that it fills.
+        """
+
+        def place(array: Any) -> jax.Array:
+            return jax.device_put(array.astype(self.dtype, copy=False), self.device)
+
+        def empty(like: jax.Array) -> jax.Array:
+            return jax.device_put(np.zeros(like.shape, like.dtype), self.device)
+
+        x, g, w = (place(matrix) for matrix in (entering, cotangent, weight))
+        source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
+        one = place(np.ones((1, 1), np.float32))
         return {
-            "current": _into(jnp.zeros_like(x), _current, x, w),
-            "weight_gradient": _into(jnp.zeros_like(w), _weight_gradient, g, x),
-            "input_gradient": _into(jnp.zeros_like(x), _input_gradient, g, w),
-            "copy": _into(jnp.zeros_like(source), _copy, source),
-            "call": _into(jnp.zeros_like(one), _input_gradient, one, one),
+            "current": _into(empty(x), _current, x, w),
+            "weight_gradient": _into(empty(w), _weight_gradient, g, x),
+            "input_gradient": _into(empty(x), _input_gradient, g, w),
+            "copy": _into(empty(source), _copy, source),
+            "call": _into(empty(one), _input_gradient, one, one),
         }
 
     def _count(self, event: str, duration: float, **_: Any) -> None:
