@@ -1,11 +1,12 @@
 """Does `snnbench ab` find an adapter that was made slower on purpose, and no other?
 
-    python benchmarks/slower.py SHARE [--runs 10] [--load] [--library torch-loop] [--set KEY=VALUE]
+    python benchmarks/slower.py SHARE [--library torch-loop] [--profile subtract] [--runs 10] [--load] [--set KEY=VALUE]
+    python benchmarks/slower.py PIN --library LIBRARY [...]
 
 Copies the adapter of a library, with a wait in its forward pass that lasts SHARE of what the pass took, and runs
-`snnbench ab --config quick --new COPY` so many times. With --load another process takes a CPU for 20 s, leaves it for
-20 s, and so on. Prints the words of each run, and how many runs call a phase slower or faster. SHARE may be 0: the copy
-is then as fast, and every such word is false.
+`snnbench ab --config quick --new COPY` so many times. With a PIN such as snntorch==1.0.0 both sides have that release,
+and the word slower or faster is false; so it is where SHARE is 0. With --load another process takes a CPU for 20 s,
+leaves it for 20 s, and so on. Prints the words of each run, and how often each phase got each word.
 """
 
 import argparse
@@ -57,19 +58,24 @@ while True:
 def main() -> int:
     """Run them all, a line each, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("share", type=float)
+    parser.add_argument("change", metavar="SHARE|PIN")
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--load", action="store_true")
     parser.add_argument("--library", default="torch-loop")
+    parser.add_argument("--profile", default="subtract")
     parser.add_argument("--set", action="append", default=[], dest="settings")
     options = parser.parse_args()
-    source = discover()[options.library].path
     counts: Counter[tuple[str, str]] = Counter()
     with tempfile.TemporaryDirectory() as scratch, loaded() if options.load else unloaded():
-        adapter = Path(scratch) / source.name
-        adapter.write_text(source.read_text() + WAIT.format(share=options.share))
+        if "==" in options.change:
+            sides = ["--base", options.change, "--new", options.change]
+        else:
+            sides = ["--new", str(slowed(options.library, float(options.change), Path(scratch)))]
+        cells = ["--only", f"profile={options.profile}", "--set", f'sweep.libraries=["{options.library}"]']
+        for setting in ("protocol.memory_trials=0", *options.settings):
+            cells += ["--set", setting]
         for run in range(options.runs):
-            words, trials, lines = one(Path(scratch) / str(run), adapter, options.library, options.settings)
+            words, trials, lines = compare(Path(scratch) / str(run), [*sides, *cells])
             counts.update(words.items())
             print(f"run {run + 1}: {trials} trials a side; {lines}", flush=True)
     for (phase, word), count in sorted(counts.items()):
@@ -77,12 +83,18 @@ def main() -> int:
     return 0
 
 
-def one(folder: Path, adapter: Path, library: str, settings: list[str]) -> tuple[dict[str, str], int, str]:
+def slowed(library: str, share: float, folder: Path) -> Path:
+    """A copy of a library's adapter in the folder, each of whose forward passes takes that share longer."""
+    source = discover()[library].path
+    copy = folder / source.name
+    copy.write_text(source.read_text() + WAIT.format(share=share))
+    return copy
+
+
+def compare(folder: Path, options: list[str]) -> tuple[dict[str, str], int, str]:
     """The word of each phase, how many trials a side it took, and each phase's word with its ratio and reason."""
-    command = [sys.executable, "-m", "snnbench", "ab", "--config", "quick", "--new", str(adapter), "--format", "json"]
-    command += ["--only", "profile=subtract", "--set", f'sweep.libraries=["{library}"]', "-o", str(folder)]
-    for setting in ("protocol.memory_trials=0", *settings):
-        command += ["--set", setting]
+    command = [sys.executable, "-m", "snnbench", "ab", "--config", "quick", "--format", "json", "-o", str(folder)]
+    command += options
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(done.stderr)
