@@ -24,8 +24,9 @@ from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.config import Protocol
 from snnbench.executor import Executor
+from snnbench.interpreters import Interpreter
 from snnbench.record import Record
-from snnbench.runner import Interpreter, Run, Setup
+from snnbench.runner import Run, Setup
 from snnbench.wire import Reply
 from snnbench.writer import append
 

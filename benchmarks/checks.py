@@ -50,10 +50,10 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     """Time the checks of one size, in this process."""
     import torch
 
+    from snnbench.answer import Answer
     from snnbench.case import Case
     from snnbench.inputs import Problem
     from snnbench.kernels import linear_lif
-    from snnbench.verify import Answer
 
     torch.set_num_threads(threads)
     case = Case(

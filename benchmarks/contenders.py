@@ -27,8 +27,9 @@ from statistics import median, quantiles
 from typing import Any
 
 from snnbench import adapter as adapters
-from snnbench import declaration
+from snnbench import contender, declaration, loading
 from snnbench.case import PROFILES, Case
+from snnbench.home import home
 
 BASE = "fused/cpu"
 FLOOR = "floor"
@@ -145,7 +146,7 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
 
 def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str]]:
     """A process for every contender that can do this work and does it right, one made ready after the other."""
-    from snnbench import contender, environments, process
+    from snnbench import environments, process
     from snnbench.library import discover
 
     known = discover()
@@ -162,9 +163,9 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
             continue
         planned = environments.plan(found, variant if library else found.default, cuda=False)
         python = environments.sync(planned, lambda line: None).python
-        name = adapters.label(library, variant) if library else FLOOR
+        name = contender.label(library, variant) if library else FLOOR
         request = {"path": str(found.path), "variant": variant, "case": asdict(work), "alone": options.alone}
-        env = process.environment(work.threads, environments.home())
+        env = process.environment(work.threads, home())
         command = [str(python), "-P", __file__, "--serve", json.dumps(request)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
         turn = Turn(name, subprocess.Popen(command, env=env, text=True, **pipes))
@@ -268,11 +269,11 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     found = declaration.read(path).variants[variant]
     if refusal := found.refusal(work):
         raise adapters.Unsupported(refusal)
-    module = adapters.load(path)
+    module = loading.load(path)
     backend = open_backend(found.backend, work, module)
     if request["alone"]:
         return neuron(work, module, variant, Layout(found.order, found.latency))
-    session = backend.session(adapters.builder(module), found, Problem(work))
+    session = backend.session(loading.builder(module), found, Problem(work))
     note = check(session, found.deviation, work)
     return session.train, session.synchronise, note
 

@@ -20,9 +20,9 @@ from snnbench.case import Case
 from snnbench.cell import turns
 from snnbench.compare import Cell, Side, judged
 from snnbench.decision import Thresholds
+from snnbench.durations import summarise
 from snnbench.looks import Look, looks
 from snnbench.side import SIDES
-from snnbench.statistics import summarise
 
 PHASES, MOST = ("train", "forward", "backward", "inference"), 12
 CASE = Case(

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.case import Case, digest
+from snnbench.case import Case
+from snnbench.digest import digest
 from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
 
 PHASES = {"inference": 0.35, "forward": 0.45, "backward": 0.6, "train": 1.0}

@@ -12,7 +12,6 @@ from math import ceil, log, log1p
 from statistics import median
 from typing import Any
 
-from snnbench.adapter import label
 from snnbench.case import Case
 from snnbench.comparability import Incomparable, changed
 from snnbench.compare import (
@@ -28,7 +27,7 @@ from snnbench.compare import (
     sides_of,
     with_intervals,
 )
-from snnbench.config import Work
+from snnbench.contender import Work, label
 from snnbench.decision import ADVICE, Thresholds
 from snnbench.difference import Difference, paired
 from snnbench.drift import DRIFTED

@@ -5,53 +5,15 @@ worker process, in the library's own environment. Adapters import `require`, `Un
 """
 
 import hashlib
-import importlib.util
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from snnbench.pins import Pins
-from snnbench.refusal import Unavailable, Unsupported
+from snnbench.refusal import Incorrect, Unavailable, Unsupported, require
 from snnbench.ways import WAYS
 
-__all__ = [
-    "ONLY_VARIANT",
-    "Adapter",
-    "AdapterError",
-    "Incorrect",
-    "Unavailable",
-    "Unsupported",
-    "Variant",
-    "builder",
-    "label",
-    "load",
-    "own_rule",
-    "require",
-]
-
-
-class Incorrect(Exception):
-    """Raised where a network's answer cannot even be compared, for instance when spikes carry no gradient."""
-
-
-class AdapterError(ValueError):
-    """The adapter file itself is not usable; the message says where and why."""
-
-
-def require(case: Any, because: str, **allowed: Any) -> None:
-    """Raise Unsupported where a field of `case` is none of its allowed values (one, or a tuple of them).
-
-    `profile` is a field here too: require(case, "LIFNeuronTorch subtracts", profile=("subtract",)).
-    """
-    for name, values in allowed.items():
-        value = getattr(case, name)
-        choices = values if isinstance(values, tuple) else (values,)
-        if value not in choices:
-            # Every table has the profile beside the reason, and lists a reason once for several profiles.
-            raise Unsupported(because if name == "profile" else f"{because} (asked for {name} {value})")
+__all__ = ["ONLY_VARIANT", "Adapter", "Incorrect", "Unavailable", "Unsupported", "Variant", "require"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,32 +78,3 @@ class Adapter:
 
 ONLY_VARIANT = "default"
 """What the variant of an adapter without VARIANTS is called, and nobody needs to say."""
-
-
-def label(library: str, variant: str) -> str:
-    """`library/variant`, or the library alone where there is only one way of running it."""
-    return library if variant == ONLY_VARIANT else f"{library}/{variant}"
-
-
-def load(path: Path) -> ModuleType:
-    """Run the adapter file under a private module name, so that adapters/norse.py cannot shadow `norse`."""
-    name = f"_snnbench_adapter_{path.stem.replace('-', '_')}"
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise AdapterError(f"{path}: not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-def own_rule(module: ModuleType) -> Callable[[Any, str], Any]:
-    """The adapter's `rule` function, of a case and a variant; one that declares no rule of its own gives None."""
-    rule: Callable[[Any, str], Any] = getattr(module, "rule", lambda case, variant: None)
-    return rule
-
-
-def builder(module: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """The adapter's `build` function."""
-    build: Callable[[Any, Any, str], Any] = module.build
-    return build

@@ -3,12 +3,14 @@
 A worker sees one card alone, through CUDA_VISIBLE_DEVICES. What CUDA_VISIBLE_DEVICES hides from snnbench stays hidden.
 """
 
+import importlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
-from snnbench.machine import ask, handles, hashed, nvidia_driver
+from snnbench.digest import hashed
 
 
 class UnknownCard(ValueError):
@@ -119,3 +121,81 @@ def _card(name: str, there: Sequence[Card]) -> Card | None:
 
 def _text(name: str | bytes) -> str:
     return name.decode() if isinstance(name, bytes) else name
+
+
+def has_cuda() -> bool:
+    """Whether there is an NVIDIA GPU that this process may use; imports no framework."""
+    return bool(usable_gpus())
+
+
+def gpu(nvml: Any, handle: Any) -> dict[str, Any]:
+    """The facts of one GPU; `nvml` is the module pynvml."""
+
+    def fact(question: str, convert: Callable[[Any], Any], *arguments: Any) -> Any:
+        answer = ask(nvml, question, handle, *arguments)
+        return None if answer is None else convert(answer)
+
+    cuda = nvml.nvmlSystemGetCudaDriverVersion()
+    return {
+        "name": nvml.nvmlDeviceGetName(handle),
+        "memory_bytes": fact("nvmlDeviceGetMemoryInfo", lambda memory: memory.total),
+        "driver": nvml.nvmlSystemGetDriverVersion(),
+        "cuda_driver": f"{cuda // 1000}.{cuda % 1000 // 10}",
+        "uuid": fact("nvmlDeviceGetUUID", hashed),
+        "compute_capability": fact("nvmlDeviceGetCudaComputeCapability", lambda pair: f"{pair[0]}.{pair[1]}"),
+        "power_limit_watts": fact("nvmlDeviceGetPowerManagementLimit", lambda milliwatts: milliwatts / 1000),
+        "clock_max_hz": fact("nvmlDeviceGetMaxClockInfo", lambda mhz: mhz * 1_000_000, nvml.NVML_CLOCK_SM),
+        "ecc": fact("nvmlDeviceGetEccMode", lambda modes: bool(modes[0])),
+        "mig": fact("nvmlDeviceGetMigMode", lambda modes: bool(modes[0])),
+    }
+
+
+def usable_gpus() -> list[Any]:
+    """The handles of the GPUs; empty where CUDA_VISIBLE_DEVICES hides all, as every framework understands it."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None and visible.split(",")[0].strip() in ("", "-1", "NoDevFiles"):
+        return []
+    return [handle for _, handle in handles(nvidia_driver())]
+
+
+def handles(nvml: Any) -> Iterator[tuple[int, Any]]:
+    """(index, handle) of each card that NVML opens for this process; without a driver (None) there are no cards.
+
+    NVML counts cards that it does not open: those of another job on the node, and a card that fell off the bus.
+    """
+    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
+        handle = ask(nvml, "nvmlDeviceGetHandleByIndex", index)
+        if handle is not None:
+            yield index, handle
+
+
+def unopened(nvml: Any) -> Iterator[tuple[int, str]]:
+    """(index, reason) of each card that NVML counts and does not open."""
+    for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
+        try:
+            nvml.nvmlDeviceGetHandleByIndex(index)
+        except nvml.NVMLError as error:
+            yield index, str(error)
+
+
+def ask(nvml: Any, question: str, *arguments: Any) -> Any:
+    """NVML's answer; None where a card does not answer this question, or the driver is too old for it.
+
+    pynvml reports a function that an old driver lacks as NVMLError, or as NVMLLibraryMismatchError, which is not a
+    subclass of NVMLError.
+    """
+    try:
+        return getattr(nvml, question)(*arguments)
+    except (nvml.NVMLError, nvml.NVMLLibraryMismatchError):
+        return None
+
+
+@cache
+def nvidia_driver() -> Any:
+    """The module pynvml, or None where there is no driver."""
+    nvml = importlib.import_module("pynvml")
+    try:
+        nvml.nvmlInit()
+    except nvml.NVMLError:
+        return None
+    return nvml

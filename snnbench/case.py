@@ -11,10 +11,10 @@ The network is `layers` times a linear map followed by a leaky integrate-and-fir
     ds/du = surrogate(u - threshold; slope)    backward only
 """
 
-import hashlib
-import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
+
+from snnbench.digest import digest
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Precision = Literal["ieee", "tf32"]
@@ -88,9 +88,3 @@ class Case:
     def resized(self, **changes: Any) -> "Case":
         """The same work with some fields changed."""
         return replace(self, **changes)
-
-
-def digest(value: Any) -> str:
-    """16 hexadecimal digits that stand for the JSON form of `value`."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]

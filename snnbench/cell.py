@@ -5,11 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
-from snnbench.adapter import label
-from snnbench.case import Case, digest
-from snnbench.config import Protocol, Work
-from snnbench.contender import Contender
-from snnbench.record import Record
+from snnbench.case import Case
+from snnbench.config import Protocol
+from snnbench.contender import Contender, Work, label
+from snnbench.digest import digest
 from snnbench.wire import Measure, Request
 
 GIB = 1 << 30
@@ -72,11 +71,6 @@ class Cell:
             memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
             cpus=tuple(cpus),
         )
-
-
-def recorded(one: Record) -> Cell:
-    """The cell that a record is of."""
-    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure, one.side)  # type: ignore[arg-type]
 
 
 def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",)) -> list[Cell]:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.adapter import Incorrect
+from snnbench.answer import Answer
 from snnbench.backends import Session
 from snnbench.fresh import copied
 from snnbench.inputs import Problem
-from snnbench.verify import Answer
+from snnbench.refusal import Incorrect
 
 Array = NDArray[np.float32]
 Pass = Callable[[Session], Answer]

@@ -11,10 +11,11 @@ from snnbench.case import Case
 from snnbench.comparability import Incomparable, both_at_once, changed, matched
 from snnbench.decision import WORDS, Thresholds, decide
 from snnbench.difference import Difference, adjusted, between
+from snnbench.durations import Summary
 from snnbench.movement import Explained, Movement, movement
 from snnbench.record import Recording
 from snnbench.standing import Standing, standings
-from snnbench.statistics import Interval, Summary, bootstrap
+from snnbench.statistics import Interval, bootstrap
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 """What is compared, and its unit."""

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 from snnbench.compare import METRICS, Cell, Comparison, Side
 from snnbench.decision import WORDS
 from snnbench.movement import Movement
+from snnbench.report.work import title
 from snnbench.sheet import Sheet, captions, interval, quantities, quantity, rounded, to_csv
-from snnbench.standing import title
 
 COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio", "interval", "reason")
 NUMBERS = ("ratio", "low", "high", "p", "q")

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from ctypes.util import find_library
 from pathlib import Path
 
-from snnbench.adapter import Adapter, label
+from snnbench.adapter import Adapter
+from snnbench.contender import label
 from snnbench.finding import Finding
 from snnbench.pins import Pins
 

@@ -5,7 +5,6 @@ does not give its own. Nothing that chooses a measurement has a default: what a 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from pathlib import Path
@@ -24,12 +23,12 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench.adapter import Adapter
-from snnbench.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate, digest
-from snnbench.contender import Contender, UnknownContender, find, find_all
+from snnbench.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
+from snnbench.contender import Contender, UnknownContender, Work, find, find_all
+from snnbench.cpus import usable_cpus
+from snnbench.digest import digest
 from snnbench.document import ConfigError, Document, override, read
-from snnbench.machine import usable_cpus
 from snnbench.mistake import Mistake, explain, mistakes
-from snnbench.schema import MOST_ATTEMPTS
 
 __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
@@ -70,6 +69,9 @@ Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
 # And bounded, far above what can be run, because recordings hold the configs of strangers.
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+MOST_ATTEMPTS = 10
+"""How often a cell may be measured again: where that does not help, another machine does."""
+
 Trials = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
 Attempts = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS, strict=True)]
@@ -174,15 +176,6 @@ KEYS = {
     "sweep": list(Sweep.model_fields),
 }
 """The keys of each section; of the top where the name is empty."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """One cell: a case and the contender that runs it."""
-
-    case: Case
-    library: str
-    variant: str
 
 
 def load(path: Path, settings: Sequence[str] = ()) -> Config:

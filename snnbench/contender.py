@@ -6,8 +6,10 @@
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
-from snnbench.adapter import Adapter
+from snnbench.adapter import ONLY_VARIANT, Adapter
+from snnbench.case import Case
 from snnbench.nearest import unknown
 
 Contender = tuple[str, str]
@@ -49,3 +51,17 @@ def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
         variants = dict.fromkeys(name for adapter in candidates for name in adapter.variants)
         raise UnknownContender(f"{library}: {unknown('variant', variant, variants)}")
     return found
+
+
+def label(library: str, variant: str) -> str:
+    """`library/variant`, or the library alone where there is only one way of running it."""
+    return library if variant == ONLY_VARIANT else f"{library}/{variant}"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One cell: a case and the contender that runs it."""
+
+    case: Case
+    library: str
+    variant: str

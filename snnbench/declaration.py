@@ -30,8 +30,9 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import pins
-from snnbench.adapter import ONLY_VARIANT, Adapter, AdapterError, Variant
+from snnbench.adapter import ONLY_VARIANT, Adapter, Variant
 from snnbench.case import PROFILES
+from snnbench.refusal import AdapterError
 from snnbench.ways import WAYS
 
 

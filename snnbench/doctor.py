@@ -15,8 +15,9 @@ import psutil
 
 from snnbench import compiler_doctor, contention, gpu_doctor
 from snnbench.adapter import Adapter
+from snnbench.cards import handles, nvidia_driver
 from snnbench.finding import Finding
-from snnbench.machine import ROOT, handles, nvidia_driver
+from snnbench.kernel_files import ROOT
 
 WATCHED_S = 1.0
 """How long the doctor watches what others do."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.nearest import did_you_mean, unknown
-from snnbench.schema import cleaned
+from snnbench.printable import cleaned
 
 Location = tuple[str | int, ...]
 """The keys and positions that lead to a value: ("sweep", 0, "neurons")."""

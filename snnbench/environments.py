@@ -19,8 +19,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
-from snnbench.adapter import Adapter, label
-from snnbench.case import digest
+from snnbench.adapter import Adapter
+from snnbench.contender import label
+from snnbench.digest import digest
+from snnbench.home import home
 from snnbench.installer import EnvironmentFailed, install
 
 SCHEMA = 2  # of what a key stands for and of the marker; 1: the first; 2: `built` and `metadata`
@@ -79,12 +81,6 @@ class Installed:
     def size_bytes(self) -> int:
         """What the folder occupies on disk, though uv's cache may share it. Takes a while: every file is looked at."""
         return sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
-
-
-def home() -> Path:
-    """The folder for what snnbench keeps between runs."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("SNNBENCH_HOME") or cache / "snnbench").expanduser().absolute()
 
 
 def current() -> Path:

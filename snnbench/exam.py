@@ -11,16 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench import reference
+from snnbench.answer import Answer
 from snnbench.case import Case
 from snnbench.inputs import REVERSED, Problem
-from snnbench.verify import (
-    EXAM_GRADIENT_ROUNDOFFS,
-    Answer,
-    Finding,
-    compare_gradient,
-    compare_spikes,
-    gradient_tolerance,
-)
+from snnbench.rounding import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
+from snnbench.verify import Finding, compare_gradient, compare_spikes
 
 PASSES = ((0, 0), (1, 1), (1, REVERSED))
 """(number of the input, number of the cotangent) of each pass."""

@@ -13,7 +13,7 @@ from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
-from snnbench import judge, machine, mark
+from snnbench import cpus, judge, known_outcomes, mark
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell
@@ -46,7 +46,7 @@ class Executor:
         self.run, self.progress = run, progress
         self._writer, self._done, self._attempts = writer, writer.done(retry), writer.attempts()
         mark.clear(writer.folder)
-        self._inference, self._lock = judge.Inference(), Lock()
+        self._inference, self._lock = known_outcomes.Inference(), Lock()
         self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
@@ -80,7 +80,7 @@ class Executor:
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
         """As many cards as can have CPUs of their own: what runs beside a cell must not slow its host side down."""
         widest = max((cell.case.threads for cell in cells), default=1)
-        most = max(1, machine.usable_cpus() // widest)
+        most = max(1, cpus.usable_cpus() // widest)
         if most < len(cards):
             self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
         return cards[:most]

@@ -21,8 +21,9 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.answer import Answer
 from snnbench.inputs import Problem
-from snnbench.verify import Answer, Finding, compare_gradient
+from snnbench.verify import Finding, compare_gradient
 
 PASSES = 5
 """Fresh passes of a phase at the least, one of them on content drawn anew."""

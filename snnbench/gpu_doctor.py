@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.adapter import Adapter
+from snnbench.cards import ask, handles, unopened
 from snnbench.finding import Finding
-from snnbench.machine import ask, handles, unopened
 
 DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA major version -> the first driver that runs it on Linux, as NVIDIA's page on CUDA compatibility lists them."""

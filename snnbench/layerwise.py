@@ -17,13 +17,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.answer import Answer
 from snnbench.chain import Link
 from snnbench.inputs import Problem
 from snnbench.network_check import Tolerance
 from snnbench.rounding import round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Answer, Finding, compare_gradient
+from snnbench.verify import Finding, compare_gradient
 
 
 class Layerwise:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from snnbench.adapter import Adapter, AdapterError
+from snnbench.adapter import Adapter
 from snnbench.declaration import read
+from snnbench.refusal import AdapterError
 
 PACKAGE = Path(__file__).parent
 

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from snnbench import afterwork, exam, memory, roofline
-from snnbench.adapter import AdapterError, Unavailable, Unsupported, Variant
+from snnbench.adapter import Unavailable, Unsupported, Variant
+from snnbench.answer import Answer
 from snnbench.backends import Backend, Build, Session
 from snnbench.case import HALVES, Case
 from snnbench.fresh import Contents
@@ -18,12 +19,13 @@ from snnbench.passes import answer_of, pieces
 from snnbench.peaks import Peaks
 from snnbench.phase_proof import random_seed
 from snnbench.probes import Probes
+from snnbench.refusal import AdapterError
 from snnbench.rule import Rule
 from snnbench.spot_checks import SpotChecks
 from snnbench.spotcheck import SpotCheck
 from snnbench.timed_phase import TimedPhase, busy_ns
 from snnbench.turns import Turns
-from snnbench.verify import Answer, Finding, verdict
+from snnbench.verify import Finding, verdict
 from snnbench.wire import Reply, Request
 
 OwnRule = Callable[[Case, str], Rule | None]

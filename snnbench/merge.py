@@ -14,10 +14,10 @@ from typing import Any
 
 from snnbench import record as records
 from snnbench import varying
+from snnbench.metrics import contender
 from snnbench.outcome import DISPROVED
 from snnbench.record import Record, Recording
 from snnbench.shard import parse
-from snnbench.tidy import contender
 from snnbench.writer import append
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")

@@ -12,9 +12,9 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
 from snnbench.case import Case
+from snnbench.metrics import contender
 from snnbench.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.record import Record, Recording
-from snnbench.tidy import contender
 
 PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
 """The peaks that stand for a probe in recordings that have none."""

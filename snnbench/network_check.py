@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench import reference
+from snnbench.answer import Answer
 from snnbench.case import Case
 from snnbench.inputs import Layer
-from snnbench.rounding import of_potentials, of_sums, round_to
+from snnbench.rounding import allowed_differences, of_potentials, of_sums, product_format, round_to
 from snnbench.rule import Rule
-from snnbench.verify import Answer, Finding, allowed_differences, compare_gradient, compare_spikes, product_format
+from snnbench.verify import Finding, compare_gradient, compare_spikes
 
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]

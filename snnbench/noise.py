@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
 
-from snnbench.environments import home
+from snnbench.home import home
 from snnbench.record import Recording
 from snnbench.standing import standings
 

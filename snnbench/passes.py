@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from snnbench.answer import Answer
 from snnbench.backends import Session
-from snnbench.verify import Answer
 
 
 @dataclass(frozen=True, slots=True)

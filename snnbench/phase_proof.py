@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.answer import Answer
 from snnbench.backends import Session
 from snnbench.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
 from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Answer, Finding
+from snnbench.verify import Finding
 
 LOOKS = 3
 """Answers that are read twice: the first time may not take longer."""

@@ -21,7 +21,7 @@ import psutil
 
 import snnbench
 from snnbench import compiler_caches
-from snnbench.case import digest
+from snnbench.digest import digest
 from snnbench.wire import Reply, Request, decode_reply
 
 LOG_TAIL_BYTES = 8192

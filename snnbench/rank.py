@@ -4,8 +4,10 @@ Trials of all contenders were interleaved, so that whatever the machine did mean
 that deviates from the work, failed (in one trial, even) or was skipped has no rank, and is told apart with its reason.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import fmean
 
 from snnbench.case import Case
 from snnbench.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
@@ -16,7 +18,6 @@ from snnbench.nearest import unknown
 from snnbench.pairs import Pairs, pairs, slower, times
 from snnbench.record import Recording
 from snnbench.standing import PHASES, Standing, standings
-from snnbench.statistics import geometric_mean
 
 Class = tuple[str, str, str, str]
 """(device, profile, dtype, precision): what a geometric mean is never taken across."""
@@ -199,3 +200,10 @@ def _why(standing: Standing) -> str:
     if standing.failure and standing.verdict != "deviates":
         return standing.failure
     return standing.reasons[0] if standing.reasons else "not timed in this phase"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The mean of ratios: that of inverted ratios is its inverse. Raises ValueError without any, or at one below 0."""
+    if not ratios or min(ratios) <= 0:
+        raise ValueError("a geometric mean wants ratios, all above 0")
+    return exp(fmean(log(ratio) for ratio in ratios))

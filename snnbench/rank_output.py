@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from snnbench.rank import Mean, Place, Ranked, Ranking
+from snnbench.report.work import title
 from snnbench.sheet import Sheet, captions, interval, quantities, quantity, rounded, to_csv
-from snnbench.standing import title
 
 CSV_COLUMNS = (
     *("case", "title", "phase", "rank", "contender", "time_ns", "low_ns", "high_ns", "trials_ns"),

@@ -18,7 +18,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from snnbench import drift, schema
+from snnbench import drift, printable, schema
+from snnbench.case import Case
+from snnbench.cell import Cell
 from snnbench.contention import CONTENDED_CPUS, others_cpus
 from snnbench.drift import DRIFTED
 from snnbench.outcome import DISPROVED
@@ -221,7 +223,7 @@ def _loaded(text: str) -> Any:
     """JSON, in which there are no NaN and infinities, and no characters that do something to a terminal."""
     document = json.loads(text, parse_constant=_no_number)
     escaped = "\\u" in text or not text.isascii()
-    return schema.cleaned(document) if escaped else document
+    return printable.cleaned(document) if escaped else document
 
 
 def _no_number(constant: str) -> None:
@@ -241,3 +243,8 @@ def document(path: Path) -> dict[str, Any]:
     if complaint := schema.complaint(path.stem, found):
         raise RecordingError(f"{path}: {complaint}")
     return found
+
+
+def recorded(one: Record) -> Cell:
+    """The cell that a record is of."""
+    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure, one.side)  # type: ignore[arg-type]

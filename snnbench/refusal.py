@@ -4,6 +4,8 @@ Both end a cell as skipped, with the message as the reason. Which of them it is 
 another library, or mend the machine.
 """
 
+from typing import Any
+
 
 class Unsupported(Exception):
     """The library cannot express the case, on any machine; the message says why."""
@@ -14,3 +16,24 @@ class Unavailable(Exception):
 
     The message says what, and how to get it.
     """
+
+
+class Incorrect(Exception):
+    """Raised where a network's answer cannot even be compared, for instance when spikes carry no gradient."""
+
+
+class AdapterError(ValueError):
+    """The adapter file itself is not usable; the message says where and why."""
+
+
+def require(case: Any, because: str, **allowed: Any) -> None:
+    """Raise Unsupported where a field of `case` is none of its allowed values (one, or a tuple of them).
+
+    `profile` is a field here too: require(case, "LIFNeuronTorch subtracts", profile=("subtract",)).
+    """
+    for name, values in allowed.items():
+        value = getattr(case, name)
+        choices = values if isinstance(values, tuple) else (values,)
+        if value not in choices:
+            # Every table has the profile beside the reason, and lists a reason once for several profiles.
+            raise Unsupported(because if name == "profile" else f"{because} (asked for {name} {value})")

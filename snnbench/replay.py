@@ -8,15 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench import judge, runner
-from snnbench.adapter import Adapter, label
+from snnbench import known_outcomes, runner
+from snnbench.adapter import Adapter
 from snnbench.case import Case
 from snnbench.cell import Cell
 from snnbench.config import Protocol
+from snnbench.contender import label
+from snnbench.metrics import metrics
 from snnbench.record import Record, Recording
 from snnbench.runner import Run
 from snnbench.statistics import Interval, bootstrap
-from snnbench.tidy import metrics
 
 SEED = 0
 """Of the bootstrap, so that the same two sets of trials give the same intervals."""
@@ -64,7 +65,7 @@ def again(one: Record, count: int, here: Run, done: Callable[[Cell, Record], Non
     found = []
     for trial in range(count):
         cell = Cell(Case(**one.case), one.library, one.variant, trial, one.measure)  # type: ignore[arg-type]
-        found.append(runner.measure(cell, here.key(cell), here, judge.Inference()))
+        found.append(runner.measure(cell, here.key(cell), here, known_outcomes.Inference()))
         done(cell, found[-1])
     return found
 

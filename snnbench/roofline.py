@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench.case import Case
-from snnbench.statistics import summarise, trial_median
+from snnbench.durations import summarise, trial_median
 
 Timings = Mapping[str, Mapping[str, Any]]
 """The `repetitions_ns` and `passes` of each phase."""

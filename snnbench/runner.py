@@ -1,37 +1,24 @@
 """The runner: a cell becomes exactly one record, whatever happens to its worker."""
 
 import os
-import platform
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from snnbench import environments, judge, machine, process, slots, throttling
+from snnbench import cards, cpus, environments, judge, known_outcomes, process, slots, throttling
 from snnbench.adapter import Adapter
 from snnbench.cards import Card, Watch
-from snnbench.case import digest
 from snnbench.cell import Cell
-from snnbench.config import Protocol, Work
+from snnbench.config import Protocol
 from snnbench.contender import Contender
-from snnbench.installer import EnvironmentFailed
+from snnbench.flags import raised
+from snnbench.home import home
+from snnbench.interpreters import Interpreter, Say
 from snnbench.record import Record
 from snnbench.wire import Reply
-
-Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Interpreter:
-    """The Python that an adapter runs under; `key` names what is installed there, `problem` why it is not to be had."""
-
-    python: Path
-    key: str
-    versions: dict[str, str]
-    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,45 +47,6 @@ class Run:
         return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
 
 
-def memory_bytes(facts: Mapping[str, Any]) -> int:
-    """What a worker may use where its config does not say: all that there is."""
-    memory = facts["memory"]
-    return int(memory["limit_bytes"] or memory["total_bytes"])
-
-
-def unmanaged(python: Path, name: str) -> Interpreter:
-    """An interpreter with what is installed there; its key begins with `name`. Raises EnvironmentFailed."""
-    versions = environments.versions(python)
-    number = platform.python_version() if python == environments.current() else environments.python_version(python)
-    return Interpreter(python, f"{name}-{digest([number, versions])}", versions)
-
-
-def interpreters(
-    works: Iterable[Work], adapters: Mapping[str, Adapter], managed: bool, cuda: bool, say: Say
-) -> dict[Contender, Interpreter]:
-    """An interpreter for each contender, its environment made where some of its work will run in it."""
-    wanted: dict[Contender, bool] = {}
-    for work in works:
-        contender = work.library, work.variant
-        declined = adapters[work.library].variants[work.variant].refusal(work.case)
-        runs = not declined and (cuda or not work.case.device.startswith("cuda"))
-        wanted[contender] = wanted.get(contender, False) or runs
-    if not managed:
-        return dict.fromkeys(wanted, unmanaged(environments.current(), "current"))
-    found = {}
-    for (library, variant), runs in wanted.items():
-        adapter = adapters[library]
-        try:
-            environment = environments.plan(adapter, variant, cuda)
-            if runs:
-                environments.sync(environment, say)
-            versions = environments.versions(environment.python) if environments.is_ready(environment) else {}
-            found[library, variant] = Interpreter(environment.python, environment.key, versions)
-        except EnvironmentFailed as error:
-            found[library, variant] = Interpreter(Path(), "", {}, str(error))
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class Task:
     """A cell to be measured, with its content-addressed name; `begun` is called once it has its slot."""
@@ -112,7 +60,7 @@ def measure(
     cell: Cell,
     key: str,
     run: Run,
-    inference: judge.Inference,
+    inference: known_outcomes.Inference,
     card: Card | None = None,
     stop: int | None = None,
     place: int = 0,
@@ -125,7 +73,7 @@ def measure(
 def measure_together(
     tasks: Sequence[Task],
     run: Run,
-    inference: judge.Inference,
+    inference: known_outcomes.Inference,
     card: Card | None = None,
     stop: int | None = None,
     place: int = 0,
@@ -158,19 +106,19 @@ def measure_together(
     return [records[task.key] for task in tasks]
 
 
-def _known(cell: Cell, run: Run, inference: judge.Inference, place: int) -> dict[str, Any] | None:
+def _known(cell: Cell, run: Run, inference: known_outcomes.Inference, place: int) -> dict[str, Any] | None:
     """The outcome of a cell that need not be run, or cannot."""
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return judge.skipped("unsupported", refusal)
     if problem := setup.interpreters[cell.contender].problem:
         return judge.failed("environment", problem)
-    if cell.case.device.startswith("cuda") and not machine.has_cuda():
+    if cell.case.device.startswith("cuda") and not cards.has_cuda():
         return judge.skipped("unavailable", "no CUDA device on this machine; run it on one")
     if predicted := inference.predict(cell):
         return predicted
     try:
-        machine.cpus(cell.case.threads, place=place)
+        cpus.cpus(cell.case.threads, place=place)
     except ValueError as error:
         return judge.skipped("unavailable", str(error))
     return None
@@ -207,10 +155,10 @@ def _ending(
         return process.run(
             interpreter.python,
             setup.adapters[cell.library].path,
-            cell.request(run.protocol, machine.cpus(cell.case.threads, place=place), run.memory_bytes),
+            cell.request(run.protocol, cpus.cpus(cell.case.threads, place=place), run.memory_bytes),
             process.environment(
                 cell.case.threads,
-                environments.home(),
+                home(),
                 {**extra, **setup.variables},
                 interpreter.python == environments.current(),
             ),
@@ -262,7 +210,7 @@ def finished(
         memory=reply.memory if measured else {},
         peaks=reply.peaks if measured else {},
         probes=reply.probes if measured else {},
-        flags=judge.flags(reply, cell.case.threads, observed) if measured else [],
+        flags=raised(reply.phases, reply.memory, reply.settings, cell.case.threads, observed) if measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         wall_s=round(ending.wall_s, 3) if ending and measured else None,
         log=ending.log if ending and outcome["status"] == "failed" else "",

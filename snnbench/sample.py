@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from snnbench.case import Case
 from snnbench.inputs import Layer
-from snnbench.rounding import of_sums, round_to
+from snnbench.rounding import of_sums, product_format, round_to
 from snnbench.rule import Rule
-from snnbench.verify import product_format
 
 Array = NDArray[np.float64]
 ENTRIES_AT_ONCE = 1 << 22

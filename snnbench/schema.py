@@ -3,7 +3,6 @@
 Recordings come from strangers. What does not fit is refused where it is read, so that nothing later meets it.
 """
 
-import re
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -11,13 +10,11 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from snnbench.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
+from snnbench.config import MOST_ATTEMPTS
+from snnbench.printable import printable
 
-MOST_ATTEMPTS = 10
-"""How often a cell may be measured again: where that does not help, another machine does."""
 MOST_NS = 10**18
 """30 years: no duration is longer."""
-UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""What moves a cursor, ends a line where none should end, turns the reading direction, or is no character at all."""
 
 FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
 """What a phase has since schema 2, together or not at all."""
@@ -285,20 +282,3 @@ def complaint(name: str, document: Any) -> str | None:
         where = ".".join(map(str, first["loc"]))
         return printable(f"{where}: {first['msg']}" if where else str(first["msg"]))[:300]
     return None
-
-
-def printable(text: str) -> str:
-    """Text without what could do something to a terminal."""
-    return UNPRINTABLE.sub("�", text)
-
-
-def cleaned(value: Any) -> Any:
-    """A document all of whose strings are printable."""
-    match value:
-        case str():
-            return printable(value)
-        case list():
-            return [cleaned(item) for item in value]
-        case dict():
-            return {cleaned(key): cleaned(item) for key, item in value.items()}
-    return value

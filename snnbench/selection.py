@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_type_hints
 
 from snnbench.case import PROFILES, Case
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.nearest import did_you_mean, unknown
 
 Condition = Callable[[Work], bool]

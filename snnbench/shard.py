@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from snnbench.config import Work
+from snnbench.contender import Work
 
 
 class ShardError(ValueError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench.case import Case
-from snnbench.standing import title
+from snnbench.report.work import title
 
 RIGHT = ("base", "new", "ratio", "time", "rank")
 """Columns of numbers, which stand to the right."""

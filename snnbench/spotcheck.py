@@ -22,22 +22,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench import reference
+from snnbench.answer import Answer
 from snnbench.extent import Extent, extent, sampled
 from snnbench.inputs import Layer, Problem
 from snnbench.network_check import NetworkCheck, Tolerance
-from snnbench.rounding import of_potentials, round_to
+from snnbench.rounding import (
+    RATE_WINDOW,
+    allowed_differences,
+    gradient_tolerance,
+    of_potentials,
+    product_format,
+    round_to,
+)
 from snnbench.rule import Rule, rule_of
 from snnbench.sample import Sample, blocks, columns, draw, weight_slices
-from snnbench.verify import (
-    RATE_WINDOW,
-    Answer,
-    Finding,
-    allowed_differences,
-    compare_gradient,
-    compare_spikes,
-    gradient_tolerance,
-    product_format,
-)
+from snnbench.verify import Finding, compare_gradient, compare_spikes
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 1024

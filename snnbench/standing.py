@@ -6,9 +6,9 @@ from typing import Any
 
 from snnbench.case import Case
 from snnbench.coverage import coverage
+from snnbench.durations import Summary, summarise
+from snnbench.metrics import common, contender, incorrect, metrics, pair
 from snnbench.record import Record
-from snnbench.statistics import Summary, summarise
-from snnbench.tidy import common, contender, incorrect, metrics, pair
 
 PHASES = ("train", "forward", "backward", "inference")
 """By interest: contenders are ordered by the first of these that was timed."""
@@ -74,20 +74,6 @@ def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
             standing.floors_ns = floors_ns
         result[case] = sorted(found, key=lambda standing: standing.order)
     return result
-
-
-def title(case: Case) -> str:
-    """A case in one line, which no other case has."""
-    layers = "" if case.layers == 1 else f", {case.layers} layers"
-    threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
-    entering = "input rate" if case.input_kind == "spikes" else f"{case.input_kind} input at rate"
-    gradient = "" if case.input_gradient else ", no gradient of the input"
-    return (
-        f"{case.profile}: N={case.neurons}, B={case.batch}, T={case.time_steps}{layers} on {case.device}, "
-        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
-        f"{case.surrogate}({case.slope:g}), {entering} {case.input_rate:g}{gradient}, {threads}, "
-        f"seed {case.seed}"
-    )
 
 
 def _standing(name: str, records: list[Record], wrong: bool) -> Standing:

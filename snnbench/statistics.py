@@ -7,8 +7,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import exp, log
-from statistics import fmean, median, quantiles
 from typing import Any
 
 import numpy as np
@@ -21,56 +19,11 @@ AT_ONCE = 2**22
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
-    """Median and quartiles of trials, in the unit of what was summarised; `trials` has one value each, in order."""
-
-    median: float
-    low: float
-    high: float
-    trials: tuple[float, ...]
-
-    @property
-    def count(self) -> int:
-        """How many trials there were."""
-        return len(self.trials)
-
-
-@dataclass(frozen=True, slots=True)
 class Interval:
     """Where a value lies with the confidence asked for, in its unit."""
 
     low: float
     high: float
-
-
-def summarise(trials: Sequence[float]) -> Summary:
-    """Summary of one value a trial. Raises ValueError without any."""
-    if not trials:
-        raise ValueError("no trials to summarise")
-    if len(trials) == 1:
-        return Summary(trials[0], trials[0], trials[0], tuple(trials))
-    low, _, high = quantiles(trials, n=4, method="inclusive")
-    return Summary(median(trials), low, high, tuple(trials))
-
-
-def trial_median(repetitions: Sequence[float], passes: int) -> float:
-    """Median duration of one pass, from repetitions that are `passes` passes each."""
-    return median(repetitions) / passes
-
-
-def absolute_deviation(values: Sequence[float]) -> float:
-    """Median absolute deviation from the median, unscaled. Raises ValueError without values."""
-    if not values:
-        raise ValueError("no values to take a deviation of")
-    middle = median(values)
-    return median(abs(value - middle) for value in values)
-
-
-def geometric_mean(ratios: Sequence[float]) -> float:
-    """The mean of ratios: that of inverted ratios is its inverse. Raises ValueError without any, or at one below 0."""
-    if not ratios or min(ratios) <= 0:
-        raise ValueError("a geometric mean wants ratios, all above 0")
-    return exp(fmean(log(ratio) for ratio in ratios))
 
 
 def bootstrap(

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from snnbench.machine import ROOT, ask, handles, nvidia_driver
+from snnbench.cards import ask, handles, nvidia_driver
+from snnbench.kernel_files import ROOT
 
 COUNTERS = "sys/devices/system/cpu/cpu[0-9]*/thermal_throttle/*_throttle_count"
 

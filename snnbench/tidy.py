@@ -7,10 +7,9 @@ processes measured was not proved to be the work.
 from collections.abc import Iterable, Iterator
 from typing import Any, get_type_hints
 
-from snnbench.adapter import label
 from snnbench.case import Case
-from snnbench.record import Record, Recording
-from snnbench.statistics import trial_median
+from snnbench.metrics import incorrect, metrics, pair
+from snnbench.record import Recording
 
 Row = dict[str, Any]
 
@@ -51,48 +50,6 @@ TYPES = {
 def rows(recordings: Iterable[Recording]) -> list[Row]:
     """All rows of all recordings."""
     return [row for recording in recordings for row in _of_recording(recording)]
-
-
-def contender(record: Record) -> str:
-    """`library` or `library/variant`, and the side where two took turns."""
-    name = label(record.library, record.variant)
-    return f"{name} ({record.side})" if record.side else name
-
-
-def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
-    """(case, contender) pairs of which a cell was found incorrect."""
-    return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
-
-
-def common(record: Record) -> list[dict[str, Any]]:
-    """Of a contender that deviates: how its answers compared with the case's own neuron, in networks of one layer."""
-    return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
-
-
-def pair(record: Record) -> tuple[Any, ...]:
-    """What identifies case and contender within a recording."""
-    return Case(**record.case), contender(record)
-
-
-def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
-    """(phase, metric, unit, value) of one measured record."""
-    for phase, timing in record.phases.items():
-        yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
-        if timing.get("device_ns"):
-            yield phase, "device_time", "ns", trial_median(timing["device_ns"], timing["passes"])
-        if "floor_ns" in timing:  # not in recordings of schema 1
-            yield phase, "floor", "ns", timing["floor_ns"]
-            yield phase, "times_floor", "ratio", timing["times_floor"]
-        if timing.get("instructions"):
-            yield phase, "instructions", "count", trial_median(timing["instructions"], timing["passes"])
-        yield phase, "first_call", "ns", timing["first_call_ns"]
-    if record.memory:
-        phase = record.memory["phase"]
-        yield phase, "static", "bytes", record.memory["static_bytes"]
-        for place in ("host", "device"):
-            for name, value in record.memory.get(place, {}).items():
-                if value is not None:
-                    yield phase, f"{place}_{name.removesuffix('_bytes')}", "bytes", value
 
 
 def _of_recording(recording: Recording) -> Iterator[Row]:

@@ -8,12 +8,12 @@ from typing import Any
 
 from snnbench import afterwork, contention, fresh, timing
 from snnbench.backends import Backend, Session
+from snnbench.durations import trial_median
 from snnbench.fresh import Contents
 from snnbench.instructions import Count, uncounted
 from snnbench.passes import pieces
 from snnbench.phase_proof import PhaseProof
 from snnbench.spot_checks import SpotChecks
-from snnbench.statistics import trial_median
 from snnbench.turns import Turns
 from snnbench.wire import Request
 

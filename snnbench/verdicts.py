@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from snnbench.case import Case
+from snnbench.metrics import common, contender
 from snnbench.record import Record
-from snnbench.tidy import common, contender
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")

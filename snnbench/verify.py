@@ -12,30 +12,8 @@ from numpy.typing import NDArray
 
 from snnbench.case import Case
 from snnbench.outcome import Verdict
+from snnbench.rounding import product_format
 from snnbench.rule import Rule, rule_of
-
-UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-"""Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
-GRADIENT_ROUNDOFFS = 84
-"""Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, rounding over long sequences and sums."""
-EXAM_GRADIENT_ROUNDOFFS = 168
-"""The same for the exam, whose norms are small: 1e-5 in float32."""
-REDUCED_GRADIENT_ROUNDOFFS = 16
-"""The same for formats with fewer digits: the roundings of a state that is kept for about 1 / (1 - beta) steps."""
-DIFFERENCE_RATE = 1e-6
-"""In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
-RATE_WINDOW = (0.01, 0.9)
-"""Spikes per step: outside of it a case is too silent or too saturated to tell right from wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a pass gave, in the order [T, B, N]; None for what that pass does not compute. Gradients by layer."""
-
-    spikes: NDArray[Any] | None
-    weights: list[NDArray[Any]] | None = None
-    biases: list[NDArray[Any]] | None = None
-    input: NDArray[Any] | None = None
 
 
 @dataclass(slots=True)
@@ -72,20 +50,6 @@ class Finding:
     def as_dict(self) -> dict[str, Any]:
         """For a reply."""
         return asdict(self) | {"correct": self.correct}
-
-
-def allowed_differences(count: int) -> int:
-    """How many of `count` spikes may differ: the rate, four standard deviations of so rare an event, and one.
-
-    A sample is small beside a million spikes, where two differences by chance must not call a library wrong.
-    """
-    expected = DIFFERENCE_RATE * count
-    return int(expected + 4 * expected**0.5 + 1)
-
-
-def product_format(case: Case) -> str:
-    """The format in which the matrix products see their operands."""
-    return "tf32" if case.precision == "tf32" and case.dtype == "float32" else case.dtype
 
 
 def verdict(case: Case, correct: bool, deviation: str | None) -> Verdict:
@@ -163,16 +127,3 @@ def compare_gradient(
         finding.complaints.append(
             f"gradient of {name} is off by {relative:.2g} (relative; {tolerance:.1g} allowed), cosine {cosine:.6f}"
         )
-
-
-def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: int = 1) -> float:
-    """Relative error allowed in a gradient of this case whose entries are sums of so many terms.
-
-    A sum of n random terms in a single float32 accumulator is off by about 0.30 sqrt(n) roundoffs of its own size: each
-    of n partial sums, which grow as sqrt(k), is rounded by 0.425 roundoffs (root mean square). A correct matrix product
-    may sum so, and is given three times that.
-    """
-    number_format = product_format(case)
-    full = number_format in ("float32", "float64")
-    allowed = max(roundoffs, summed**0.5) if full else REDUCED_GRADIENT_ROUNDOFFS
-    return allowed * UNIT_ROUNDOFF[number_format]

@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from snnbench import loading, refusal
 from snnbench.instructions import Count, counter, uncounted
 from snnbench.turns import Turns
 from snnbench.wire import BadRequest, Reply, Request, decode_request
@@ -69,7 +70,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
 
     try:
         description = declaration.read(path)
-        module = adapter.load(path)
+        module = loading.load(path)
     except MemoryError as error:
         return _failed("oom-host", error)
     except adapter.Unavailable as error:
@@ -85,14 +86,14 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
 
         variant = description.variants[request.variant]
         backend = open_backend(variant.backend, request.case, module)
-        own_rule = adapter.own_rule(module)
-        Measurement(request, backend, adapter.builder(module), own_rule, variant, instructions, turns).run(reply)
+        own_rule = loading.own_rule(module)
+        Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
     except adapter.Unsupported as error:
         return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
     except adapter.Unavailable as error:
         return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
-    except adapter.Incorrect as error:
+    except refusal.Incorrect as error:
         return _failed("incorrect", error)
     except Exception as error:  # so may a pass
         traceback.print_exc()

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.adapter import ONLY_VARIANT
-from snnbench.case import Case, digest
+from snnbench.case import Case
+from snnbench.digest import digest
 from snnbench.record import Record, Recording
 from tests.fakes import CASE
 

@@ -11,7 +11,7 @@ from benchmarks import drift as simulation
 from snnbench.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
 from snnbench.comparability import Incomparable
 from snnbench.compare import Cell
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.decision import Thresholds
 from snnbench.difference import Difference
 from snnbench.record import Record, Recording, RecordingError

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import adapter
-from snnbench.adapter import AdapterError, Unsupported, Variant, label, require
+from snnbench import loading
+from snnbench.adapter import Unsupported, Variant
 from snnbench.case import PROFILES
+from snnbench.contender import label
 from snnbench.declaration import read
 from snnbench.pins import Pins
+from snnbench.refusal import AdapterError, require
 from snnbench.ways import WAYS
 from tests.fakes import CASE, CORRECT, profile, write
 from tests.sweep import recordings, run_arguments, snnbench, write_config
@@ -238,9 +240,9 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
 
 
 def test_a_loaded_file_shadows_no_module(tmp_path: Path) -> None:
-    module = adapter.load(write(tmp_path, "HERE = True" + BUILD, "json"))
+    module = loading.load(write(tmp_path, "HERE = True" + BUILD, "json"))
     assert module.__name__ == "_snnbench_adapter_json" and module is not sys.modules["json"]
-    assert adapter.builder(module) is module.build
+    assert loading.builder(module) is module.build
 
 
 def test_what_is_required_and_not_there_is_a_refusal_with_its_reason() -> None:

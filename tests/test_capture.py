@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from snnbench.home import home
+
 torch = pytest.importorskip("torch")
 
 from snnbench import environments  # noqa: E402
@@ -48,7 +50,7 @@ def reported(command: str, library: str, *names: str) -> Any:
         [planned.python, "-P", SCRIPT, command, adapter.path, *names],
         capture_output=True,
         text=True,
-        env=environment(1, environments.home()),
+        env=environment(1, home()),
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-4000:]

@@ -8,7 +8,8 @@ import pytest
 
 from snnbench import declaration
 from snnbench.cell import GIB, Cell, cells
-from snnbench.config import Protocol, Work
+from snnbench.config import Protocol
+from snnbench.contender import Work
 from tests.fakes import CASE, CORRECT, write
 
 PROTOCOL = Protocol(

@@ -13,7 +13,8 @@ import yaml
 
 from snnbench import case, config, declaration
 from snnbench.adapter import Adapter
-from snnbench.config import Config, ConfigError, Work
+from snnbench.config import Config, ConfigError
+from snnbench.contender import Work
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
 

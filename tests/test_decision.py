@@ -6,8 +6,8 @@ import pytest
 from snnbench.compare import Cell, Side, judged
 from snnbench.decision import Thresholds, decide
 from snnbench.difference import Difference
+from snnbench.durations import summarise
 from snnbench.pairs import Field, pairs
-from snnbench.statistics import summarise
 from tests.fakes import CASE
 
 

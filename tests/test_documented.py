@@ -7,17 +7,18 @@ from typing import Any, get_args
 
 from typer.main import get_command
 
-from snnbench import checking, config, judge, outcome
+from snnbench import checking, config, flags, outcome
 from snnbench.case import PROFILES
 from snnbench.cli import app
 from snnbench.cli.comparison import ComparisonFormat
 from snnbench.cli.exits import Exit
-from snnbench.cli.options import ComparedPhase, Env
+from snnbench.cli.options import ComparedPhase
 from snnbench.cli.ranking import RankingFormat
 from snnbench.cli.reporting import Format
 from snnbench.cli.request import Measured
 from snnbench.comparability import ALLOWABLE
 from snnbench.decision import WORDS
+from snnbench.interpreters import Env
 
 DOCUMENTS = ("README.md", "METHODOLOGY.md", "CONTRIBUTING.md")
 TEXT = "\n".join((Path(__file__).parent.parent / name).read_text(encoding="utf-8") for name in DOCUMENTS)
@@ -81,7 +82,7 @@ def test_every_kind_of_outcome_verdict_and_flag_is_documented() -> None:
     assert_in_code("kinds of failure", outcome.FAILURES)
     assert_in_code("kinds of skip", outcome.SKIPS)
     assert_in_code("verdicts", outcome.VERDICTS)
-    assert_in_code("flags", judge.FLAGS)
+    assert_in_code("flags", flags.FLAGS)
 
 
 def test_every_rule_of_a_recording_is_documented() -> None:

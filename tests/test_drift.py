@@ -10,7 +10,7 @@ import pytest
 from snnbench import attempts, checking, merge, shown
 from snnbench.checking import files
 from snnbench.drift import FACTOR, relative
-from snnbench.judge import FLAGS
+from snnbench.flags import FLAGS
 from snnbench.record import RECORDS, Record, Recording, chosen, read
 from snnbench.report import noise
 from snnbench.report.findings import find

@@ -15,6 +15,7 @@ import pytest
 import uv
 
 from snnbench import environments, installer
+from snnbench import home as kept
 from snnbench.adapter import Adapter
 from snnbench.cli.environment import Device, sync
 from snnbench.declaration import read
@@ -73,12 +74,12 @@ def test_without_the_package_uv_the_error_says_what_to_install(tmp_path: Path, m
 
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "chosen"))
-    assert environments.home() == tmp_path / "chosen"
+    assert kept.home() == tmp_path / "chosen"
     monkeypatch.delenv("SNNBENCH_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert environments.home() == tmp_path / "snnbench"
+    assert kept.home() == tmp_path / "snnbench"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert environments.home() == Path.home() / ".cache" / "snnbench"
+    assert kept.home() == Path.home() / ".cache" / "snnbench"
 
 
 def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -> None:

@@ -6,7 +6,7 @@ import pytest
 from snnbench.case import Case
 from snnbench.cell import Cell, cells
 from snnbench.cli.progress import Pace
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.estimate import Estimate, spoken
 from tests.fakes import CASE
 from tests.test_runner import PROTOCOL

@@ -6,9 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from snnbench import machine
-from snnbench.adapter import Adapter, Variant, label
+from snnbench import cards
+from snnbench.adapter import Adapter, Variant
 from snnbench.case import Case
+from snnbench.contender import label
 from snnbench.library import discover
 from snnbench.outcome import SKIPS
 from snnbench.record import Record
@@ -115,7 +116,7 @@ def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: d
             if variant.needs:
                 assert state.startswith(f"needs {variant.needs}")
             elif "cpu" not in variant.devices:
-                assert "snnbench env sync" in state or machine.has_cuda()
+                assert "snnbench env sync" in state or cards.has_cuda()
             elif name != "defaults":
                 assert contender in ran and state == "ready", row
 

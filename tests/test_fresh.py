@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from snnbench import fresh, reference
+from snnbench.answer import Answer
 from snnbench.fresh import (
     FIRST_DRAWN,
     Contents,
@@ -20,7 +21,7 @@ from snnbench.fresh import (
 )
 from snnbench.inputs import Problem
 from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Answer, Finding
+from snnbench.verify import Finding
 from tests.fakes import CASE
 
 MS = 1_000_000

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnbench import checking, compare, config, merge, record, report, schema, shown, tidy
+from snnbench import checking, compare, config, merge, printable, record, report, schema, shown, tidy
 from snnbench.comparability import Incomparable
 from snnbench.decision import Thresholds
 from snnbench.judge import outcome
@@ -123,7 +123,7 @@ def use(folder: Path) -> None:
     except Disagreement as error:
         said.append(str(error))
     for text in said:
-        assert not schema.UNPRINTABLE.search(text)
+        assert not printable.UNPRINTABLE.search(text)
         text.encode()
 
 
@@ -207,7 +207,7 @@ def load(path: Path) -> None:
     except config.ConfigError as error:
         said = str(error).splitlines()
         assert 0 < len(said) <= 6 and all(len(line) < LONGEST_LINE for line in said)
-        assert not schema.UNPRINTABLE.search(str(error).replace("\n", " "))
+        assert not printable.UNPRINTABLE.search(str(error).replace("\n", " "))
 
 
 def test_a_config_of_more_cells_than_anyone_can_run_is_refused(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from snnbench import environments, machine
+from snnbench import cards, environments
 from snnbench.case import PROFILES, Case
+from snnbench.home import home
 from snnbench.library import discover
 from snnbench.process import Ending, environment, run
 from snnbench.wire import Measure, Reply, Request
@@ -23,7 +24,7 @@ from tests.test_libraries import CASE
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not machine.has_cuda(), reason="no CUDA device here"),
+    pytest.mark.skipif(not cards.has_cuda(), reason="no CUDA device here"),
 ]
 
 GPU = CASE.resized(device="cuda", neurons=256, batch=8, time_steps=64)
@@ -55,8 +56,8 @@ def alone() -> Iterator[None]:
 
 def held(lock: int) -> Iterator[None]:
     """A lock on the device until the test ends."""
-    environments.home().mkdir(parents=True, exist_ok=True)
-    with (environments.home() / "gpu-tests.lock").open("w") as file:
+    home().mkdir(parents=True, exist_ok=True)
+    with (home() / "gpu-tests.lock").open("w") as file:
         fcntl.flock(file, lock)
         yield
 
@@ -88,7 +89,7 @@ def start(library: str, name: str, path: Path, measure: Measure, case: Case) -> 
     """A worker's end: the adapter file at `path`, in the Python of the contender."""
     python = python_of(library, name)
     request = Request(measure=measure, case=case, variant=name, phases=PHASES, repetitions=3)
-    worker = environment(1, environments.home(), current=python == environments.current())
+    worker = environment(1, home(), current=python == environments.current())
     return run(python, path, request, worker, timeout_s=300)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from snnbench import declaration
-from snnbench.adapter import load
+from snnbench.loading import load
 from tests.test_gpu import ADAPTERS, CONTENDERS, FRAMEWORKS, GPU, GREEDY, python_of, same_release
 
 ROOT = Path(__file__).parent.parent

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from snnbench import instructions
-from snnbench.adapter import load
 from snnbench.backends.numpy import Backend
 from snnbench.declaration import read
 from snnbench.instructions import Count, counter, uncounted
+from snnbench.loading import load
 from snnbench.measurement import Measurement
 from snnbench.wire import Reply
 from tests.fakes import CASE, CORRECT, PHASES, request, write

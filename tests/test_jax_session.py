@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from snnbench import environments
+from snnbench.home import home
 from snnbench.library import discover
 from snnbench.process import environment
 from tests.fakes import CASE
@@ -52,7 +53,7 @@ def said() -> Iterator[dict[str, Any]]:
     adapter = discover()["jax-scan"]
     planned = environments.sync(environments.plan(adapter, "default", cuda=False), print)
     command = [str(planned.python), "-P", "-c", SCRIPT, str(adapter.path), json.dumps(asdict(CASE))]
-    env = environment(1, environments.home())
+    env = environment(1, home())
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, check=True)
     yield json.loads(done.stdout.splitlines()[-1])
 

@@ -9,7 +9,7 @@ import pytest
 
 from snnbench import jobs, mark, record, slurm, submission
 from snnbench.cli.submitting import resources
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.jobs import Jobs
 from snnbench.outcome import FAILURES
 from snnbench.record import Record, RecordingError, read

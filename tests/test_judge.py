@@ -6,8 +6,9 @@ from typing import Any, get_args
 
 import pytest
 
-from snnbench import judge
+from snnbench import judge, known_outcomes
 from snnbench.cell import Cell
+from snnbench.flags import raised
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, SkipKind, Verdict
 from snnbench.process import Ending
 from snnbench.wire import Measure, Reply
@@ -86,7 +87,7 @@ def cell(library: str = "a", trial: int = 0, measure: Measure = "time", case: An
 
 def predicted(learned: dict[str, Any], of: Cell) -> dict[str, Any] | None:
     """What is predicted of a cell after the first cell of `a` ended so."""
-    inference = judge.Inference()
+    inference = known_outcomes.Inference()
     inference.learn(cell(), learned)
     return inference.predict(of)
 
@@ -100,7 +101,7 @@ def test_what_a_library_cannot_do_is_asked_once() -> None:
 
 @pytest.mark.parametrize("learned", [UNSUPPORTED, OUT_OF_MEMORY])
 def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
-    inference = judge.Inference()
+    inference = known_outcomes.Inference()
     inference.learn(replace(cell(), side="base"), learned)
     of_case = CASE if learned is UNSUPPORTED else LARGER
     assert inference.predict(replace(cell(case=of_case, trial=1), side="base")) is not None
@@ -108,7 +109,7 @@ def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["oom-host", "oom-device"])
-@pytest.mark.parametrize("name", judge.SIZES)
+@pytest.mark.parametrize("name", known_outcomes.SIZES)
 def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> None:
     larger = CASE.resized(**{name: getattr(CASE, name) + 1})
     outcome = predicted(OUT_OF_MEMORY | {"kind": kind}, cell(case=larger))
@@ -149,7 +150,7 @@ def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
 
 def test_an_inferred_outcome_is_no_new_evidence() -> None:
     """Else the reason would name a size at which nothing was tried."""
-    inference = judge.Inference()
+    inference = known_outcomes.Inference()
     inference.learn(cell(), OUT_OF_MEMORY)
     inferred = inference.predict(cell(case=LARGER))
     assert inferred is not None
@@ -176,13 +177,12 @@ def test_flags_say_who_else_worked_and_with_how_many_threads(
         "forward": {"contention": quiet},
         "train": {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}},
     }
-    reply = Reply(MEASURED, phases=phases, settings={"threads": threads})
-    assert judge.flags(reply, threads=2, observed=()) == flags
+    assert raised(phases, {}, {"threads": threads}, threads=2, observed=()) == flags
 
 
 def test_a_backend_that_does_not_say_its_threads_is_not_flagged() -> None:
-    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, observed=()) == []
-    assert judge.flags(Reply(MEASURED, phases={"train": {}}), threads=2, observed={"shared", "throttled"}) == [
+    assert raised({"train": {}}, {}, {}, threads=2, observed=()) == []
+    assert raised({"train": {}}, {}, {}, threads=2, observed={"shared", "throttled"}) == [
         "throttled",
         "shared",
     ]

@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter import Incorrect, load, own_rule  # noqa: E402
+from snnbench.answer import Answer  # noqa: E402
 from snnbench.backends.torch import Backend  # noqa: E402
 from snnbench.case import Case  # noqa: E402
 from snnbench.chain import Chain, Link  # noqa: E402
@@ -20,11 +20,13 @@ from snnbench.coverage import coverage  # noqa: E402
 from snnbench.declaration import read  # noqa: E402
 from snnbench.inputs import Problem  # noqa: E402
 from snnbench.layerwise import Layerwise  # noqa: E402
+from snnbench.loading import load, own_rule  # noqa: E402
 from snnbench.measurement import Measurement  # noqa: E402
 from snnbench.passes import pieces  # noqa: E402
 from snnbench.record import read as read_recording  # noqa: E402
+from snnbench.refusal import Incorrect  # noqa: E402
 from snnbench.spotcheck import SpotCheck  # noqa: E402
-from snnbench.verify import Answer, Finding  # noqa: E402
+from snnbench.verify import Finding  # noqa: E402
 from snnbench.wire import Measure, Reply  # noqa: E402
 from tests.fakes import CASE, PHASES, profile, request  # noqa: E402
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from snnbench import config, environments, machine
+from snnbench import cards, config, environments
 from snnbench.adapter import Adapter
 from snnbench.case import PROFILES, Case
+from snnbench.home import home
 from snnbench.library import discover
 from snnbench.process import environment, run
 from snnbench.record import Record
@@ -93,8 +94,8 @@ def test_old_releases_are_made_again_without_the_network(
 ) -> None:
     """From pins, and from what making them the first time left in uv's cache, wherever that was."""
     old = {"lava-dl": "0.6.0", "spikingjelly/old-torch": "0.0.0.0.14", "spyx-haiku": "0.1.20"}
-    for home, offline in (("first", "0"), ("again", "1")):
-        monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / home))
+    for folder, offline in (("first", "0"), ("again", "1")):
+        monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / folder))
         monkeypatch.setenv("UV_OFFLINE", offline)
         done = snnbench("env", "sync", *old, cwd=tmp_path)
         assert done.returncode == 0, done.stderr[-2000:]
@@ -120,7 +121,7 @@ def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -
             assert pinned <= found, (planned.adapter, variant.pins)
 
 
-@pytest.mark.skipif(machine.has_cuda(), reason="there is a CUDA device")
+@pytest.mark.skipif(cards.has_cuda(), reason="there is a CUDA device")
 def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     """On the CPU by its declaration, on a device that is not there by the framework, never by a crash."""
     ready = {"torch": "torch-loop", "jax": "jax-scan"}
@@ -138,7 +139,7 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
             )
             assert variant.refusal(CASE) == "runs on cuda only"
             request = Request(measure="verify", case=CASE.resized(device="cuda"), variant=name)
-            ending = run(python, adapter.path, request, environment(1, environments.home()), timeout_s=120)
+            ending = run(python, adapter.path, request, environment(1, home()), timeout_s=120)
             assert ending.reply is not None, ending.log
             outcome = ending.reply.outcome
             if outcome["kind"] == "import":  # of a library that is not in the Python that stood in
@@ -179,7 +180,7 @@ def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str,
     """The outcome of a changed adapter, in the environment of the one it was made from."""
     python = environments.plan(pins, variant, cuda=False).python
     request = Request(measure="verify", case=CASE.resized(**changes), variant=variant)
-    ending = run(python, adapter, request, environment(1, environments.home()), timeout_s=120)
+    ending = run(python, adapter, request, environment(1, home()), timeout_s=120)
     assert ending.reply is not None, ending.log
     assert "phases" not in json.dumps(ending.reply.outcome)
     return ending.reply.outcome

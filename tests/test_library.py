@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from snnbench import library
-from snnbench.adapter import AdapterError
+from snnbench.refusal import AdapterError
 from tests.fakes import CORRECT, write
 
 SHIPPED = {path.stem for path in (Path(__file__).parent.parent / "adapters").glob("*.py")}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from snnbench import container, machine
+from snnbench import cards, container, cpus, machine
 from snnbench.schema import complaint
 
 Tree = Callable[[dict[str, str]], Path]
@@ -30,9 +30,9 @@ def tree(tmp_path: Path) -> Tree:
 
 
 def topology(siblings: dict[int, str], packages: dict[int, int] | None = None) -> dict[str, str]:
-    files = {f"{machine.CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in siblings.items()}
+    files = {f"{cpus.CPUS}/cpu{cpu}/topology/thread_siblings_list": f"{text}\n" for cpu, text in siblings.items()}
     for cpu, package in (packages or {}).items():
-        files[f"{machine.CPUS}/cpu{cpu}/topology/physical_package_id"] = f"{package}\n"
+        files[f"{cpus.CPUS}/cpu{cpu}/topology/physical_package_id"] = f"{package}\n"
     return files
 
 
@@ -73,7 +73,7 @@ def test_facts_of_a_machine_that_says_nothing(tmp_path: Path) -> None:
 
 def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.sched_getaffinity", lambda pid: {0, 1})
-    cpu = f"{machine.CPUS}/cpu0"
+    cpu = f"{cpus.CPUS}/cpu0"
     root = tree(
         topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"})
         | {
@@ -94,7 +94,7 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
             f"{cpu}/cache/index3/level": "3",
             f"{cpu}/cache/index3/type": "Unified",
             f"{cpu}/cache/index3/size": "36608K",
-            f"{machine.CPUS}/intel_pstate/no_turbo": "1\n",
+            f"{cpus.CPUS}/intel_pstate/no_turbo": "1\n",
             "etc/os-release": 'NAME="Ours"\nPRETTY_NAME="Ours 12"\n',
             ".dockerenv": "",
         }
@@ -169,36 +169,36 @@ def test_slug_has_an_end() -> None:
 
 def test_cpus_take_every_core_before_a_second_thread_of_one(tree: Tree) -> None:
     root = tree(topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}))
-    assert machine.cpus(2, root, range(4)) == [0, 2]
-    assert machine.cpus(4, root, range(4)) == [0, 2, 1, 3]
-    assert machine.cpus(2, root, {1, 2, 3}) == [1, 2]
+    assert cpus.cpus(2, root, range(4)) == [0, 2]
+    assert cpus.cpus(4, root, range(4)) == [0, 2, 1, 3]
+    assert cpus.cpus(2, root, {1, 2, 3}) == [1, 2]
 
 
 def test_cells_side_by_side_have_cpus_of_their_own(tmp_path: Path) -> None:
-    places = [machine.cpus(2, tmp_path, range(8), place=place) for place in range(4)]
+    places = [cpus.cpus(2, tmp_path, range(8), place=place) for place in range(4)]
     assert sorted(cpu for cpus in places for cpu in cpus) == list(range(8))
     with pytest.raises(ValueError, match="threads = 2 beside 4 others as wide: expected 1 to 8"):
-        machine.cpus(2, tmp_path, range(8), place=4)
+        cpus.cpus(2, tmp_path, range(8), place=4)
 
 
 def test_cpus_stay_on_one_package(tree: Tree) -> None:
     root = tree(topology({cpu: str(cpu) for cpu in range(4)}, {0: 0, 1: 1, 2: 0, 3: 1}))
-    assert machine.cpus(3, root, range(4)) == [0, 2, 1]
+    assert cpus.cpus(3, root, range(4)) == [0, 2, 1]
 
 
 def test_cpus_prefer_large_cores(tree: Tree) -> None:
-    root = tree({f"{machine.CPUS}/cpu{cpu}/cpu_capacity": str(400 if cpu < 2 else 1024) for cpu in range(4)})
-    assert machine.cpus(3, root, range(4)) == [2, 3, 0]
+    root = tree({f"{cpus.CPUS}/cpu{cpu}/cpu_capacity": str(400 if cpu < 2 else 1024) for cpu in range(4)})
+    assert cpus.cpus(3, root, range(4)) == [2, 3, 0]
 
 
 def test_cpus_without_topology(tmp_path: Path) -> None:
-    assert machine.cpus(2, tmp_path, [5, 3]) == [3, 5]
+    assert cpus.cpus(2, tmp_path, [5, 3]) == [3, 5]
 
 
 @pytest.mark.parametrize("count", [0, -1, 5])
 def test_cpus_that_are_not_there(tmp_path: Path, count: int) -> None:
     with pytest.raises(ValueError, match=f"^threads = {count}: expected 1 to 4, "):
-        machine.cpus(count, tmp_path, range(4))
+        cpus.cpus(count, tmp_path, range(4))
 
 
 @pytest.mark.parametrize(
@@ -230,7 +230,7 @@ def test_cpus_that_are_not_there(tmp_path: Path, count: int) -> None:
     ],
 )
 def test_control_group_limits_the_cpus(tree: Tree, files: dict[str, str], expected: int) -> None:
-    assert machine.usable_cpus(tree(files), range(4)) == expected
+    assert cpus.usable_cpus(tree(files), range(4)) == expected
 
 
 def test_memory_limit_of_version_1(tree: Tree) -> None:
@@ -299,7 +299,7 @@ def driver(**changes: object) -> Any:
 
 
 def test_facts_of_a_gpu() -> None:
-    found = machine.gpu(driver(), 0)
+    found = cards.gpu(driver(), 0)
     assert re.fullmatch("[0-9a-f]{12}", found.pop("uuid"))
     assert found == {
         "name": "NVIDIA H200",
@@ -315,13 +315,13 @@ def test_facts_of_a_gpu() -> None:
 
 
 def test_card_that_does_not_answer() -> None:
-    found = machine.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
+    found = cards.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
     assert found["ecc"] is found["mig"] is None
     assert machine.slug(description() | {"gpus": [found]}) == "h200"
 
 
 def test_driver_that_lacks_a_function_does_not_answer() -> None:
-    assert machine.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
+    assert cards.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
 
 
 def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,24 +329,24 @@ def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.Monke
         return refuse() if index == 0 else f"card {index}"
 
     partly = driver(nvmlDeviceGetCount=lambda: 3, nvmlDeviceGetHandleByIndex=opened)
-    assert list(machine.handles(partly)) == [(1, "card 1"), (2, "card 2")]
-    assert list(machine.unopened(partly)) == [(0, "Insufficient Permissions")]
+    assert list(cards.handles(partly)) == [(1, "card 1"), (2, "card 2")]
+    assert list(cards.unopened(partly)) == [(0, "Insufficient Permissions")]
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(machine, "nvidia_driver", lambda: partly)
-    assert len(machine.facts()["gpus"]) == 2 and machine.has_cuda()
+    assert len(machine.facts()["gpus"]) == 2 and cards.has_cuda()
     monkeypatch.setattr(machine, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
-    assert machine.facts()["gpus"] == [] and not machine.has_cuda()
+    assert machine.facts()["gpus"] == [] and not cards.has_cuda()
 
 
 def test_no_driver_has_no_cards() -> None:
-    assert list(machine.handles(None)) == list(machine.unopened(None)) == []
+    assert list(cards.handles(None)) == list(cards.unopened(None)) == []
 
 
 def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "nvidia_driver", driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert machine.has_cuda()
+    assert cards.has_cuda()
     for visible, expected in (("0", True), ("GPU-1,GPU-2", True), ("", False), ("-1", False), ("NoDevFiles", False)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        assert machine.has_cuda() == expected
+        assert cards.has_cuda() == expected
         assert bool(machine.facts()["gpus"]) == expected

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from snnbench import checking, merge, record, writer
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.merge import Disagreement
 from snnbench.record import CONFIG, RECORDS, Record, read
 from snnbench.shard import Shard, ShardError, parse

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.answer import Answer
 from snnbench.network_check import NetworkCheck
 from snnbench.rule import Rule
-from snnbench.verify import Answer, Finding
+from snnbench.verify import Finding
 from tests.fakes import CASE
 
 NUMBERS: dict[str, Any] = {

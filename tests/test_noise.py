@@ -10,8 +10,8 @@ from scipy.stats import ttest_ind
 from snnbench import noise
 from snnbench.compare import Cell, Side, judged
 from snnbench.decision import Thresholds
+from snnbench.durations import summarise
 from snnbench.noise import Noise, by_chance, detectable
-from snnbench.statistics import summarise
 from tests.fakes import CASE
 from tests.recordings import recording, timed
 

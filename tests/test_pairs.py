@@ -4,9 +4,9 @@ import pytest
 
 from snnbench.compare import Side
 from snnbench.decision import Thresholds
+from snnbench.durations import summarise
 from snnbench.pairs import pairs, slower, times
 from snnbench.standing import standings
-from snnbench.statistics import summarise
 from tests.fakes import CASE
 from tests.recordings import timed, trials
 

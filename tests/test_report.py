@@ -8,7 +8,8 @@ import pytest
 from snnbench import report
 from snnbench.case import Case
 from snnbench.record import Record, Recording
-from snnbench.standing import standings, title
+from snnbench.report.work import title
+from snnbench.standing import standings
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 

@@ -11,16 +11,17 @@ from typing import Any
 
 import pytest
 
-from snnbench import adapter, declaration, judge, machine, runner, throttling
+from snnbench import adapter, declaration, interpreters, known_outcomes, machine, runner, throttling
 from snnbench.cards import Card
 from snnbench.case import Case
 from snnbench.cell import Cell, cells
-from snnbench.config import Protocol, Work
-from snnbench.contender import Contender
+from snnbench.config import Protocol
+from snnbench.contender import Contender, Work
 from snnbench.executor import Executor
+from snnbench.interpreters import Interpreter
 from snnbench.process import ALLOCATOR
 from snnbench.record import RECORDS, Record, read
-from snnbench.runner import Interpreter, Run, Setup
+from snnbench.runner import Run, Setup
 from snnbench.writer import Writer, append
 from tests.fakes import CASE, CORRECT, altered, quantities, write
 
@@ -260,14 +261,14 @@ def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
     for name in "ab":
         bench.add(name)
     say: list[str] = []
-    found = runner.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
+    found = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
     assert found["a", "default"] == found["b", "default"]
     assert found["a", "default"].python == Path(sys.executable) and "numpy" in found["a", "default"].versions
     installed = bench.folder / "site" / "extra-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
-    other = runner.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
+    other = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
     assert other["a", "default"].versions["extra"] == "1.0"
     assert other["a", "default"].key != found["a", "default"].key
 
@@ -284,7 +285,7 @@ def test_worker_in_the_current_python_imports_what_pythonpath_names(
 
 def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
-    found = runner.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
+    found = interpreters.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
     assert "script header" in found["a", "default"].problem
 
 
@@ -314,7 +315,7 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
-        return "throttled" in runner.measure(cell, "key", setup, judge.Inference(), card).flags
+        return "throttled" in runner.measure(cell, "key", setup, known_outcomes.Inference(), card).flags
 
     assert flagged(Card("GPU-hot", 0))
     assert not flagged(Card("GPU-cool", 1))
@@ -323,6 +324,6 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
 
 
 def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:
-    assert runner.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
-    assert runner.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
-    assert runner.memory_bytes(machine.facts()) > 0
+    assert machine.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
+    assert machine.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
+    assert machine.memory_bytes(machine.facts()) > 0

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from snnbench import network_check, reference, sample, spotcheck
+from snnbench.answer import Answer
 from snnbench.case import Case
 from snnbench.extent import sampled
 from snnbench.inputs import Problem
-from snnbench.rounding import of_sums, round_to
+from snnbench.rounding import of_sums, product_format, round_to
 from snnbench.rule import rule_of
 from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Answer, product_format
 from tests.fakes import CASE
 
 LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)

@@ -3,7 +3,7 @@
 import pytest
 
 from snnbench.case import Case
-from snnbench.config import Work
+from snnbench.contender import Work
 from snnbench.selection import SelectionError, of_cases, parse
 
 CASE = Case(

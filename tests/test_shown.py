@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import replay, shown
+from snnbench import lookup, replay, shown
+from snnbench.lookup import UnknownCell
 from snnbench.record import CONFIG, MACHINE, RECORDS, SCHEMA, Record, RecordingError, read
 from snnbench.replay import Replayed
-from snnbench.shown import UnknownCell
 from snnbench.statistics import Interval
 from tests.fakes import CORRECT, altered
 from tests.recordings import deviating, failed, recording, timed, weighed
@@ -33,20 +33,20 @@ def text(one: Record) -> str:
 def test_a_cell_is_found_by_how_its_name_begins(tmp_path: Path) -> None:
     one, two = timed("norse/box", train=3.0), timed("sinabs", train=4.0)
     folders = [written(tmp_path / "a", one), written(tmp_path / "b", two)]
-    assert shown.find(two.cell[:6], folders)[1] == two
-    assert shown.folders(tmp_path) == folders and shown.folders(folders[0]) == folders[:1]
+    assert lookup.find(two.cell[:6], folders)[1] == two
+    assert lookup.folders(tmp_path) == folders and lookup.folders(folders[0]) == folders[:1]
     with pytest.raises(UnknownCell, match="at least 4"):
-        shown.find(two.cell[:3], folders)
+        lookup.find(two.cell[:3], folders)
     with pytest.raises(UnknownCell, match=r"no cell zzzz in .*/a, .*/b; "):
-        shown.find("zzzz", folders)
+        lookup.find("zzzz", folders)
     with pytest.raises(RecordingError, match="no recording here; --in DIR"):
-        shown.folders(tmp_path / "a" / "none")
+        lookup.folders(tmp_path / "a" / "none")
 
 
 def test_names_that_begin_alike_are_told(tmp_path: Path) -> None:
     records = [replace(timed(name, train=3.0), cell=f"abcd{name}") for name in ("one", "two")]
     with pytest.raises(UnknownCell, match=r"2 cells begin so: abcdone \(one\), abcdtwo \(two\)"):
-        shown.find("abcd", [written(tmp_path / "a", *records)])
+        lookup.find("abcd", [written(tmp_path / "a", *records)])
 
 
 def test_everything_is_shown() -> None:

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from snnbench import loading
+
 torch = pytest.importorskip("torch")
 
 from snnbench import adapter, declaration, exam  # noqa: E402
+from snnbench.answer import Answer  # noqa: E402
 from snnbench.backends.torch_session import Session  # noqa: E402
 from snnbench.inputs import exam as exam_problem  # noqa: E402
 from snnbench.library import data_folder  # noqa: E402
-from snnbench.verify import Answer  # noqa: E402
 from tests.fakes import CASE, profile  # noqa: E402
 
 PATH = data_folder("adapters") / "snntorch-ipu.py"
@@ -69,7 +71,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
 def complaints(profile_name: str, layers: int, variant: str) -> str:
     """What the exam says of the spikes."""
     problem = exam_problem(CASE.resized(**profile(profile_name)), layers)
-    build = adapter.builder(adapter.load(PATH))
+    build = loading.builder(loading.load(PATH))
     session = Session(build, declaration.read(PATH).variants[variant], problem, torch.device("cpu"))
 
     def answer(which: int, cotangent: int) -> Answer:

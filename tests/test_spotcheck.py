@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 
 from snnbench import reference
+from snnbench.answer import Answer
 from snnbench.case import Case
 from snnbench.inputs import Layer, Problem
 from snnbench.rounding import round_to
 from snnbench.rule import Rule, rule_of
 from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
-from snnbench.verify import Answer, Finding
+from snnbench.verify import Finding
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from snnbench.record import Record
-from snnbench.standing import standings, title
+from snnbench.report.work import title
+from snnbench.standing import standings
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 

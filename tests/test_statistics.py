@@ -5,7 +5,9 @@ from statistics import median
 import numpy as np
 import pytest
 
-from snnbench.statistics import Interval, absolute_deviation, bootstrap, geometric_mean, summarise, trial_median
+from snnbench.durations import summarise, trial_median
+from snnbench.rank import geometric_mean
+from snnbench.statistics import Interval, bootstrap
 
 
 @pytest.mark.parametrize(
@@ -49,16 +51,6 @@ def test_a_trial_is_the_median_of_its_repetitions_by_pass(
 
 
 @pytest.mark.parametrize(
-    ("values", "expected"),
-    [([3, 1, 2, 5, 9], 2.0), ([1, 2, 4, 9], 1.5), ([7], 0.0), ([2, 2, 2], 0.0), ([1, 1, 1, 100], 0.0)],
-    ids=["odd", "even", "one", "all equal", "an outlier"],
-)
-def test_the_absolute_deviation_is_the_median_distance_from_the_median(values: list[float], expected: float) -> None:
-    """[3 1 2 5 9] are 0 2 1 2 6 from 3; [1 2 4 9] are 2 1 1 6 from 3, and 1.5 is between 1 and 2."""
-    assert absolute_deviation(values) == expected
-
-
-@pytest.mark.parametrize(
     ("ratios", "expected"),
     [
         *[([2.0, 8.0], 4.0), ([1.0, 3.0, 9.0], 3.0), ([0.5, 2.0], 1.0), ([7.0], 7.0), ([3.0, 3.0, 3.0, 3.0], 3.0)],
@@ -74,11 +66,6 @@ def test_the_geometric_mean_is_the_root_of_the_product(ratios: list[float], expe
 def test_ratios_are_above_0(ratios: list[float]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         geometric_mean(ratios)
-
-
-def test_without_values_there_is_no_deviation() -> None:
-    with pytest.raises(ValueError, match="no values"):
-        absolute_deviation([])
 
 
 @pytest.mark.parametrize(

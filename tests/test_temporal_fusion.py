@@ -11,9 +11,12 @@ from typing import Any
 
 import pytest
 
+from snnbench import loading
+
 torch = pytest.importorskip("torch")
 
 from snnbench import adapter, declaration, exam  # noqa: E402
+from snnbench.answer import Answer  # noqa: E402
 from snnbench.backends.torch_session import Session  # noqa: E402
 from snnbench.case import Case  # noqa: E402
 from snnbench.inputs import Problem  # noqa: E402
@@ -21,7 +24,6 @@ from snnbench.inputs import exam as exam_problem  # noqa: E402
 from snnbench.library import data_folder  # noqa: E402
 from snnbench.passes import pieces  # noqa: E402
 from snnbench.spotcheck import SpotCheck  # noqa: E402
-from snnbench.verify import Answer  # noqa: E402
 from tests.fakes import CASE, profile  # noqa: E402
 
 PATH = data_folder("adapters") / "temporal-fusion.py"
@@ -66,7 +68,7 @@ def module(forward: Any = fused_forward, through: Gradient = attached, half_widt
 
 def session(problem: Problem) -> Session:
     """The adapter's network, on the CPU that it does not offer to run on."""
-    build = adapter.builder(adapter.load(PATH))
+    build = loading.builder(loading.load(PATH))
     return Session(build, declaration.read(PATH).variants["default"], problem, torch.device("cpu"))
 
 

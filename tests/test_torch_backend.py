@@ -9,12 +9,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter import Unavailable, load  # noqa: E402
+from snnbench.adapter import Unavailable  # noqa: E402
 from snnbench.backends import numpy as numpy_backend  # noqa: E402
 from snnbench.backends.torch import Backend  # noqa: E402
 from snnbench.backends.torch_session import Session  # noqa: E402
 from snnbench.declaration import read  # noqa: E402
 from snnbench.inputs import Problem  # noqa: E402
+from snnbench.loading import load  # noqa: E402
 from tests.fakes import CASE  # noqa: E402
 
 READ_BACK = """

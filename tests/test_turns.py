@@ -11,7 +11,7 @@ import pytest
 from snnbench import contention
 from snnbench.cell import Cell
 from snnbench.executor import together
-from snnbench.judge import Inference
+from snnbench.known_outcomes import Inference
 from snnbench.record import Record
 from snnbench.runner import Run, Setup, Task, measure_together
 from snnbench.timed_phase import TimedPhase

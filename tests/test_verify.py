@@ -8,22 +8,21 @@ import numpy as np
 import pytest
 
 from snnbench import exam, reference
+from snnbench.answer import Answer
 from snnbench.case import PROFILES, Case
 from snnbench.inputs import REVERSED, Layer, Problem
 from snnbench.inputs import exam as exam_problem
-from snnbench.rounding import of_potentials, of_sums, round_to
+from snnbench.rounding import (
+    EXAM_GRADIENT_ROUNDOFFS,
+    allowed_differences,
+    gradient_tolerance,
+    of_potentials,
+    of_sums,
+    round_to,
+)
 from snnbench.rule import Rule, rule_of
 from snnbench.spotcheck import SpotCheck
-from snnbench.verify import (
-    EXAM_GRADIENT_ROUNDOFFS,
-    Answer,
-    Finding,
-    allowed_differences,
-    compare_gradient,
-    compare_spikes,
-    gradient_tolerance,
-    verdict,
-)
+from snnbench.verify import Finding, compare_gradient, compare_spikes, verdict
 from snnbench.wire import Reply
 from tests.fakes import CASE, profile
 

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.adapter import AdapterError, Variant
+from snnbench.adapter import Variant
+from snnbench.answer import Answer
 from snnbench.case import Case
 from snnbench.inputs import Problem
-from snnbench.verify import Answer
+from snnbench.refusal import AdapterError
 
 Build = Callable[[Case, Any, str], Any]
 Matrix = NDArray[np.float32]

@@ -18,11 +18,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from snnbench.adapter import Unavailable, Unsupported, Variant
+from snnbench.answer import Answer
 from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
-from snnbench.verify import Answer
 
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
 COMPILED = "/jax/core/compile/backend_compile_duration"

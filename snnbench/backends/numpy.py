@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from snnbench.adapter import Unsupported, Variant
+from snnbench.answer import Answer
 from snnbench.backends import Build, Matrix, Run
 from snnbench.case import Case
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
-from snnbench.verify import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from snnbench.adapter import Incorrect, Variant
+from snnbench.adapter import Variant
+from snnbench.answer import Answer
 from snnbench.backends import Build, torch_ways
 from snnbench.backends.torch_ways import compiled, mixed
 from snnbench.inputs import Problem
 from snnbench.layout import Layout
-from snnbench.verify import Answer
+from snnbench.refusal import Incorrect
 
 
 @dataclass(frozen=True, slots=True)

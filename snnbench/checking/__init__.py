@@ -14,8 +14,8 @@ from snnbench import record as records
 from snnbench.checking import cell, files, trials
 from snnbench.config import Config
 from snnbench.machine import SETTINGS
+from snnbench.metrics import contender
 from snnbench.record import Recording
-from snnbench.tidy import contender
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "

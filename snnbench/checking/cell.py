@@ -5,28 +5,27 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from snnbench import judge, roofline
+from snnbench import roofline
 from snnbench.case import Case
-from snnbench.cell import recorded
 from snnbench.config import Protocol
+from snnbench.durations import trial_median
 from snnbench.exam import PASSES as EXAM_PASSES
 from snnbench.extent import FEWEST_NEURONS
+from snnbench.flags import raised
 from snnbench.fresh import PASSES
 from snnbench.inputs import EXAM_SHAPE
 from snnbench.outcome import FAILURES, SKIPS, VERDICTS
 from snnbench.probe import ALWAYS, LOOKS
-from snnbench.record import Record
-from snnbench.statistics import trial_median
-from snnbench.timing import FEWEST_REPETITIONS
-from snnbench.verify import (
+from snnbench.record import Record, recorded
+from snnbench.rounding import (
     EXAM_GRADIENT_ROUNDOFFS,
     RATE_WINDOW,
     allowed_differences,
     gradient_tolerance,
     product_format,
-    verdict,
 )
-from snnbench.wire import Reply
+from snnbench.timing import FEWEST_REPETITIONS
+from snnbench.verify import verdict
 
 Complaints = Iterator[str]
 MOST_FRESH = 10_000
@@ -223,8 +222,7 @@ def memory(record: Record) -> Complaints:
 
 def flags(record: Record) -> Complaints:
     """What the numbers say of the circumstances is flagged, and no other flag raised."""
-    reply = Reply(record.outcome, phases=record.phases, settings=record.settings)
-    due = set(judge.flags(reply, record.case["threads"], record.flags))
+    due = set(raised(record.phases, record.memory, record.settings, record.case["threads"], record.flags))
     if wrong := sorted(due ^ set(record.flags)):
         yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
 from snnbench import selection
-from snnbench.adapter import label
 from snnbench.case import Case
-from snnbench.config import Config, Protocol, Sweep, Work
+from snnbench.config import Config, Protocol, Sweep
+from snnbench.contender import Work, label
 from snnbench.looks import looks
 from snnbench.record import Record, Recording
 

@@ -12,7 +12,6 @@ from snnbench.cli.options import (
     ComparisonFormat,
     ConfigOption,
     DevicesOption,
-    Env,
     EnvOption,
     ExecutorOption,
     ExplainOption,
@@ -35,6 +34,7 @@ from snnbench.cli.options import (
     require_one_way,
     thresholds_of,
 )
+from snnbench.interpreters import Env
 
 if TYPE_CHECKING:
     from snnbench.config import Config

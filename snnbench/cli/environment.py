@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from snnbench import cards
 from snnbench.cli.options import AdapterOption
 
 app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
@@ -38,13 +39,13 @@ def sync(
     ] = None,
 ) -> None:
     """Make the environments that are missing. Needs the network; runs afterwards do not."""
-    from snnbench import environments, machine
+    from snnbench import environments
     from snnbench.cli.progress import say
     from snnbench.contender import find
     from snnbench.library import discover
 
     adapters = discover(adapter or [])
-    cuda = device is Device.cuda if device else machine.has_cuda() or dry_run
+    cuda = device is Device.cuda if device else cards.has_cuda() or dry_run
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or ["*"]]
     wanted = dict.fromkeys(found for pattern in patterns for found in find(pattern, adapters))
     planned = {contender: environments.plan(adapters[contender[0]], contender[1], cuda) for contender in wanted}

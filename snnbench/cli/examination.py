@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.interpreters import Env
 
 
 def doctor(

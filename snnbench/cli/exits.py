@@ -29,16 +29,16 @@ class Exit(IntEnum):
 
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
-    from snnbench.adapter import AdapterError
     from snnbench.cards import UnknownCard
     from snnbench.comparability import Incomparable
     from snnbench.contender import UnknownContender
     from snnbench.document import ConfigError
     from snnbench.installer import EnvironmentFailed
+    from snnbench.lookup import UnknownCell
     from snnbench.merge import Disagreement
+    from snnbench.refusal import AdapterError
     from snnbench.selection import SelectionError
     from snnbench.shard import ShardError
-    from snnbench.shown import UnknownCell
     from snnbench.side import SideError
     from snnbench.slurm import UnknownOption
 

@@ -2,6 +2,7 @@
 
 import typer
 
+from snnbench import cards
 from snnbench.adapter import Adapter
 from snnbench.cli.options import AdapterOption
 
@@ -10,11 +11,10 @@ COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it 
 
 def list_adapters(adapter: AdapterOption = None) -> None:
     """Every contender: pinned version, devices, profiles it is exact in, and what is missing, with what gets it."""
-    from snnbench import machine
-    from snnbench.adapter import label
+    from snnbench.contender import label
     from snnbench.library import discover
 
-    cuda = machine.has_cuda()
+    cuda = cards.has_cuda()
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
     for found in discover(adapter or []).values():
         for name, variant in found.variants.items():

@@ -8,19 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.cli.exits import Exit
+from snnbench.interpreters import Env
 from snnbench.library import data_folder
 from snnbench.nearest import unknown
 
 if TYPE_CHECKING:
     from snnbench.compare import Comparison
     from snnbench.decision import Thresholds
-
-
-class Env(StrEnum):
-    """Where workers run: in environments that snnbench makes, or in the Python that runs snnbench."""
-
-    managed = "managed"
-    current = "current"
 
 
 class Where(StrEnum):

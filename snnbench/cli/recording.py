@@ -8,18 +8,19 @@ from typing import Any
 
 import typer
 
-from snnbench import __version__, abtest, contender, machine, record, runner, selection
+from snnbench import __version__, abtest, cards, contender, interpreters, machine, record, selection
 from snnbench import config as configs
 from snnbench import side as sides
 from snnbench.abtest import Rule
-from snnbench.adapter import Adapter, label
+from snnbench.adapter import Adapter
 from snnbench.cards import Card, chosen, require_alike, visible
-from snnbench.case import digest
 from snnbench.cell import Cell, cells
-from snnbench.cli.options import Env
 from snnbench.cli.progress import say, shown
-from snnbench.config import Config, Work
+from snnbench.config import Config
+from snnbench.contender import Work, label
+from snnbench.digest import digest
 from snnbench.executor import Executor
+from snnbench.interpreters import Env
 from snnbench.record import Recording
 from snnbench.runner import Run, Setup
 from snnbench.shard import Shard, ShardError
@@ -92,7 +93,7 @@ def setups(
         if one == other and texts[0] != texts[1]:
             raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
         return by_side
-    return {"": Setup(adapters, runner.interpreters(works, adapters, env is Env.managed, cuda, say))}
+    return {"": Setup(adapters, interpreters.interpreters(works, adapters, env is Env.managed, cuda, say))}
 
 
 def _content(by_side: Mapping[str, Setup]) -> list[Any]:
@@ -119,9 +120,9 @@ def _setup_of(
         if work.variant not in own[work.library].variants:
             raise SideError(f"{own[work.library].path}: has no variant {work.variant!r}, which the config asks for")
     if side.python:
-        interpreter = runner.unmanaged(side.python, "python")
+        interpreter = interpreters.unmanaged(side.python, "python")
         return Setup(own, {(work.library, work.variant): interpreter for work in works}, side.variables)
-    return Setup(own, runner.interpreters(works, own, env is Env.managed, cuda, say), side.variables)
+    return Setup(own, interpreters.interpreters(works, own, env is Env.managed, cuda, say), side.variables)
 
 
 def _cards(works: Sequence[Work], devices: str | None) -> list[Card]:
@@ -152,7 +153,7 @@ def record_sweep(
     """
     known = test.known(adapters) if test else adapters
     works = selected(loaded, known, only)
-    cuda = machine.has_cuda() if cuda is None else cuda
+    cuda = cards.has_cuda() if cuda is None else cuda
     works = test.changed(works, known, cuda) if test else works
     names = list(test.sides) if test else [""]
     planned = {"planned": len(cells(works, loaded.protocol, names))}
@@ -160,11 +161,11 @@ def record_sweep(
         raise ShardError(f"--shard {shard}: no case falls to it; there are fewer cases than shards")
     plan = cells(works, loaded.protocol, names)
     planned = {"planned": len(plan), "whole_planned": planned["planned"]} if shard else planned
-    cards = _cards(works, devices)
+    devices_used = _cards(works, devices)
     facts = machine.facts()
     model = machine.model(facts)
     by_side = setups(works, adapters, env, cuda, test)
-    run = Run(by_side, loaded.protocol, model, runner.memory_bytes(facts), say)
+    run = Run(by_side, loaded.protocol, model, machine.memory_bytes(facts), say)
     slug = machine.slug(facts)
     whole = digest([loaded.resolved(), list(only) or None, env.value, model, *(_content(by_side) if test else [])])
     identity = digest([whole, str(shard)]) if shard else whole
@@ -197,7 +198,7 @@ def record_sweep(
             for part in _parts(plan, test, folder, run) if test else [plan]:
                 done = writer.done(retry)
                 with shown([cell for cell in part if run.key(cell) not in done]) as progress:
-                    Executor(run, writer, progress, retry).execute(part, cards)
+                    Executor(run, writer, progress, retry).execute(part, devices_used)
         except KeyboardInterrupt:
             say(f"{folder}: what was measured is kept, and the same command continues")
             raise

@@ -7,7 +7,10 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
+from snnbench import cards, contender, cpus, machine
+from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.home import home
+from snnbench.interpreters import Env
 
 
 class Measured(StrEnum):
@@ -34,7 +37,7 @@ def request(
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
     """
     from snnbench import config as configs
-    from snnbench import contender, environments, machine, process, runner, selection
+    from snnbench import environments, process, selection
     from snnbench.cell import Cell
     from snnbench.library import discover
 
@@ -48,7 +51,7 @@ def request(
     cases = [
         case
         for case in (case for sweep in loaded.sweeps for case in sweep.cases())
-        if all(holds(configs.Work(case, name, variant)) for holds in conditions)
+        if all(holds(contender.Work(case, name, variant)) for holds in conditions)
     ]
     if not cases:
         raise typer.BadParameter("no case of this config is left", param_hint="--only")
@@ -58,12 +61,10 @@ def request(
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
     facts = machine.facts()
-    asked = cell.request(loaded.protocol, machine.cpus(case.threads), runner.memory_bytes(facts))
+    asked = cell.request(loaded.protocol, cpus.cpus(case.threads), machine.memory_bytes(facts))
     typer.echo(asked.encode(), nl=False)
     managed = env is Env.managed
-    python = (
-        environments.plan(adapters[name], variant, machine.has_cuda()).python if managed else environments.current()
-    )
-    folder = process.environment(case.threads, environments.home(), current=not managed)["PYTHONPATH"]
+    python = environments.plan(adapters[name], variant, cards.has_cuda()).python if managed else environments.current()
+    folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))
     typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)

@@ -9,7 +9,6 @@ from snnbench.cli.options import (
     AdapterOption,
     ConfigOption,
     DevicesOption,
-    Env,
     EnvOption,
     ExecutorOption,
     FreshOption,
@@ -24,6 +23,7 @@ from snnbench.cli.options import (
     config_path,
     require_one_way,
 )
+from snnbench.interpreters import Env
 
 
 def run(

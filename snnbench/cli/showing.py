@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench import cards, interpreters, lookup, machine
 from snnbench.cli.exits import Exit
-from snnbench.cli.options import AdapterOption, Env, EnvOption
+from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.interpreters import Env
 
 if TYPE_CHECKING:
     from snnbench.record import Record, Recording
@@ -32,7 +34,7 @@ def show(
     """
     from snnbench import shown
 
-    recording, found = shown.find(cell, shown.folders(where))
+    recording, found = lookup.find(cell, lookup.folders(where))
     typer.echo("\n".join(shown.lines(recording, found)))
     if samples:
         typer.echo("\n".join(shown.samples(found)) or "no durations: it was not timed")
@@ -43,14 +45,13 @@ def show(
 
 
 def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
-    from snnbench import machine, runner
     from snnbench import replay as replays
+    from snnbench import runner
     from snnbench.case import Case
     from snnbench.cli.progress import describe, ending, say
-    from snnbench.config import Work
-    from snnbench.contender import UnknownContender
+    from snnbench.contender import UnknownContender, Work
     from snnbench.library import discover
-    from snnbench.shown import UnknownCell
+    from snnbench.lookup import UnknownCell
 
     if found.side:  # what a side changes is in the recording, of which nothing is run
         raise UnknownCell(f"{found.cell}: is of one side of an A/B test; measure both again with snnbench ab")
@@ -59,9 +60,9 @@ def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapt
         raise UnknownContender(f"{found.library}/{found.variant} is not here; --adapter FILE adds it")
     facts = machine.facts()
     works = [Work(Case(**found.case), found.library, found.variant)]
-    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    setups = {"": runner.Setup(adapters, interpreters)}
-    here = runner.Run(setups, replays.protocol(recording), machine.model(facts), runner.memory_bytes(facts))
+    pythons = interpreters.interpreters(works, adapters, env is Env.managed, cards.has_cuda(), say)
+    setups = {"": runner.Setup(adapters, pythons)}
+    here = runner.Run(setups, replays.protocol(recording), machine.model(facts), machine.memory_bytes(facts))
     say(replays.heading(found, trials))
     new = replays.again(found, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
     typer.echo("\nreplayed:")

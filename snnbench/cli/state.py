@@ -41,8 +41,8 @@ def lines(folder: Path) -> Iterator[str]:
 
 
 def _running(one: "Part") -> Iterator[str]:
-    from snnbench.cell import recorded
     from snnbench.cli.progress import describe
+    from snnbench.record import recorded
 
     for cell in one.running:
         yield f"  runs since {cell.started}: {describe(recorded(cell))}"

@@ -5,19 +5,20 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from snnbench import __version__, jobs, machine, merge, record, submission
+from snnbench import __version__, cards, jobs, merge, record, submission
 from snnbench import config as configs
-from snnbench.case import digest
-from snnbench.cell import Cell, cells, recorded
-from snnbench.cli.options import Env
+from snnbench.cell import Cell, cells
 from snnbench.cli.progress import say, shown
 from snnbench.cli.recording import Continuation, Test, require_room, selected, setups
 from snnbench.cli.task import Task, perform
 from snnbench.cli.waiting import Tail, wait
-from snnbench.config import Config, Work
+from snnbench.config import Config
+from snnbench.contender import Work
+from snnbench.digest import digest
+from snnbench.interpreters import Env
 from snnbench.jobs import Jobs
 from snnbench.library import discover
-from snnbench.record import Recording
+from snnbench.record import Recording, recorded
 from snnbench.runner import Run, Setup
 from snnbench.shard import Shard, ShardError
 from snnbench.slurm import SlurmError, State
@@ -77,7 +78,7 @@ def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
     adapters = discover(asked.files)
     known = asked.test.known(adapters) if asked.test else adapters
     works = selected(asked.config, known, asked.only)
-    cuda = machine.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
+    cuda = cards.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
     works = asked.test.changed(works, known, cuda) if asked.test else works
     if configs.leaves_threads_out(asked.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from snnbench.cli.options import Env
 from snnbench.cli.recording import Continuation, Test, record_sweep
 from snnbench.config import Config
+from snnbench.interpreters import Env
 from snnbench.library import discover
 from snnbench.shard import Shard
 

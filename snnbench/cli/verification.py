@@ -4,8 +4,10 @@ from typing import Annotated
 
 import typer
 
+from snnbench import cards, interpreters, known_outcomes, machine
 from snnbench.cli.exits import Exit
-from snnbench.cli.options import AdapterOption, ConfigOption, Env, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.interpreters import Env
 
 
 def verify(
@@ -20,7 +22,7 @@ def verify(
 ) -> None:
     """Prove that libraries do the work asked for: spikes by position, gradients of weight, bias and input."""
     from snnbench import config as configs
-    from snnbench import contender, judge, machine, runner, selection
+    from snnbench import contender, runner, selection
     from snnbench.cell import Cell
     from snnbench.cli.progress import say, shown
     from snnbench.library import discover
@@ -44,15 +46,15 @@ def verify(
         whom = f" for {' '.join(libraries)}" if libraries else ""
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
     facts = machine.facts()
-    interpreters = runner.interpreters(works, adapters, env is Env.managed, machine.has_cuda(), say)
-    setups = {"": runner.Setup(adapters, interpreters)}
-    setup = runner.Run(setups, loaded.protocol, machine.model(facts), runner.memory_bytes(facts))
+    pythons = interpreters.interpreters(works, adapters, env is Env.managed, cards.has_cuda(), say)
+    setups = {"": runner.Setup(adapters, pythons)}
+    setup = runner.Run(setups, loaded.protocol, machine.model(facts), machine.memory_bytes(facts))
     records = []
     cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
     with shown(cells) as progress:
         for cell in cells:
             progress.start(cell)
-            records.append(runner.measure(cell, setup.key(cell), setup, judge.Inference()))
+            records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.Inference()))
             progress.end(cell, records[-1])
     typer.echo(table(records))
     if any(found.status == "failed" for found in records):

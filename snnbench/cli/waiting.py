@@ -5,11 +5,11 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from snnbench import mark, record
-from snnbench.cell import Cell, recorded
+from snnbench.cell import Cell
 from snnbench.cli.progress import say
 from snnbench.executor import Progress
 from snnbench.jobs import Jobs
-from snnbench.record import Record
+from snnbench.record import Record, recorded
 from snnbench.shard import Shard
 from snnbench.slurm import SlurmError, State
 

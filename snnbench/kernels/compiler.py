@@ -11,6 +11,7 @@ from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 
+from snnbench.home import home
 from snnbench.refusal import Unavailable
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
@@ -20,8 +21,7 @@ OTHERWISE = "or use the kernel 'torch', which needs none"
 
 def cache_folder() -> Path:
     """Where compiled kernels are kept: under SNNBENCH_HOME, or the user's cache folder."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "snnbench"
-    return Path(os.environ.get("SNNBENCH_HOME") or home).expanduser().absolute() / "kernels"
+    return home() / "kernels"
 
 
 @cache

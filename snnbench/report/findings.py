@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnbench.case import Case
+from snnbench.metrics import contender
 from snnbench.record import Record, Recording
 from snnbench.report import work
 from snnbench.report.numbers import between
 from snnbench.standing import PHASES, Standing, standings
 from snnbench.statistics import Interval, bootstrap
-from snnbench.tidy import contender
 
 SEED = 0
 """Of the bootstrap: the same recording gives the same page."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from snnbench.case import Case
+from snnbench.metrics import contender
 from snnbench.outcome import SKIPS, VERDICTS
 from snnbench.record import Record
 from snnbench.report import tables, work
@@ -11,7 +12,6 @@ from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
 from snnbench.report.section import Section, Table
 from snnbench.report.work import setting
-from snnbench.tidy import contender
 
 SIGNS = {
     "exact": "\u2713",

@@ -4,13 +4,13 @@ from collections import Counter
 from dataclasses import dataclass
 
 from snnbench.case import Case
-from snnbench.judge import FLAGS
+from snnbench.flags import FLAGS
+from snnbench.metrics import contender
 from snnbench.report.charts.machine import over_time
 from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
-from snnbench.tidy import contender
 
 NOISIEST = 6
 MACHINE = (

@@ -4,10 +4,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from snnbench.metrics import contender
 from snnbench.report import citation
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
-from snnbench.tidy import contender
 
 LEFT_OUT = ("schema", "model")
 

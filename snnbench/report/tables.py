@@ -3,11 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from snnbench.durations import Summary
 from snnbench.record import Record, Recording
 from snnbench.report.numbers import MIB, number
-from snnbench.standing import PHASES, Standing, standings, title
-from snnbench.statistics import Summary
-from snnbench.verify import RATE_WINDOW
+from snnbench.report.work import title
+from snnbench.rounding import RATE_WINDOW
+from snnbench.standing import PHASES, Standing, standings
 
 DISTANCES = (
     "library",

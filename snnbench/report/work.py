@@ -91,3 +91,17 @@ def _field(case: Case, name: str) -> str:
     if isinstance(value, bool):
         return words if value else f"no {words}"
     return f"{words} {value:g}" if isinstance(value, float) else f"{words} {value}"
+
+
+def title(case: Case) -> str:
+    """A case in one line, which no other case has."""
+    layers = "" if case.layers == 1 else f", {case.layers} layers"
+    threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
+    entering = "input rate" if case.input_kind == "spikes" else f"{case.input_kind} input at rate"
+    gradient = "" if case.input_gradient else ", no gradient of the input"
+    return (
+        f"{case.profile}: N={case.neurons}, B={case.batch}, T={case.time_steps}{layers} on {case.device}, "
+        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
+        f"{case.surrogate}({case.slope:g}), {entering} {case.input_rate:g}{gradient}, {threads}, "
+        f"seed {case.seed}"
+    )

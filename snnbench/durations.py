@@ -1,0 +1,35 @@
+"""Durations: from the raw times of repetitions to one number a trial, and from trials to a summary."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median, quantiles
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Median and quartiles of trials, in the unit of what was summarised; `trials` has one value each, in order."""
+
+    median: float
+    low: float
+    high: float
+    trials: tuple[float, ...]
+
+    @property
+    def count(self) -> int:
+        """How many trials there were."""
+        return len(self.trials)
+
+
+def summarise(trials: Sequence[float]) -> Summary:
+    """Summary of one value a trial. Raises ValueError without any."""
+    if not trials:
+        raise ValueError("no trials to summarise")
+    if len(trials) == 1:
+        return Summary(trials[0], trials[0], trials[0], tuple(trials))
+    low, _, high = quantiles(trials, n=4, method="inclusive")
+    return Summary(median(trials), low, high, tuple(trials))
+
+
+def trial_median(repetitions: Sequence[float], passes: int) -> float:
+    """Median duration of one pass, from repetitions that are `passes` passes each."""
+    return median(repetitions) / passes

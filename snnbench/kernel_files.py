@@ -1,0 +1,35 @@
+"""Files of the kernel: what /proc and /sys say, where a file that is missing says nothing."""
+
+import re
+from pathlib import Path
+
+ROOT = Path("/")
+
+
+def match_in(pattern: str, path: Path) -> str | None:
+    found = re.search(pattern, text_in(path))
+    return found[1] if found else None
+
+
+def integer_in(path: Path) -> int | None:
+    text = text_in(path)
+    return int(text) if text.lstrip("-").isdigit() else None
+
+
+def text_in(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def cgroup(root: Path, controller: str, name: str) -> list[str]:
+    """What file `name` says in this process's control group and in every one above it, in versions 1 and 2."""
+    found = []
+    for line in text_in(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if not controllers or controller in controllers.split(","):
+            base = root / "sys/fs/cgroup" / (controller if controllers else "")
+            folder = base / path.lstrip("/")
+            found += [text_in(place / name) for place in (folder, *folder.parents) if place.is_relative_to(base)]
+    return [text for text in found if text]
