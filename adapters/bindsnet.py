@@ -23,9 +23,8 @@ from types import SimpleNamespace
 
 import torch
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Network
-from snnbench.rule import Rule
 
 # The package without its __init__, which imports every part of it: torchvision, which breaks where it was built for
 # another torch, OpenCV, Gymnasium and more. Its networks need none of that.

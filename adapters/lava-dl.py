@@ -36,9 +36,8 @@ from types import ModuleType
 
 import torch
 
-from snnbench.adapter import Unavailable, require
+from snnbench.adapter import Rule, Unavailable, require
 from snnbench.backends.torch import Network
-from snnbench.rule import Rule
 
 # The package imports it, and it imports OpenCV and torchvision, of which no neuron uses anything.
 sys.modules["lava.lib.dl.slayer.object_detection"] = ModuleType("object_detection")

@@ -17,9 +17,8 @@ import torch
 from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_integral
 from norse.torch.functional.reset import reset_subtract, reset_value
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Network, compiled
-from snnbench.rule import Rule
 
 BACKEND = "torch"
 VARIANTS = {

@@ -6,9 +6,9 @@
 
 import numpy as np
 
-from snnbench import reference
 from snnbench.adapter import Unsupported
 from snnbench.backends.numpy import Network
+from snnbench.workloads import reference
 
 BACKEND = "numpy"
 DEVICES = ("cpu",)

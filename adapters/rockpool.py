@@ -28,8 +28,7 @@ Docs: https://rockpool.ai/reference/_autosummary/nn.modules.LIFNeuronTorch.html
 
 import math
 
-from snnbench.adapter import Unavailable, Unsupported, require
-from snnbench.rule import Rule
+from snnbench.adapter import Rule, Unavailable, Unsupported, require
 
 BACKEND = {"torch": "torch", "jax": "jax", "exodus": "torch", "defaults": "torch"}
 ORDER = "BTN"

@@ -20,9 +20,8 @@ import sinabs.activation as activation
 import sinabs.layers as layers
 import torch
 
-from snnbench.adapter import Unavailable, Unsupported, require
+from snnbench.adapter import Rule, Unavailable, Unsupported, require
 from snnbench.backends.torch import Network
-from snnbench.rule import Rule
 
 BACKEND = "torch"
 ORDER = "BTN"

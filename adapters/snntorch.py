@@ -15,9 +15,8 @@ import snntorch as snn
 import torch
 from snntorch import surrogate
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Network, compiled
-from snnbench.rule import Rule
 
 BACKEND = "torch"
 VARIANTS = {

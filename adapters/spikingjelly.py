@@ -26,9 +26,8 @@ import os
 
 import torch
 
-from snnbench.adapter import Unavailable, Unsupported, require
+from snnbench.adapter import Rule, Unavailable, Unsupported, require
 from snnbench.backends.torch import Network, compiled
-from snnbench.rule import Rule
 
 BACKEND = "torch"
 VARIANTS = {

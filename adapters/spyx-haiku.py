@@ -24,9 +24,8 @@ import jmp
 import spyx
 import spyx.nn
 
-from snnbench.adapter import Unsupported, require
+from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.jax import Network
-from snnbench.rule import Rule
 
 BACKEND = "jax"
 VARIANTS = {

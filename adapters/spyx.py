@@ -17,9 +17,8 @@ import spyx.experimental
 import spyx.nn
 from flax import nnx
 
-from snnbench.adapter import require
+from snnbench.adapter import Rule, require
 from snnbench.backends.jax import Network
-from snnbench.rule import Rule
 
 BACKEND = "jax"
 LATENCY = {"linear-outside": 1, "run": 1, "defaults": 1}

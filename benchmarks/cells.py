@@ -19,16 +19,16 @@ from statistics import median, quantiles
 
 import psutil
 
-from snnbench import declaration
-from snnbench.case import Case
-from snnbench.cell import Cell
-from snnbench.config import Protocol
-from snnbench.executor import Executor
-from snnbench.interpreters import Interpreter
-from snnbench.record import Record
-from snnbench.runner import Run, Setup
-from snnbench.wire import Reply
-from snnbench.writer import append
+from snnbench.adapter import reading
+from snnbench.environments.interpreters import Interpreter
+from snnbench.plan.cell import Cell
+from snnbench.plan.config import Protocol
+from snnbench.recording.record import Record
+from snnbench.recording.writer import append
+from snnbench.run.executor import Executor
+from snnbench.run.runner import Run, Setup
+from snnbench.worker.messages import Reply
+from snnbench.workloads.case import Case
 
 CELLS, PLANNED = 1000, 100_000
 MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0
@@ -134,7 +134,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     shell.chmod(0o755)
     adapter.write_text(ADAPTER)
     interpreters = {("fake", "default"): Interpreter(shell, "none", {})}
-    run = Run({"": Setup({"fake": declaration.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
+    run = Run({"": Setup({"fake": reading.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
     clock, by_hand, process = Clock(), [], psutil.Process()
     before = 0
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:

@@ -50,10 +50,10 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     """Time the checks of one size, in this process."""
     import torch
 
-    from snnbench.answer import Answer
-    from snnbench.case import Case
-    from snnbench.inputs import Problem
     from snnbench.kernels import linear_lif
+    from snnbench.workloads.answer import Answer
+    from snnbench.workloads.case import Case
+    from snnbench.workloads.problem import Problem
 
     torch.set_num_threads(threads)
     case = Case(
@@ -105,12 +105,12 @@ def measure(neurons: int, steps: int, threads: int) -> None:
 
 def older() -> bool:
     """Whether the checkout is from before there were fresh passes."""
-    return importlib.util.find_spec("snnbench.fresh") is None
+    return importlib.util.find_spec("snnbench.proof.fresh") is None
 
 
 def checks_of(problem: Any, phases: int) -> Iterator[Any]:
     """The spot check of each phase: the same where it is of everything, or where an older checkout had only one."""
-    from snnbench.spotcheck import SpotCheck
+    from snnbench.proof.spotcheck import SpotCheck
 
     if older():
         check = SpotCheck(problem, 0)
@@ -126,8 +126,8 @@ def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
     """Compare the answers to content in another order, which are those that are known, in that order."""
     if older():
         return
-    from snnbench.fresh import PASSES, Contents
-    from snnbench.phase_proof import PhaseProof
+    from snnbench.proof.fresh import PASSES, Contents
+    from snnbench.proof.phase_proof import PhaseProof
 
     class Replayed:
         """A session that has its answers already."""

@@ -26,10 +26,10 @@ from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
 
-from snnbench import adapter as adapters
-from snnbench import contender, declaration, loading
-from snnbench.case import PROFILES, Case
+from snnbench.adapter import contender, loading, reading
+from snnbench.adapter import declaration as adapters
 from snnbench.home import home
+from snnbench.workloads.case import PROFILES, Case
 
 BASE = "fused/cpu"
 FLOOR = "floor"
@@ -146,8 +146,9 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
 
 def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str]]:
     """A process for every contender that can do this work and does it right, one made ready after the other."""
-    from snnbench import environments, process
-    from snnbench.library import discover
+    from snnbench.adapter.discovery import discover
+    from snnbench.environments import store
+    from snnbench.run import process
 
     known = discover()
     wanted, wrong = contender.find_all([full(pattern) for pattern in options.libraries], known)
@@ -161,8 +162,8 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
             continue
         if library and "cpu" not in found.variants[variant].devices:
             continue
-        planned = environments.plan(found, variant if library else found.default, cuda=False)
-        python = environments.sync(planned, lambda line: None).python
+        planned = store.plan(found, variant if library else found.default, cuda=False)
+        python = store.sync(planned, lambda line: None).python
         name = contender.label(library, variant) if library else FLOOR
         request = {"path": str(found.path), "variant": variant, "case": asdict(work), "alone": options.alone}
         env = process.environment(work.threads, home())
@@ -262,11 +263,11 @@ def floor(work: Case, alone: bool) -> tuple[Any, Any, str]:
 def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     """A training pass of a library's network, checked once."""
     from snnbench.backends import open_backend
-    from snnbench.inputs import Problem
-    from snnbench.layout import Layout
+    from snnbench.backends.layout import Layout
+    from snnbench.workloads.problem import Problem
 
     path, variant = Path(request["path"]), request["variant"]
-    found = declaration.read(path).variants[variant]
+    found = reading.read(path).variants[variant]
     if refusal := found.refusal(work):
         raise adapters.Unsupported(refusal)
     module = loading.load(path)
@@ -280,8 +281,8 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
 
 def check(session: Any, deviation: str | None, work: Case) -> str:
     """The harness's own spot check; the note is what deviates."""
-    from snnbench.inputs import Problem
-    from snnbench.spotcheck import SpotCheck
+    from snnbench.proof.spotcheck import SpotCheck
+    from snnbench.workloads.problem import Problem
 
     spikes, gradients = session.train()
     session.synchronise((spikes, gradients))
@@ -296,8 +297,8 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     import numpy as np
     import torch
 
-    from snnbench import reference
     from snnbench.backends.torch import Weights
+    from snnbench.workloads import reference
 
     class Through(torch.nn.Module):
         """In place of a linear layer."""

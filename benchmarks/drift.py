@@ -15,14 +15,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.abtest import decided, pair_by_pair
-from snnbench.case import Case
-from snnbench.cell import turns
-from snnbench.compare import Cell, Side, judged
-from snnbench.decision import Thresholds
-from snnbench.durations import summarise
-from snnbench.looks import Look, looks
-from snnbench.side import SIDES
+from snnbench.analysis.abtest import decided, pair_by_pair
+from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.looks import Look, looks
+from snnbench.plan.cell import turns
+from snnbench.plan.side import SIDES
+from snnbench.worker.durations import summarise
+from snnbench.workloads.case import Case
 
 PHASES, MOST = ("train", "forward", "backward", "inference"), 12
 CASE = Case(

@@ -28,10 +28,10 @@ from statistics import median
 
 import psutil
 
-from snnbench.case import Case
-from snnbench.inputs import Problem
-from snnbench.process import environment, run
-from snnbench.wire import Request
+from snnbench.run.process import environment, run
+from snnbench.worker.messages import Request
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
 
 ADAPTER = Path(__file__).parent.parent / "adapters" / "torch-loop.py"
 LARGEST_DIFFERENCE = 0.02

@@ -11,9 +11,9 @@ from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 
-from snnbench import record
-from snnbench.compare import DRIFT, Comparison, compare
-from snnbench.decision import Thresholds
+from snnbench.analysis.compare import DRIFT, Comparison, compare
+from snnbench.analysis.decision import Thresholds
+from snnbench.recording import record
 
 
 def main() -> int:

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from snnbench.library import discover
+from snnbench.adapter.discovery import discover
 
 WAIT = '''
 

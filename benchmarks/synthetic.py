@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.case import Case
 from snnbench.digest import digest
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
+from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
+from snnbench.workloads.case import Case
 
 PHASES = {"inference": 0.35, "forward": 0.45, "backward": 0.6, "train": 1.0}
 """And the share of a training pass that each takes."""

@@ -23,13 +23,13 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from snnbench.adapter import Unsupported
-from snnbench.backends.torch_graph import WARM_UPS, existing
-from snnbench.backends.torch_session import Session
-from snnbench.case import PROFILES, Case
-from snnbench.declaration import read
-from snnbench.inputs import Problem
-from snnbench.loading import load
+from snnbench.adapter.declaration import Unsupported
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
+from snnbench.backends.torch.graph import WARM_UPS, existing
+from snnbench.backends.torch.session import Session
+from snnbench.workloads.case import PROFILES, Case
+from snnbench.workloads.problem import Problem
 
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "equal")
 """Operators whose result, or its shape, the host has to know."""

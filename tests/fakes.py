@@ -10,9 +10,9 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
-from snnbench.case import PROFILES, Case
-from snnbench.process import ALLOCATOR, Ending, environment, run
-from snnbench.wire import Measure, Reply, Request
+from snnbench.run.process import ALLOCATOR, Ending, environment, run
+from snnbench.worker.messages import Measure, Reply, Request
+from snnbench.workloads.case import PROFILES, Case
 
 PHASES = ("inference", "forward", "backward", "train")
 EXAM_VALUES = 8 * 5 * 37
@@ -43,8 +43,8 @@ CORRECT = '''
 import numpy as np
 
 from dataclasses import replace
-from snnbench import reference
 from snnbench.backends.numpy import Network
+from snnbench.workloads import reference
 
 BACKEND = "numpy"
 

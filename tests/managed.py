@@ -5,8 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from snnbench import record
-from snnbench.record import Record
+from snnbench.recording import record
+from snnbench.recording.record import Record
 
 ROOT = Path(__file__).parent.parent
 

@@ -5,10 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapter import ONLY_VARIANT
-from snnbench.case import Case
+from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.digest import digest
-from snnbench.record import Record, Recording
+from snnbench.recording.record import Record, Recording
+from snnbench.workloads.case import Case
 from tests.fakes import CASE
 
 MIB = 1 << 20

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from snnbench.case import Case
-from snnbench.record import Record, Recording
+from snnbench.recording.record import Record, Recording
+from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed
 

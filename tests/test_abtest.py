@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from benchmarks import drift as simulation
-from snnbench.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
-from snnbench.comparability import Incomparable
-from snnbench.compare import Cell
-from snnbench.contender import Work
-from snnbench.decision import Thresholds
-from snnbench.difference import Difference
-from snnbench.record import Record, Recording, RecordingError
+from snnbench.adapter.contender import Work
+from snnbench.analysis.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
+from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.compare import Cell
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.difference import Difference
+from snnbench.recording.record import Record, Recording, RecordingError
 from tests.fakes import CASE
 from tests.recordings import failed, recording, skipped, timed, weighed
 

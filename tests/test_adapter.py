@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import loading
-from snnbench.adapter import Unsupported, Variant
-from snnbench.case import PROFILES
-from snnbench.contender import label
-from snnbench.declaration import read
-from snnbench.pins import Pins
-from snnbench.refusal import AdapterError, require
-from snnbench.ways import WAYS
+from snnbench.adapter import loading
+from snnbench.adapter.contender import label
+from snnbench.adapter.declaration import Unsupported, Variant
+from snnbench.adapter.pins import Pins
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import AdapterError, require
+from snnbench.adapter.ways import WAYS
+from snnbench.workloads.case import PROFILES
 from tests.fakes import CASE, CORRECT, profile, write
 from tests.sweep import recordings, run_arguments, snnbench, write_config
 

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from snnbench import afterwork
-from snnbench.afterwork import LEAST_NS, complaint
+from snnbench.worker import afterwork
+from snnbench.worker.afterwork import LEAST_NS, complaint
 
 pytestmark = pytest.mark.quiet
 

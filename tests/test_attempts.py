@@ -10,19 +10,24 @@ from typing import Any
 
 import pytest
 
-from snnbench import attempts, checking, jobs, mark, merge, shown, status, tidy
-from snnbench.cell import Cell
+from snnbench import checking
+from snnbench.analysis.results import standings
 from snnbench.checking import files
-from snnbench.cli.progress import Pace, ending
-from snnbench.executor import Executor
-from snnbench.record import CONFIG, RECORDS, SCHEMA, Record, Recording, chosen, read
-from snnbench.report import noise
+from snnbench.plan.cell import Cell
+from snnbench.plan.shard import Shard
+from snnbench.recording import attempts, in_progress, merge
+from snnbench.recording.record import CONFIG, RECORDS, SCHEMA, Record, Recording, chosen, read
+from snnbench.recording.writer import append
+from snnbench.report import tidy
 from snnbench.report.findings import find
-from snnbench.runner import Run, Setup
-from snnbench.shard import Shard
-from snnbench.slurm import State
-from snnbench.standing import standings
-from snnbench.writer import append
+from snnbench.report.page import noise
+from snnbench.report.text import cell_description
+from snnbench.run import status
+from snnbench.run.executor import Executor
+from snnbench.run.progress import Pace, ending
+from snnbench.run.runner import Run, Setup
+from snnbench.run.slurm import jobs
+from snnbench.run.slurm.scheduler import State
 from tests.fakes import CORRECT
 from tests.recordings import failed, recording, timed
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
@@ -34,7 +39,7 @@ __all__ = ["bench"]
 
 LYING = """
 from pathlib import Path
-from snnbench import contention, probes
+from snnbench.worker import contention, probes
 
 probes.Probes.as_dict = lambda self: {{"interpreter": {{"looks_ns": [[5], [5]]}}}}
 
@@ -237,12 +242,12 @@ def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_pat
     written(found.recording(shard), one)
     found = jobs.submitted(found, {shard: "7"})
     gone = replace(attempted("lost", 1), started="2026-11-21T10:05:00+00:00", settings={"cells_before": 4})
-    mark.put(found.recording(shard), gone)
+    in_progress.put(found.recording(shard), gone)
     (collected,) = jobs.collect(found, shard, State("NODE_FAIL"))
     there = read(found.recording(shard))
     assert (collected.attempt, collected.outcome["kind"]) == (1, "lost")
     assert there.records == [one] and attempts.of(there).next == {one.cell: 1}
-    mark.put(found.recording(shard), gone)
+    in_progress.put(found.recording(shard), gone)
     assert jobs.collect(found, shard, State("NODE_FAIL")) == [], "it has its record"
 
 
@@ -270,7 +275,7 @@ def test_a_run_whose_machine_is_never_quiet_ends_and_says_so(tmp_path: Path) -> 
 
 
 def test_status_counts_what_is_to_be_measured_again(tmp_path: Path) -> None:
-    from snnbench.cli.state import lines as status_lines
+    from snnbench.cli.status import lines as status_lines
 
     folder = written(tmp_path / "r", disturbed(), disturbed("b", cpus=0.0), planned=2).folder
     assert list(status_lines(folder)) == [
@@ -293,13 +298,15 @@ def test_progress_reckons_with_the_cells_of_a_round() -> None:
 def test_show_has_every_attempt_of_a_cell(tmp_path: Path) -> None:
     records = [disturbed(cpus=0.5), attempted("crash", 1), disturbed(attempt=2, cpus=0.3, train=4.0)]
     found = written(tmp_path / "r", *records)
-    text = list(shown.lines(found, found.records[0]))
+    text = list(cell_description.lines(found, found.records[0]))
     assert text[text.index("flags: contended") + 1 :][:3] == [
         "attempt 3 of 3 counts: others took 0.3 CPUs",
         "  attempt 1 does not: others took 0.5 CPUs, train 3 ms",
         "  attempt 2 does not: failed: crash: so it was",
     ]
-    assert not any("attempt" in line for line in shown.lines(recording(timed("b", train=1.0)), timed("b", train=1.0)))
+    assert not any(
+        "attempt" in line for line in cell_description.lines(recording(timed("b", train=1.0)), timed("b", train=1.0))
+    )
 
 
 def test_the_page_says_how_many_cells_were_measured_again(tmp_path: Path) -> None:
@@ -380,11 +387,12 @@ def test_a_merge_keeps_all_attempts_and_joins_an_earlier_merge(tmp_path: Path) -
 
 
 def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snnbench import machine, slots
+    from snnbench.machine import description
+    from snnbench.run import slots
     from tests.test_executor import ANYWHERE, CARDS
 
-    monkeypatch.setattr(machine, "has_cuda", lambda: True)
-    monkeypatch.setattr(machine, "usable_cpus", lambda *given: 2)
+    monkeypatch.setattr(description, "has_cuda", lambda: True)
+    monkeypatch.setattr(description, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(bench.folder / "slots"))
     for name, taken in (("a", [0.0, 0.0]), ("b", [0.5, 0.0])):
         bench.add(name, LYING.format(taken=taken) + ANYWHERE)

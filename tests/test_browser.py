@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.report import page
+from snnbench.report.page import page
 from tests.hostile import MARK, hostile
 from tests.processes import within
 from tests.sample import sample

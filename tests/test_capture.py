@@ -13,12 +13,12 @@ from snnbench.home import home
 
 torch = pytest.importorskip("torch")
 
-from snnbench import environments  # noqa: E402
-from snnbench.backends.torch_graph import existing  # noqa: E402
-from snnbench.library import discover  # noqa: E402
-from snnbench.pins import Pins  # noqa: E402
-from snnbench.process import environment  # noqa: E402
-from tests import capture_watch  # noqa: E402
+from snnbench.adapter.discovery import discover
+from snnbench.adapter.pins import Pins
+from snnbench.backends.torch.graph import existing
+from snnbench.environments import store
+from snnbench.run.process import environment
+from tests import capture_watch
 
 SCRIPT = Path(capture_watch.__file__)
 ADAPTERS = discover()
@@ -45,7 +45,7 @@ for library, adapter in ADAPTERS.items():
 def reported(command: str, library: str, *names: str) -> Any:
     """What capture_watch.py prints of variants that share an environment, which is the library's managed one."""
     adapter = ADAPTERS[library]
-    planned = environments.sync(environments.plan(adapter, names[0], cuda=False), print)
+    planned = store.sync(store.plan(adapter, names[0], cuda=False), print)
     done = subprocess.run(
         [planned.python, "-P", SCRIPT, command, adapter.path, *names],
         capture_output=True,

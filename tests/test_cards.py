@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.cards import Card, UnknownCard, Watch, chosen, require_alike, visible
+from snnbench.machine.gpus import Card, UnknownCard, Watch, chosen, require_alike, visible
 
 UUIDS = ["GPU-aaaa1111", "GPU-bbbb2222", "GPU-bbbb3333"]
 CARDS = [Card(uuid, index, "H200") for index, uuid in enumerate(UUIDS)]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from snnbench import declaration
-from snnbench.cell import GIB, Cell, cells
-from snnbench.config import Protocol
-from snnbench.contender import Work
+from snnbench.adapter import reading
+from snnbench.adapter.contender import Work
+from snnbench.plan.cell import GIB, Cell, cells
+from snnbench.plan.config import Protocol
 from tests.fakes import CASE, CORRECT, write
 
 PROTOCOL = Protocol(
@@ -81,7 +81,7 @@ def test_memory_is_not_measured_where_it_is_not_asked_for() -> None:
 def key(folder: Path, source: str = CORRECT, environment: str = "e", machine: str = "m", **changes: Any) -> str:
     """The key of one cell, with something changed."""
     folder.mkdir(exist_ok=True)
-    found = declaration.read(write(folder, source))
+    found = reading.read(write(folder, source))
     protocol = changed(**changes.pop("protocol", {}))
     cell = Cell(**({"case": CASE, "library": "a", "variant": "x", "trial": 0, "measure": "time"} | changes))
     return cell.key(found.digest, environment, machine, protocol)

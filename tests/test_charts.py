@@ -6,13 +6,13 @@ from typing import Any
 import altair
 import pytest
 
-from snnbench.report import charting, scaling
 from snnbench.report.charts import style
 from snnbench.report.charts.firstcall import Cost, break_even
 from snnbench.report.charts.lines import _beside
 from snnbench.report.charts.memory import parts
 from snnbench.report.charts.pareto import front
 from snnbench.report.findings import Findings, find
+from snnbench.report.page import chart_sections, scaling
 from snnbench.report.section import Chart, Section
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, recording, timed, weighed
@@ -57,7 +57,7 @@ def test_first_calls_say_who_is_ahead_when() -> None:
         timed("slow", train=12.0, first_call_ms=20),
         timed("lazy", train=11.0, first_call_ms=5),
     ]
-    (chart,) = charting.first_calls(found(*records, baseline="base")).charts
+    (chart,) = chart_sections.first_calls(found(*records, baseline="base")).charts
     assert {row[0]: row[3] for row in chart.table.rows} == {
         "base": "-",
         "compiled": "from pass 11",
@@ -83,15 +83,15 @@ def test_parts_of_memory_add_up_to_all_that_was_in_use() -> None:
 
 def test_who_ran_out_of_memory_is_in_the_memory_chart() -> None:
     oom = failed("b", "oom-host", "killed", measure="memory")
-    (chart,) = charting.memories(found(weighed("a"), oom)).charts
+    (chart,) = chart_sections.memories(found(weighed("a"), oom)).charts
     assert [list(row) for row in chart.table.rows] == [["a", "1", "2", "4", "7"], ["b", "oom-host", "-", "-", "-"]]
     assert {"library": "b", "text": "\u2715 oom-host"} in values(chart)
 
 
 def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
-    (one,) = charting.times(found(timed("a", train=1.0))).charts
+    (one,) = chart_sections.times(found(timed("a", train=1.0))).charts
     assert one.table.columns[0] == "library" and [row[0] for row in one.table.rows] == ["a"]
-    (lines,) = charting.times(found(timed("a", train=1.0), timed("a", case=LARGE, train=2.0))).charts
+    (lines,) = chart_sections.times(found(timed("a", train=1.0), timed("a", case=LARGE, train=2.0))).charts
     assert list(lines.table.columns) == ["library", "N=48", "N=96"]
     assert [list(row) for row in lines.table.rows] == [["a", "1", "2"]]
 
@@ -100,7 +100,7 @@ def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
     """Who leads is for the headline to say: of single trials it says that they are too close to call."""
     several = [timed(name, case=case, train=ms) for name, ms in (("a", 2.0), ("b", 1.0)) for case in (CASE, LARGE)]
     for records in (several, several[::2]):
-        (chart,) = charting.times(found(*records)).charts
+        (chart,) = chart_sections.times(found(*records)).charts
         assert chart.words.endswith("b has the lowest median, 1 ms.")
         assert "fastest" not in chart.words
 
@@ -108,11 +108,11 @@ def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
 def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
     cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
     two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))
-    titles = [chart.title for chart in charting.times(two).charts]
+    titles = [chart.title for chart in chart_sections.times(two).charts]
     assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
     assert not scaling.section(two).charts
     three = found(*(timed("a", case=case, train=1.0) for case in cases))
-    assert not charting.times(three).charts and len(scaling.section(three).charts) == 1
+    assert not chart_sections.times(three).charts and len(scaling.section(three).charts) == 1
 
 
 def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
@@ -125,7 +125,7 @@ def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
     assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host", "oom-host"]]
     assert not scaling.section(found(*records)).tables
     records = [timed("a", train=1.0), failed("a", "oom-host", "full", case=LARGE)]
-    (chart,) = charting.times(found(*records)).charts
+    (chart,) = chart_sections.times(found(*records)).charts
     assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host"]]
 
 
@@ -137,7 +137,7 @@ def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
         failed("b", "oom-host", "killed", case=LARGE),
         *(failed("c", "incorrect", "wrong", case=case) for case in (CASE, LARGE)),
     ]
-    (chart,) = charting.times(found(*records)).charts
+    (chart,) = chart_sections.times(found(*records)).charts
     assert [list(row) for row in chart.table.rows] == [
         ["a", "4", "8"],
         ["b", "5", "oom-host"],
@@ -150,7 +150,7 @@ def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
 
 
 def test_what_deviates_is_hollow_and_said_to_be_other_work() -> None:
-    (chart,) = charting.times(found(timed("a", train=1.0), deviating("b", train=2.0))).charts
+    (chart,) = chart_sections.times(found(timed("a", train=1.0), deviating("b", train=2.0))).charts
     assert [(row["library"], row["ranked"]) for row in values(chart) if "ranked" in row and "text" not in row] == [
         ("a", True),
         ("b", False),
@@ -174,14 +174,20 @@ def test_a_name_goes_where_most_room_is(missing: list[int], place: int, before: 
 
 def test_memory_is_the_device_s_in_a_setting_that_has_one_only() -> None:
     cuda = CASE.resized(device="cuda")
-    charts = charting.memories(found(weighed("a"), weighed("a", cuda, device_mib=16))).charts
+    charts = chart_sections.memories(found(weighed("a"), weighed("a", cuda, device_mib=16))).charts
     assert [chart.title.rpartition(": ")[2] for chart in charts] == ["host memory of train", "device memory of train"]
 
 
 def test_a_section_without_data_is_one_sentence() -> None:
     nothing = found(failed("a", "crash", "died"))
-    makers = (charting.times, charting.memories, charting.fronts, charting.splits, charting.first_calls)
-    for section in [*(make(nothing) for make in makers), charting.ratios(nothing), scaling.section(nothing)]:
+    makers = (
+        chart_sections.times,
+        chart_sections.memories,
+        chart_sections.fronts,
+        chart_sections.splits,
+        chart_sections.first_calls,
+    )
+    for section in [*(make(nothing) for make in makers), chart_sections.ratios(nothing), scaling.section(nothing)]:
         assert not section.charts and not section.tables
         assert len(section.sentences) == 1 and section.sentences[0].startswith("Left out: ")
 
@@ -189,10 +195,10 @@ def test_a_section_without_data_is_one_sentence() -> None:
 def test_ratios_are_to_the_baseline_and_none_is_given_to_what_deviates() -> None:
     records = [timed("a", train=2.0), timed("b", train=3.0), deviating("c", train=1.0)]
     records += [timed("a", case=LARGE, train=4.0), timed("b", case=LARGE, train=2.0)]
-    (table,) = charting.ratios(found(*records, baseline="a")).tables
+    (table,) = chart_sections.ratios(found(*records, baseline="a")).tables
     assert list(table.columns) == ["library", "N=48", "N=96"]
     assert [list(row) for row in table.rows] == [["b", "1.50", "0.50"], ["a", "1.00", "1.00"], ["c", "-", "-"]]
-    assert not charting.ratios(found(*records, baseline="c")).tables
+    assert not chart_sections.ratios(found(*records, baseline="c")).tables
 
 
 def test_a_fit_wants_three_sizes_and_a_quadratic_backward_is_named() -> None:
@@ -208,7 +214,13 @@ def test_a_fit_wants_three_sizes_and_a_quadratic_backward_is_named() -> None:
 
 def every_chart() -> list[Chart]:
     findings = find(sample(neurons=(64, 128, 256), steps=(25, 50, 100)))
-    makers = (charting.times, charting.memories, charting.fronts, charting.splits, charting.first_calls)
+    makers = (
+        chart_sections.times,
+        chart_sections.memories,
+        chart_sections.fronts,
+        chart_sections.splits,
+        chart_sections.first_calls,
+    )
     sections: list[Section] = [*(make(findings) for make in makers), scaling.section(findings)]
     return [chart for section in sections for chart in section.charts]
 

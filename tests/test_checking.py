@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from snnbench import checking
-from snnbench.checking import cell, files, trials
+from snnbench.checking import files, records, trials
 from snnbench.cli.exits import Exit
-from snnbench.config import Protocol
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
+from snnbench.plan.config import Protocol
+from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -67,7 +67,7 @@ def sound(measure: str) -> Document:
 
 def proof(document: Document) -> list[str]:
     """What does not hold of the proof in a record of schema 3."""
-    return list(cell.proof(Record(**document), 3))
+    return list(records.proof(Record(**document), 3))
 
 
 WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
@@ -289,7 +289,7 @@ def test_an_outcome_is_one_of_those_there_are(outcome: Document, complaint: str)
     """Asked of the rule itself: a line with most of these is no record, and never gets as far."""
     nothing = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "flags": []}
     record = Record(**(sound("time") | nothing | {"outcome": outcome}))
-    assert list(cell.outcome(record)) == ([complaint] if complaint else [])
+    assert list(records.outcome(record)) == ([complaint] if complaint else [])
 
 
 def test_a_card_without_a_number_has_no_name_to_hide(tmp_path: Path) -> None:
@@ -469,7 +469,7 @@ def test_errors_are_numbers(value: float) -> None:
     document = asdict(timed)
     spot(document).update(rate=value)
     record = replace(timed, checks=document["checks"])
-    assert "spot-train: rate is" in " ".join(cell.proof(record, 3))
+    assert "spot-train: rate is" in " ".join(records.proof(record, 3))
 
 
 def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
@@ -488,9 +488,9 @@ def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None
     (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
     check = sound.checks["spot-inference"] | {"differing": 400}
     record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
-    assert any("400 of 76800 spikes differ" in text for text in cell.proof(record, 3))
+    assert any("400 of 76800 spikes differ" in text for text in records.proof(record, 3))
     deep = replace(record, case=record.case | {"layers": 2})
-    assert not any("spikes differ" in text for text in cell.proof(deep, 3))
+    assert not any("spikes differ" in text for text in records.proof(deep, 3))
 
 
 @pytest.mark.parametrize(
@@ -513,11 +513,11 @@ def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any]
         update={"phases": ("train",), "repetitions": 3, "warmup_passes": 1}
     )
     record = replace(timed, phases=phases, checks=checks)
-    said = [text for rule, text in cell.complaints(record, 4, "", protocol) if rule == "durations"]
+    said = [text for rule, text in records.complaints(record, 4, "", protocol) if rule == "durations"]
     assert any(complaint in text for text in said) if complaint else said == []
-    assert [text for rule, text in cell.complaints(record, 3, "", protocol) if rule == "durations"] == []
+    assert [text for rule, text in records.complaints(record, 3, "", protocol) if rule == "durations"] == []
     without = replace(record, checks=timed.checks)
-    assert "no check fresh-train" in [text for _, text in cell.complaints(without, 4, "", protocol)]
+    assert "no check fresh-train" in [text for _, text in records.complaints(without, 4, "", protocol)]
 
 
 def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from snnbench.checking import cell
-from snnbench.config import Protocol
-from snnbench.record import Record
+from snnbench.checking import records
+from snnbench.plan.config import Protocol
+from snnbench.recording.record import Record
 from tests.fakes import CASE
 from tests.recordings import record
 
@@ -36,7 +36,7 @@ def measured(checks: Document, changes: Document = LONG, measure: str = "time", 
 
 
 def proof(one: Record, schema: int = 3) -> list[str]:
-    return list(cell.proof(one, schema))
+    return list(records.proof(one, schema))
 
 
 def test_a_sound_record_has_no_complaint() -> None:
@@ -244,7 +244,7 @@ def timing(**changes: Any) -> Document:
 
 def durations(phases: Document, schema: int = 4, **outcome: Any) -> list[str]:
     declared = {"status": "measured", "verdict": "exact", **outcome}
-    return list(cell.durations(record("a", phases=phases, outcome=declared), PROTOCOL, schema))
+    return list(records.durations(record("a", phases=phases, outcome=declared), PROTOCOL, schema))
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int,
             "static_bytes": static_bytes,
             "host": {"peak_bytes": 5, "retained_bytes": None} | host,
         }
-        return list(cell.memory(record("a", "memory", case=case, memory=memory)))
+        return list(records.memory(record("a", "memory", case=case, memory=memory)))
 
     least = size * numbers
     assert complaints(least) == []
@@ -336,9 +336,11 @@ def test_each_rule_is_asked_of_the_records_that_it_is_for(
     monkeypatch: pytest.MonkeyPatch, status: str, measure: str, schema: int, rules: set[str]
 ) -> None:
     for name in ("outcome", "name", "proof", "durations", "floor", "memory", "flags"):
-        monkeypatch.setattr(cell, name, lambda *given, name=name: iter([f"{name} was asked"]))
+        monkeypatch.setattr(records, name, lambda *given, name=name: iter([f"{name} was asked"]))
     kind = {"verdict": "exact"} if status == "measured" else {"kind": "crash", "reason": "died"}
-    complaints = list(cell.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL))
+    complaints = list(
+        records.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL)
+    )
     asked = rules | {"outcome"} | ({"name"} if schema >= 3 else set())
     assert {rule for rule, _ in complaints} == asked and len(complaints) == len(asked)
     assert all(text == f"{rule} was asked" for rule, text in complaints)
@@ -351,18 +353,18 @@ def test_a_rule_that_cannot_be_asked_is_a_complaint(monkeypatch: pytest.MonkeyPa
     def fails(*given: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(cell, "flags", fails)
+    monkeypatch.setattr(records, "flags", fails)
     cell_record = measured({}, measure="verify")
-    texts = [text for rule, text in cell.complaints(cell_record, 2, "", PROTOCOL) if rule == "flags"]
+    texts = [text for rule, text in records.complaints(cell_record, 2, "", PROTOCOL) if rule == "flags"]
     assert texts == [f"malformed: {type(error).__name__}: {error}"]
 
 
 def test_probes_are_all_there_and_were_looked_at_twice() -> None:
     sound = {name: {"looks_ns": [[5, 6], [7, 8]]} for name in ("interpreter", "calls", "copy", "product")}
-    assert list(cell.probes(record("a", probes=sound))) == []
-    assert list(cell.probes(record("a", probes=sound | {"launch": {"looks_ns": [[1], [1]]}}))) == []
-    assert list(cell.probes(record("a"))) == ["no probe interpreter or calls or copy or product"]
+    assert list(records.probes(record("a", probes=sound))) == []
+    assert list(records.probes(record("a", probes=sound | {"launch": {"looks_ns": [[1], [1]]}}))) == []
+    assert list(records.probes(record("a"))) == ["no probe interpreter or calls or copy or product"]
     once = sound | {"copy": {"looks_ns": [[5, 6]]}}
-    assert list(cell.probes(record("a", probes=once))) == ["probe copy was looked at 1 times, not 2"]
-    found = dict(cell.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
-    assert "probes" in found and "probes" not in dict(cell.complaints(record("a"), 5, "a laptop", PROTOCOL))
+    assert list(records.probes(record("a", probes=once))) == ["probe copy was looked at 1 times, not 2"]
+    found = dict(records.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
+    assert "probes" in found and "probes" not in dict(records.complaints(record("a"), 5, "a laptop", PROTOCOL))

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from snnbench.process import environment
-from snnbench.splicing import marks
-from snnbench.wire import decode_reply
+from snnbench.report.text.splicing import marks
+from snnbench.run.process import environment
+from snnbench.worker.messages import decode_reply
 from tests.fakes import CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 

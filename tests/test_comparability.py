@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.comparability import Incomparable, changed, matched
-from snnbench.record import Recording
+from snnbench.analysis.comparability import Incomparable, changed, matched
+from snnbench.recording.record import Recording
 from tests.fakes import CASE
 from tests.recordings import recording, timed
 

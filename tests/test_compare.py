@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from snnbench import compare_output
-from snnbench.comparability import Incomparable
-from snnbench.compare import Cell, compare
-from snnbench.decision import Thresholds
-from snnbench.record import Record, read
-from snnbench.statistics import Interval
+from snnbench.analysis.bootstrap import Interval
+from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.compare import Cell, compare
+from snnbench.analysis.decision import Thresholds
+from snnbench.recording.record import Record, read
+from snnbench.report.text import change_table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
@@ -230,7 +230,7 @@ def test_a_user_may_insist_on_what_others_disturbed_and_every_format_says_so() -
     old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
     found = compare(old, new, Thresholds(), allowed=["contended"])
     assert [(cell.word, cell.reason) for cell in found.cells] == [("slower", "contended in new")]
-    for write in compare_output.FORMATS.values():
+    for write in change_table.FORMATS.values():
         assert "contended: times that others disturbed have words, too" in write(found, False, [])
     assert compare(old, new, Thresholds()).allowed == []
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import compiler_doctor
-from snnbench.library import discover
+from snnbench.adapter.discovery import discover
+from snnbench.machine import compiler_doctor
 
 
 @pytest.fixture

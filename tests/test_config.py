@@ -11,10 +11,12 @@ from typing import get_args
 import pytest
 import yaml
 
-from snnbench import case, config, declaration
-from snnbench.adapter import Adapter
-from snnbench.config import Config, ConfigError
-from snnbench.contender import Work
+from snnbench.adapter import reading
+from snnbench.adapter.contender import Work
+from snnbench.adapter.declaration import Adapter
+from snnbench.plan import config
+from snnbench.plan.config import Config, ConfigError
+from snnbench.workloads import case
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
 
@@ -62,7 +64,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     for name, variants in VARIANTS.items():
         lines = ["BACKEND = 'numpy'", f"VARIANTS = {dict.fromkeys(variants, 'a way')!r}", "def build(*_): ..."]
         (folder / f"{name}.py").write_text("\n".join(lines))
-    return {name: declaration.read(folder / f"{name}.py") for name in VARIANTS}
+    return {name: reading.read(folder / f"{name}.py") for name in VARIANTS}
 
 
 def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml") -> Config:

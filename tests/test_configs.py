@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import case, config, declaration
-from snnbench.adapter import Adapter
+from snnbench.adapter import reading
+from snnbench.adapter.declaration import Adapter
+from snnbench.plan import config
+from snnbench.workloads import case
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -17,7 +19,7 @@ NAMED = QUICK | {"torch-compile"}
 @pytest.fixture(scope="module")
 def adapters() -> dict[str, Adapter]:
     """The adapters that ship, read without running them."""
-    return {found.name: found for found in map(declaration.read, sorted((ROOT / "adapters").glob("*.py")))}
+    return {found.name: found for found in map(reading.read, sorted((ROOT / "adapters").glob("*.py")))}
 
 
 def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> None:

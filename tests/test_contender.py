@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import declaration
-from snnbench.adapter import Adapter
-from snnbench.contender import UnknownContender, find, find_all
+from snnbench.adapter import reading
+from snnbench.adapter.contender import UnknownContender, find, find_all
+from snnbench.adapter.declaration import Adapter
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif", "index"]}
 
@@ -16,7 +16,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
     for name, variants in VARIANTS.items():
         lines = ["BACKEND = 'numpy'", f"VARIANTS = {dict.fromkeys(variants, 'a way')!r}", "def build(*_): ..."]
         (tmp_path / f"{name}.py").write_text("\n".join(lines))
-    return {name: declaration.read(tmp_path / f"{name}.py") for name in VARIANTS}
+    return {name: reading.read(tmp_path / f"{name}.py") for name in VARIANTS}
 
 
 @pytest.mark.parametrize(

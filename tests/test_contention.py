@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from snnbench import contention
-from snnbench.contention import Usage, between
+from snnbench.worker import contention
+from snnbench.worker.contention import Usage, between
 
 TICKS = os.sysconf("SC_CLK_TCK")
 STAT = f"""cpu  {9 * TICKS} 0 {3 * TICKS} 500 0 0 0 {2 * TICKS} 0 0

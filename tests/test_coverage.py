@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.coverage import coverage
-from snnbench.extent import sampled
+from snnbench.analysis.coverage import coverage
+from snnbench.proof.extent import sampled
 from tests.fakes import CASE
 
 LARGE = CASE.resized(neurons=200, batch=16)

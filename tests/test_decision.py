@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from snnbench.compare import Cell, Side, judged
-from snnbench.decision import Thresholds, decide
-from snnbench.difference import Difference
-from snnbench.durations import summarise
-from snnbench.pairs import Field, pairs
+from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.decision import Thresholds, decide
+from snnbench.analysis.difference import Difference
+from snnbench.analysis.pairs import Field, pairs
+from snnbench.worker.durations import summarise
 from tests.fakes import CASE
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.case import PROFILES
-from snnbench.wire import Measure, Reply
+from snnbench.worker.messages import Measure, Reply
+from snnbench.workloads.case import PROFILES
 from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
 
 TORCH = '''
@@ -121,7 +121,7 @@ def test_what_a_machine_lacks_is_skipped_as_unavailable(tmp_path: Path) -> None:
 
 
 OTHER = """
-from snnbench.rule import Rule
+from snnbench.adapter import Rule
 
 DEVIATION = "a neuron of its own"
 

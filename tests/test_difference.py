@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from snnbench.difference import Difference, adjusted, between, differences, intervals, moderate, paired
+from snnbench.analysis.difference import Difference, adjusted, between, differences, intervals, moderate, paired
 
 E = math.e
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import snnbench
-from snnbench import checking, record
+from snnbench import checking
+from snnbench.recording import record
 
 pytestmark = pytest.mark.docker
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 import snnbench
-from snnbench import config
+from snnbench.adapter.contender import find
+from snnbench.adapter.discovery import discover
 from snnbench.cli.options import config_path
-from snnbench.contender import find
-from snnbench.environments import plan
-from snnbench.library import discover
+from snnbench.environments.store import plan
+from snnbench.plan import config
 
 ROOT = Path(__file__).parent.parent
 DOCKERFILE = ROOT / "docker" / "Dockerfile"

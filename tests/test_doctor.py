@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from snnbench import doctor, machine
-from snnbench.finding import Finding
+from snnbench.machine import description, doctor
+from snnbench.machine.finding import Finding
 
 CPU: dict[str, Any] = {
     "frequency_governors": ["performance"],
@@ -127,6 +127,6 @@ def test_a_kernel_that_does_not_count_kills_is_unknown(tmp_path: Path) -> None:
 
 
 def test_this_machine_can_be_examined() -> None:
-    names = [one.name for one in doctor.examine(machine.facts())]
+    names = [one.name for one in doctor.examine(description.facts())]
     assert {"load", "governor", "threads", "CPU quota", "memory", "swap", "clock", "disk"} <= set(names)
     assert {"workers", "peak memory", "C compiler", "Python headers"} <= set(names)

@@ -7,18 +7,21 @@ from typing import Any, get_args
 
 from typer.main import get_command
 
-from snnbench import checking, config, flags, outcome
-from snnbench.case import PROFILES
+from snnbench import checking
+from snnbench.analysis.comparability import ALLOWABLE
+from snnbench.analysis.decision import WORDS
 from snnbench.cli import app
-from snnbench.cli.comparison import ComparisonFormat
+from snnbench.cli.compare import ComparisonFormat
 from snnbench.cli.exits import Exit
 from snnbench.cli.options import ComparedPhase
-from snnbench.cli.ranking import RankingFormat
-from snnbench.cli.reporting import Format
+from snnbench.cli.rank import RankingFormat
+from snnbench.cli.report import Format
 from snnbench.cli.request import Measured
-from snnbench.comparability import ALLOWABLE
-from snnbench.decision import WORDS
-from snnbench.interpreters import Env
+from snnbench.environments.interpreters import Env
+from snnbench.plan import config
+from snnbench.recording import flags
+from snnbench.workloads import outcome
+from snnbench.workloads.case import PROFILES
 
 DOCUMENTS = ("README.md", "METHODOLOGY.md", "CONTRIBUTING.md")
 TEXT = "\n".join((Path(__file__).parent.parent / name).read_text(encoding="utf-8") for name in DOCUMENTS)

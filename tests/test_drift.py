@@ -7,14 +7,16 @@ from typing import Any
 
 import pytest
 
-from snnbench import attempts, checking, merge, shown
+from snnbench import checking
 from snnbench.checking import files
-from snnbench.drift import FACTOR, relative
-from snnbench.flags import FLAGS
-from snnbench.record import RECORDS, Record, Recording, chosen, read
-from snnbench.report import noise
+from snnbench.recording import attempts, merge
+from snnbench.recording.drift import FACTOR, relative
+from snnbench.recording.flags import FLAGS
+from snnbench.recording.record import RECORDS, Record, Recording, chosen, read
+from snnbench.recording.writer import append
 from snnbench.report.findings import find
-from snnbench.writer import append
+from snnbench.report.page import noise
+from snnbench.report.text import cell_description
 from tests.recordings import recording, timed
 
 KINDS = ("interpreter", "calls", "copy", "product")
@@ -91,7 +93,7 @@ def test_a_step_in_a_run_flags_the_fewer_cells_and_the_attempt_that_is_as_usual_
     assert [one.trial for one in there.records if "drifted" in one.flags] == [6]
     assert attempts.due(there) == 1
     assert [text for text in files._attempts(there)] == []
-    text = "\n".join(shown.lines(there, there.records[5]))
+    text = "\n".join(cell_description.lines(there, there.records[5]))
     assert "attempt 2 of 2 counts" in text and "the machine drifted" in text
 
 

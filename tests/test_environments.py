@@ -14,14 +14,14 @@ from pathlib import Path
 import pytest
 import uv
 
-from snnbench import environments, installer
 from snnbench import home as kept
-from snnbench.adapter import Adapter
-from snnbench.cli.environment import Device, sync
-from snnbench.declaration import read
-from snnbench.environments import Environment
-from snnbench.installer import EnvironmentFailed
-from snnbench.library import discover
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import discover
+from snnbench.adapter.reading import read
+from snnbench.cli.env import Device, sync
+from snnbench.environments import store, uv_program
+from snnbench.environments.store import Environment
+from snnbench.environments.uv_program import EnvironmentFailed
 
 SMALL = ("packaging==24.2",)
 
@@ -37,7 +37,7 @@ def adapter(name: str = "small", dependencies: tuple[str, ...] = SMALL, **change
 
 
 def plan(wanted: Adapter, cuda: bool = False) -> Environment:
-    return environments.plan(wanted, "default", cuda)
+    return store.plan(wanted, "default", cuda)
 
 
 def quiet(line: str) -> None:
@@ -69,7 +69,7 @@ def test_without_the_package_uv_the_error_says_what_to_install(tmp_path: Path, m
     monkeypatch.setitem(sys.modules, "uv", None)
     about = {"name": "norse", "source": "norse.py", "requires_python": ">=3.11"}
     with pytest.raises(EnvironmentFailed, match="norse: no uv program; install the package `uv`"):
-        installer.install(["--version"], tmp_path, quiet, about)
+        uv_program.install(["--version"], tmp_path, quiet, about)
 
 
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -86,31 +86,31 @@ def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -
     lines: list[str] = []
     planned = plan(adapter(), cuda=False)
     assert planned.folder == home / "envs" / planned.key
-    assert not environments.is_ready(planned)
-    environments.sync(planned, lines.append)
-    assert environments.is_ready(planned)
+    assert not store.is_ready(planned)
+    store.sync(planned, lines.append)
+    assert store.is_ready(planned)
     assert any("packaging==24.2" in line and "+" in line for line in lines)
     script = "import packaging; print(packaging.__version__)"
     assert subprocess.check_output([planned.python, "-I", "-c", script], text=True) == "24.2\n"
-    assert environments.versions(planned.python) == {"packaging": "24.2"}
+    assert store.versions(planned.python) == {"packaging": "24.2"}
 
     no_uv()
     lines.clear()
     other = adapter("other", tuple(reversed((*SMALL, " packaging == 24.2"))))  # the same pins, said differently
-    assert environments.sync(plan(adapter(), cuda=False), lines.append) == planned
-    assert environments.sync(plan(other, cuda=False), lines.append).folder == planned.folder
+    assert store.sync(plan(adapter(), cuda=False), lines.append) == planned
+    assert store.sync(plan(other, cuda=False), lines.append).folder == planned.folder
     assert lines == []
-    [found] = environments.installed()
+    [found] = store.installed()
     assert (found.folder, list(found.adapters)) == (planned.folder, ["other", "small"])
     assert list(found.requirements) == ["packaging==24.2"]
     assert found.created.endswith("+00:00")
     assert found.size_bytes > 100_000
 
-    environments.remove(found, quiet)
-    assert environments.installed() == []
-    assert not environments.is_ready(planned)
+    store.remove(found, quiet)
+    assert store.installed() == []
+    assert not store.is_ready(planned)
     with pytest.raises(EnvironmentFailed, match="install the package `uv`"):
-        environments.sync(planned, quiet)
+        store.sync(planned, quiet)
 
 
 def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,44 +149,44 @@ def test_half_made_folder_is_made_anew(home: Path) -> None:
     (planned.folder / "bin").mkdir(parents=True)
     planned.python.symlink_to(sys.executable)
     (planned.folder / "left-over").touch()
-    assert not environments.is_ready(planned)
-    assert [found.created for found in environments.installed()] == [""]
-    environments.sync(planned, quiet)
-    assert environments.is_ready(planned)
+    assert not store.is_ready(planned)
+    assert [found.created for found in store.installed()] == [""]
+    store.sync(planned, quiet)
+    assert store.is_ready(planned)
     assert not (planned.folder / "left-over").exists()
 
     planned.python.unlink()  # its interpreter was uninstalled
-    assert not environments.is_ready(planned)
-    environments.sync(planned, quiet)
-    assert environments.is_ready(planned)
+    assert not store.is_ready(planned)
+    store.sync(planned, quiet)
+    assert store.is_ready(planned)
 
     (planned.folder / "snnbench.json").write_text('{"adapters": ["sm')
-    assert not environments.is_ready(planned)
+    assert not store.is_ready(planned)
 
 
 def test_missing_package_is_one_line_with_a_next_step(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")  # at which uv breaks lines
     wanted = plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
     with pytest.raises(EnvironmentFailed) as caught:
-        environments.sync(wanted, quiet)
+        store.sync(wanted, quiet)
     message = str(caught.value)
     assert message.startswith("mine: No solution found when resolving dependencies: ")
     assert "snnbench-no-such-package-xyz" in message
     assert message.endswith("; check the pins in adapters/mine.py, then run `snnbench env sync mine`")
     assert "\n" not in message
-    assert not environments.is_ready(wanted)
+    assert not store.is_ready(wanted)
 
 
 def test_missing_interpreter(home: Path) -> None:
     wanted = plan(adapter(requires_python=">=3.99"), cuda=False)
     with pytest.raises(EnvironmentFailed, match=r"^small: .*; install a Python >=3\.99$"):
-        environments.sync(wanted, quiet)
+        store.sync(wanted, quiet)
 
 
 def test_folder_that_cannot_be_written(home: Path) -> None:
     home.write_text("not a folder")
     with pytest.raises(EnvironmentFailed, match="set SNNBENCH_HOME to a folder that can be written"):
-        environments.sync(plan(adapter(), cuda=False), quiet)
+        store.sync(plan(adapter(), cuda=False), quiet)
 
 
 @pytest.mark.parametrize(
@@ -221,13 +221,13 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
     ],
 )
 def test_explanation(home: Path, said: list[str], expected: str) -> None:
-    assert installer._explain(said, plan(adapter(), cuda=False).about) == expected
+    assert uv_program._explain(said, plan(adapter(), cuda=False).about) == expected
 
 
 def test_overrides_keep_a_dependency_out(home: Path) -> None:
     wanted = adapter(dependencies=("python-dateutil==2.9.0.post0",), overrides=("six; python_version < '3'",))
-    made = environments.sync(plan(wanted, cuda=False), quiet)
-    assert environments.versions(made.python) == {"python-dateutil": "2.9.0.post0"}
+    made = store.sync(plan(wanted, cuda=False), quiet)
+    assert store.versions(made.python) == {"python-dateutil": "2.9.0.post0"}
 
 
 def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,34 +245,34 @@ def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monk
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     pinned = ("snnbench-of-old==1.0",)
     with pytest.raises(EnvironmentFailed, match="No solution found"):
-        environments.sync(plan(adapter(dependencies=pinned), cuda=False), quiet)
+        store.sync(plan(adapter(dependencies=pinned), cuda=False), quiet)
     said = '{ name = "snnbench-of-old", version = "1.0", requires-python = ">=3.8", requires-dist = ["six==1.16.0"] }'
-    made = environments.sync(plan(adapter(dependencies=pinned, metadata=(said,)), cuda=False), quiet)
-    assert environments.versions(made.python) == {"six": "1.16.0", "snnbench-of-old": "1.0"}
+    made = store.sync(plan(adapter(dependencies=pinned, metadata=(said,)), cuda=False), quiet)
+    assert store.versions(made.python) == {"six": "1.16.0", "snnbench-of-old": "1.0"}
 
 
 def test_project_around_does_not_change_the_pins(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = '[project]\nname = "x"\nversion = "1"\n[tool.uv]\noverride-dependencies = ["packaging==24.1"]\n'
     (home.parent / "pyproject.toml").write_text(project)
     monkeypatch.chdir(home.parent)
-    made = environments.sync(plan(adapter(), cuda=False), quiet)
-    assert environments.versions(made.python) == {"packaging": "24.2"}
+    made = store.sync(plan(adapter(), cuda=False), quiet)
+    assert store.versions(made.python) == {"packaging": "24.2"}
 
 
 def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:
-    made = environments.sync(plan(adapter(), cuda=False), quiet)
+    made = store.sync(plan(adapter(), cuda=False), quiet)
     no_uv()
     waited = threading.Event()
     with made.folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         (made.folder / "snnbench.json").rename(made.folder / "later")  # as if the first were still at work
-        second = threading.Thread(target=environments.sync, args=(made, lambda line: waited.set()))
+        second = threading.Thread(target=store.sync, args=(made, lambda line: waited.set()))
         second.start()
         assert waited.wait(10)
         (made.folder / "later").rename(made.folder / "snnbench.json")
     second.join(10)
     assert not second.is_alive()
-    assert environments.is_ready(made)
+    assert store.is_ready(made)
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, BrokenPipeError])
@@ -283,15 +283,15 @@ def test_interruption_leaves_what_is_made_anew(home: Path, interruption: type[Ba
 
     planned = plan(adapter(), cuda=False)
     with pytest.raises(interruption):
-        environments.sync(planned, interrupt)
-    assert not environments.is_ready(planned)
-    assert environments.is_ready(environments.sync(planned, quiet))
+        store.sync(planned, interrupt)
+    assert not store.is_ready(planned)
+    assert store.is_ready(store.sync(planned, quiet))
 
 
 def test_versions_of_another_interpreter() -> None:
-    assert environments.versions(environments.current())["pytest"] == pytest.__version__
+    assert store.versions(store.current())["pytest"] == pytest.__version__
     with pytest.raises(EnvironmentFailed, match=r"^/no/such/python: .*No such file"):
-        environments.versions(Path("/no/such/python"))
+        store.versions(Path("/no/such/python"))
 
 
 def test_uv_hears_what_pip_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,7 +304,7 @@ def test_uv_hears_what_pip_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "PIP_CERT": "/certificates.pem",
         "OTHER": "kept",
     }
-    heard = installer.settings(told)
+    heard = uv_program.settings(told)
     assert heard == told | {
         "UV_FIND_LINKS": f"{tmp_path}/wheels,https://index.example/links",
         "UV_DEFAULT_INDEX": "https://index.example/simple",
@@ -322,20 +322,20 @@ def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
         "SSL_CERT_FILE": "/own.pem",
     }
     pip = dict.fromkeys(("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT"), str(tmp_path))
-    assert installer.settings(own | pip) == own | pip | {"NO_COLOR": "1"}
-    assert "UV_FIND_LINKS" not in installer.settings({})
+    assert uv_program.settings(own | pip) == own | pip | {"NO_COLOR": "1"}
+    assert "UV_FIND_LINKS" not in uv_program.settings({})
 
 
 def test_uv_does_not_hear_of_an_empty_backend_of_torch() -> None:
     """An image cannot unset a variable, and uv stops at an empty one."""
-    assert installer.settings({"UV_TORCH_BACKEND": ""}) == {"NO_COLOR": "1"}
-    assert installer.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", "NO_COLOR": "1"}
+    assert uv_program.settings({"UV_TORCH_BACKEND": ""}) == {"NO_COLOR": "1"}
+    assert uv_program.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", "NO_COLOR": "1"}
 
 
 def test_marker_is_plain_json(home: Path) -> None:
-    made = environments.sync(plan(adapter(), cuda=False), quiet)
+    made = store.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())
-    assert marker.keys() == {"adapters", "versions", "created", *environments.ASKED}
+    assert marker.keys() == {"adapters", "versions", "created", *store.ASKED}
 
 
 def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_here(
@@ -363,6 +363,6 @@ def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_he
 def test_a_variant_may_ask_for_another_python_than_its_library() -> None:
     """NumPy 1.23, which the CuPy kernels need, has no wheel for Python 3.12, and uv would try to build it."""
     spikingjelly = discover()["spikingjelly"]
-    asked = {name: environments.plan(spikingjelly, name, cuda=True) for name in ("auto", "cupy")}
+    asked = {name: store.plan(spikingjelly, name, cuda=True) for name in ("auto", "cupy")}
     assert (asked["auto"].requires_python, asked["cupy"].requires_python) == (">=3.11", "==3.11.*")
     assert asked["cupy"].interpreter in (sys.executable, "==3.11.*")

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from snnbench.case import Case
-from snnbench.cell import Cell, cells
-from snnbench.cli.progress import Pace
-from snnbench.contender import Work
-from snnbench.estimate import Estimate, spoken
+from snnbench.adapter.contender import Work
+from snnbench.plan.cell import Cell, cells
+from snnbench.run.estimate import Estimate, spoken
+from snnbench.run.progress import Pace
+from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.test_runner import PROTOCOL
 

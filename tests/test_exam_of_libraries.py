@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from snnbench import cards
-from snnbench.adapter import Adapter, Variant
-from snnbench.case import Case
-from snnbench.contender import label
-from snnbench.library import discover
-from snnbench.outcome import SKIPS
-from snnbench.record import Record
+from snnbench.adapter.contender import label
+from snnbench.adapter.declaration import Adapter, Variant
+from snnbench.adapter.discovery import discover
+from snnbench.machine import gpus
+from snnbench.recording.record import Record
+from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import SKIPS
 from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries
@@ -116,7 +116,7 @@ def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: d
             if variant.needs:
                 assert state.startswith(f"needs {variant.needs}")
             elif "cpu" not in variant.devices:
-                assert "snnbench env sync" in state or cards.has_cuda()
+                assert "snnbench env sync" in state or gpus.has_cuda()
             elif name != "defaults":
                 assert contender in ran and state == "ready", row
 

@@ -11,10 +11,10 @@ import yaml
 from typer import TyperException
 from typer.main import get_command
 
-from snnbench import config
+from snnbench.analysis.decision import WORDS
 from snnbench.cli import app
 from snnbench.cli.options import config_path
-from snnbench.decision import WORDS
+from snnbench.plan import config
 
 ROOT = Path(__file__).parent.parent
 WORKFLOW = ROOT / "examples" / "github-actions.yml"

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import machine, slots
-from snnbench.cards import Card
-from snnbench.cell import Cell
-from snnbench.executor import Executor, deal
-from snnbench.record import Record, read
-from snnbench.runner import Run, Setup
+from snnbench.machine import description
+from snnbench.machine.gpus import Card
+from snnbench.plan.cell import Cell
+from snnbench.recording.record import Record, read
+from snnbench.run import slots
+from snnbench.run.executor import Executor, deal
+from snnbench.run.runner import Run, Setup
 from tests.fakes import CORRECT
 from tests.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
 
@@ -57,8 +58,8 @@ def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
 @pytest.fixture
 def with_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     """As if the fake's CUDA cells could run: the NumPy backend does not ask where it is."""
-    monkeypatch.setattr(machine, "has_cuda", lambda: True)
-    monkeypatch.setattr(machine, "usable_cpus", lambda *given: 2)
+    monkeypatch.setattr(description, "has_cuda", lambda: True)
+    monkeypatch.setattr(description, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
     return bench
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.report.exponent import exponent
+from snnbench.analysis.exponent import exponent
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from snnbench.extent import Extent, extent, sampled
+from snnbench.proof.extent import Extent, extent, sampled
 from tests.fakes import CASE
 
 LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)

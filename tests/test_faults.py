@@ -16,7 +16,7 @@ from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 NOTE = """
 import ctypes, os, signal, subprocess, sys, time
 from pathlib import Path
-from snnbench import wire
+from snnbench.worker import messages
 
 
 def note(pid):
@@ -46,7 +46,7 @@ FAULTS = {
         "ModuleNotFoundError: No module named 'no_such_library'",
     ),
     "truncate": (
-        faulty("whole = wire.Reply.encode\nwire.Reply.encode = lambda reply: whole(reply)[:-20]"),
+        faulty("whole = messages.Reply.encode\nmessages.Reply.encode = lambda reply: whole(reply)[:-20]"),
         "lost",
         "exit status 0 without a whole reply",
     ),

@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from snnbench.report import figures
 from snnbench.report.charts import style
-from snnbench.report.outline import outline
+from snnbench.report.page import figures
+from snnbench.report.page.outline import outline
 from tests.recordings import recording, timed, weighed
 
 

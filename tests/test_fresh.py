@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import fresh, reference
-from snnbench.answer import Answer
-from snnbench.fresh import (
+from snnbench.proof import fresh
+from snnbench.proof.comparison import Finding
+from snnbench.proof.fresh import (
     FIRST_DRAWN,
     Contents,
     are_kept,
@@ -19,9 +19,10 @@ from snnbench.fresh import (
     slowdown,
     undecided,
 )
-from snnbench.inputs import Problem
-from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Finding
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import Problem
 from tests.fakes import CASE
 
 MS = 1_000_000

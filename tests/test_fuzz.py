@@ -12,14 +12,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnbench import checking, compare, config, merge, printable, record, report, schema, shown, tidy
-from snnbench.comparability import Incomparable
-from snnbench.decision import Thresholds
-from snnbench.judge import outcome
-from snnbench.merge import Disagreement
-from snnbench.process import Ending
-from snnbench.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, RecordingError
-from snnbench.wire import BadRequest, decode_reply, decode_request
+from snnbench import checking, printable, report
+from snnbench.analysis import compare
+from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.decision import Thresholds
+from snnbench.plan import config
+from snnbench.recording import merge, record, schema
+from snnbench.recording.merge import Disagreement
+from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, RecordingError
+from snnbench.report import tidy
+from snnbench.report.text import cell_description
+from snnbench.run.endings import outcome
+from snnbench.run.process import Ending
+from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
 from tests.sweep import write_config
@@ -110,7 +115,7 @@ def use(folder: Path) -> None:
         assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
         return
     said = [report.markdown([found]), tidy.to_csv(tidy.rows([found]))]
-    said += ["\n".join([*shown.lines(found, one), *shown.samples(one)]) for one in found.records]
+    said += ["\n".join([*cell_description.lines(found, one), *cell_description.samples(one)]) for one in found.records]
     said += [f"{one.where} {one.text}" for one in checking.check(folder)]
     try:
         compared = compare.compare(found, BASE, Thresholds(), allowed=("machine", "protocol"))

@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 
 import pytest
 
-from snnbench import compare_output, rank_output
-from snnbench.compare import Comparison, compare
-from snnbench.decision import WORDS, Thresholds
-from snnbench.rank import rank
-from snnbench.record import Record, Recording
+from snnbench.analysis.compare import Comparison, compare
+from snnbench.analysis.decision import WORDS, Thresholds
+from snnbench.analysis.rank import rank
+from snnbench.recording.record import Record, Recording
+from snnbench.report.text import change_table, rank_table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
@@ -84,13 +84,13 @@ def outputs() -> dict[str, str]:
     comparison, ranked = compared(), rank(several(), "", Thresholds())
     found = {
         f"compare.{SUFFIXES[form]}": write(comparison, False, ["slower", "failed"])
-        for form, write in compare_output.FORMATS.items()
+        for form, write in change_table.FORMATS.items()
     }
     found |= {
-        f"compare-explain.{SUFFIXES[form]}": compare_output.FORMATS[form](comparison, True, [])
+        f"compare-explain.{SUFFIXES[form]}": change_table.FORMATS[form](comparison, True, [])
         for form in ("table", "markdown")
     }
-    return found | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_output.FORMATS.items()}
+    return found | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))

@@ -14,17 +14,18 @@ from typing import Any
 import pytest
 from packaging.version import Version
 
-from snnbench import cards, environments
-from snnbench.case import PROFILES, Case
+from snnbench.adapter.discovery import discover
+from snnbench.environments import store
 from snnbench.home import home
-from snnbench.library import discover
-from snnbench.process import Ending, environment, run
-from snnbench.wire import Measure, Reply, Request
+from snnbench.machine import gpus
+from snnbench.run.process import Ending, environment, run
+from snnbench.worker.messages import Measure, Reply, Request
+from snnbench.workloads.case import PROFILES, Case
 from tests.test_libraries import CASE
 
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not cards.has_cuda(), reason="no CUDA device here"),
+    pytest.mark.skipif(not gpus.has_cuda(), reason="no CUDA device here"),
 ]
 
 GPU = CASE.resized(device="cuda", neurons=256, batch=8, time_steps=64)
@@ -71,8 +72,8 @@ def same_release(installed: str, pinned: str) -> bool:
 
 def python_of(library: str, name: str) -> Path:
     """The managed environment where it was made (`snnbench env sync`), or this Python where it has the library."""
-    planned = environments.plan(ADAPTERS[library], name, cuda=True)
-    if environments.is_ready(planned):
+    planned = store.plan(ADAPTERS[library], name, cuda=True)
+    if store.is_ready(planned):
         return planned.python
     variant = ADAPTERS[library].variants[name]
     distribution, pinned = variant.pins.distribution, variant.pins.version
@@ -82,14 +83,14 @@ def python_of(library: str, name: str) -> Path:
         pytest.skip(f"neither `snnbench env sync {planned.adapter}` nor {distribution} in this Python")
     if distribution != variant.backend and not same_release(installed, pinned):  # a framework may be the image's own
         pytest.skip(f"this Python has {distribution} {installed}, and {library}/{name} is written for {pinned}")
-    return environments.current()
+    return store.current()
 
 
 def start(library: str, name: str, path: Path, measure: Measure, case: Case) -> Ending:
     """A worker's end: the adapter file at `path`, in the Python of the contender."""
     python = python_of(library, name)
     request = Request(measure=measure, case=case, variant=name, phases=PHASES, repetitions=3)
-    worker = environment(1, home(), current=python == environments.current())
+    worker = environment(1, home(), current=python == store.current())
     return run(python, path, request, worker, timeout_s=300)
 
 

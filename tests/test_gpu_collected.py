@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import declaration
-from snnbench.loading import load
+from snnbench.adapter import reading
+from snnbench.adapter.loading import load
 from tests.test_gpu import ADAPTERS, CONTENDERS, FRAMEWORKS, GPU, GREEDY, python_of, same_release
 
 ROOT = Path(__file__).parent.parent
@@ -50,7 +50,7 @@ def test_greedy_adapter_asks_for_memory_on_the_device_in_every_pass(tmp_path: Pa
     library, name = FRAMEWORKS[0]
     path = tmp_path / "greedy.py"
     path.write_text(ADAPTERS[library].path.read_text() + GREEDY)
-    assert declaration.read(path).variants.keys() == ADAPTERS[library].variants.keys()
+    assert reading.read(path).variants.keys() == ADAPTERS[library].variants.keys()
     case = GPU.resized(device="cpu", neurons=4, batch=2, time_steps=3)
     network = load(path).build(case, [Weights(torch.ones(4, 4), torch.ones(4))], name)
     if not torch.cuda.is_available():

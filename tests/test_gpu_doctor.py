@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from snnbench import doctor, gpu_doctor
-from snnbench.finding import Finding
-from snnbench.library import discover
+from snnbench.adapter.discovery import discover
+from snnbench.machine import doctor, gpu_doctor
+from snnbench.machine.finding import Finding
 
 NEEDS = {"torch==2.13.0": 13, "jax[cuda13]==0.10.2": 13}
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.report import headline
 from snnbench.report.findings import about_intervals, find
+from snnbench.report.page import headline
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 

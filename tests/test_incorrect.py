@@ -8,9 +8,9 @@ from typing import Any, get_args
 
 import pytest
 
-from snnbench.case import PROFILES, Dtype
-from snnbench.verify import verdict
-from snnbench.wire import Measure, Reply
+from snnbench.proof.comparison import verdict
+from snnbench.worker.messages import Measure, Reply
+from snnbench.workloads.case import PROFILES, Dtype
 from tests.fakes import (
     CASE,
     CORRECT,

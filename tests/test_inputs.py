@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.inputs import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
-from snnbench.inputs import exam as exam_problem
-from snnbench.rounding import round_to
-from snnbench.spotcheck import SpotCheck
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import round_to
+from snnbench.workloads.problem import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
+from snnbench.workloads.problem import exam as exam_problem
 from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import instructions
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
 from snnbench.backends.numpy import Backend
-from snnbench.declaration import read
-from snnbench.instructions import Count, counter, uncounted
-from snnbench.loading import load
-from snnbench.measurement import Measurement
-from snnbench.wire import Reply
+from snnbench.worker import instructions
+from snnbench.worker.instructions import Count, counter, uncounted
+from snnbench.worker.measurement import Measurement
+from snnbench.worker.messages import Reply
 from tests.fakes import CASE, CORRECT, PHASES, request, write
 
 SOFTWARE, TASK_CLOCK, NO_EVENT = 1, 1, 999

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 from snnbench import checking
-from snnbench.record import RECORDS, parse, read
+from snnbench.recording.record import RECORDS, parse, read
 from tests.fakes import CORRECT, write
 from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config

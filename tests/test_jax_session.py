@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from snnbench import environments
+from snnbench.adapter.discovery import discover
+from snnbench.environments import store
 from snnbench.home import home
-from snnbench.library import discover
-from snnbench.process import environment
+from snnbench.run.process import environment
 from tests.fakes import CASE
 
 pytestmark = pytest.mark.libraries
@@ -20,11 +20,12 @@ pytestmark = pytest.mark.libraries
 SCRIPT = """
 import json, sys
 import jax
-from snnbench.adapter import Unavailable, load
+from snnbench.adapter import Unavailable
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
 from snnbench.backends.jax import Backend
-from snnbench.case import Case
-from snnbench.declaration import read
-from snnbench.inputs import Problem
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
 from pathlib import Path
 
 path, case = Path(sys.argv[1]), Case(**json.loads(sys.argv[2]))
@@ -51,7 +52,7 @@ print(json.dumps(said))
 def said() -> Iterator[dict[str, Any]]:
     """What the script prints, in the environment of jax-scan."""
     adapter = discover()["jax-scan"]
-    planned = environments.sync(environments.plan(adapter, "default", cuda=False), print)
+    planned = store.sync(store.plan(adapter, "default", cuda=False), print)
     command = [str(planned.python), "-P", "-c", SCRIPT, str(adapter.path), json.dumps(asdict(CASE))]
     env = environment(1, home())
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, check=True)

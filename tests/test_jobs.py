@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import jobs, mark, record, slurm, submission
-from snnbench.cli.submitting import resources
-from snnbench.contender import Work
-from snnbench.jobs import Jobs
-from snnbench.outcome import FAILURES
-from snnbench.record import Record, RecordingError, read
-from snnbench.shard import Shard
-from snnbench.slurm import SlurmError, State, UnknownOption
-from snnbench.writer import append
+from snnbench.adapter.contender import Work
+from snnbench.plan.shard import Shard
+from snnbench.recording import in_progress, record
+from snnbench.recording.record import Record, RecordingError, read
+from snnbench.recording.writer import append
+from snnbench.run.slurm import jobs, scheduler, submission
+from snnbench.run.slurm.jobs import Jobs
+from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
+from snnbench.run.slurm.submit import resources
+from snnbench.workloads.outcome import FAILURES
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config
@@ -55,7 +56,7 @@ def begun(run: Jobs, *records: Record, finished: bool = False) -> Path:
 
 
 def test_states_are_read_of_jobs_arrays_and_those_that_wait() -> None:
-    found = slurm.parse("12|RUNNING|None\n13_0|PENDING|Resources\n13_1|NODE_FAIL|NodeDown\n\nnonsense\n")
+    found = scheduler.parse("12|RUNNING|None\n13_0|PENDING|Resources\n13_1|NODE_FAIL|NodeDown\n\nnonsense\n")
     assert found == {
         "12": State("RUNNING", "None"),
         "13_0": State("PENDING", "Resources"),
@@ -79,7 +80,7 @@ def test_states_are_read_of_jobs_arrays_and_those_that_wait() -> None:
 )
 def test_a_state_in_which_a_job_ended_is_what_its_cell_failed_of(run: Jobs, name: str, kind: str) -> None:
     folder = begun(run)
-    mark.put(folder, made("a", outcome=LOST))
+    in_progress.put(folder, made("a", outcome=LOST))
     (found,) = jobs.collect(run, ONE, State(name))
     assert found.outcome == {
         "status": "failed",
@@ -87,14 +88,14 @@ def test_a_state_in_which_a_job_ended_is_what_its_cell_failed_of(run: Jobs, name
         "reason": f"job 12_0 ended while this ran: {name}",
         "scheduler": name,
     }
-    assert read(folder).records == [found] and mark.read(folder) == []
+    assert read(folder).records == [found] and in_progress.read(folder) == []
     assert record.repeated(found.outcome) is (kind in ("cancelled", "lost"))
     assert jobs.collect(run, ONE, State(name)) == [], "and only once"
 
 
 def test_every_state_has_a_kind_that_there_is() -> None:
-    assert set(slurm.KINDS.values()) <= FAILURES.keys()
-    assert set(slurm.SAID.values()) <= slurm.KINDS.keys()
+    assert set(scheduler.KINDS.values()) <= FAILURES.keys()
+    assert set(scheduler.SAID.values()) <= scheduler.KINDS.keys()
 
 
 def test_a_lost_worker_is_a_result_and_a_lost_node_is_none() -> None:
@@ -107,15 +108,18 @@ def test_a_lost_worker_is_a_result_and_a_lost_node_is_none() -> None:
 def test_a_cell_that_had_its_record_before_the_kill_keeps_it(run: Jobs) -> None:
     one = made("a", started="2026-01-01T00:00:05+00:00")
     folder = begun(run, one)
-    mark.put(folder, made("a", outcome=LOST, started="2026-01-01T00:00:01+00:00"))
+    in_progress.put(folder, made("a", outcome=LOST, started="2026-01-01T00:00:01+00:00"))
     assert jobs.collect(run, ONE, State("CANCELLED")) == []
-    assert read(folder).records == [one] and mark.read(folder) == []
+    assert read(folder).records == [one] and in_progress.read(folder) == []
 
 
 def test_slurm_s_answer_is_of_the_jobs_asked_for(squeue: Path) -> None:
     (squeue / "answer").write_text("12_0|RUNNING|None\n12_1|TIMEOUT|TimeLimit\n12_2|RUNNING|None\n")
-    assert slurm.states({"12_0", "12_1"}) == {"12_0": State("RUNNING", "None"), "12_1": State("TIMEOUT", "TimeLimit")}
-    assert slurm.states(set()) == {}
+    assert scheduler.states({"12_0", "12_1"}) == {
+        "12_0": State("RUNNING", "None"),
+        "12_1": State("TIMEOUT", "TimeLimit"),
+    }
+    assert scheduler.states(set()) == {}
 
 
 def test_a_scheduler_that_does_not_answer_is_no_lost_job(squeue: Path, run: Jobs) -> None:
@@ -145,7 +149,7 @@ def test_a_job_that_slurm_forgot_is_known_by_its_log(squeue: Path, run: Jobs, te
 
 def test_options_are_those_of_sbatch() -> None:
     given = ["partition=gpu", "--cpus-per-task=4", "exclusive", "gres=gpu:a100:1", "comment=a=b"]
-    assert slurm.options(given) == {
+    assert scheduler.options(given) == {
         "partition": "gpu",
         "cpus_per_task": "4",
         "exclusive": True,
@@ -157,12 +161,12 @@ def test_options_are_those_of_sbatch() -> None:
 @pytest.mark.parametrize("text", ["=1", "time=", "Time limit=1", "a\nb=1", "time=1\n#SBATCH --uid=0", ""])
 def test_what_is_no_option_is_one_line(text: str) -> None:
     with pytest.raises(UnknownOption, match=r"^--slurm: .* is no option of sbatch such as"):
-        slurm.options([text])
+        scheduler.options([text])
 
 
 def test_what_snnbench_sets_itself_is_refused() -> None:
     with pytest.raises(UnknownOption, match=r"^--slurm: array is set by snnbench itself"):
-        slurm.options(["array=0-9"])
+        scheduler.options(["array=0-9"])
 
 
 def test_a_task_gets_what_its_cells_need_unless_its_user_said() -> None:
@@ -224,15 +228,15 @@ def test_json_of_a_run_is_a_document_of_its_own(run: Jobs) -> None:
 @pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "FAILED", "COMPLETED"])
 def test_only_the_first_cell_of_a_job_is_guilty_of_its_end(state: str) -> None:
     """The sum of all cells ran out of a job's time, or the harness died: that says nothing of the one that ran then."""
-    assert slurm.kind(State(state), first=True) == slurm.KINDS[state] != "cancelled"
-    assert slurm.kind(State(state), first=False) == "cancelled"
-    assert slurm.kind(State("OUT_OF_MEMORY"), first=False) == "oom-host"
-    assert slurm.kind(State("NODE_FAIL"), first=False) == "lost"
+    assert scheduler.kind(State(state), first=True) == scheduler.KINDS[state] != "cancelled"
+    assert scheduler.kind(State(state), first=False) == "cancelled"
+    assert scheduler.kind(State("OUT_OF_MEMORY"), first=False) == "oom-host"
+    assert scheduler.kind(State("NODE_FAIL"), first=False) == "lost"
 
 
 def test_a_cell_that_ran_after_others_is_run_again(run: Jobs) -> None:
     folder = begun(run)
-    mark.put(folder, made("a", outcome=LOST, settings={"cells_before": 3}))
+    in_progress.put(folder, made("a", outcome=LOST, settings={"cells_before": 3}))
     (found,) = jobs.collect(run, ONE, State("TIMEOUT"))
     assert found.outcome["kind"] == "cancelled" and found.settings == {}
     assert record.repeated(found.outcome)

@@ -6,12 +6,12 @@ from typing import Any, get_args
 
 import pytest
 
-from snnbench import judge, known_outcomes
-from snnbench.cell import Cell
-from snnbench.flags import raised
-from snnbench.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, SkipKind, Verdict
-from snnbench.process import Ending
-from snnbench.wire import Measure, Reply
+from snnbench.plan.cell import Cell
+from snnbench.recording.flags import raised
+from snnbench.run import endings, known_outcomes
+from snnbench.run.process import Ending
+from snnbench.worker.messages import Measure, Reply
+from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, SkipKind, Verdict
 from tests.fakes import CASE
 
 MEASURED = {"status": "measured", "verdict": "exact"}
@@ -43,13 +43,13 @@ def ended(
     ],
 )
 def test_an_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, reason: str) -> None:
-    assert judge.outcome(ending, 2.5) == {"status": "failed", "kind": kind, "reason": reason}
+    assert endings.outcome_of(ending, 2.5) == {"status": "failed", "kind": kind, "reason": reason}
 
 
 @pytest.mark.parametrize("outcome", [MEASURED, OUT_OF_MEMORY, UNSUPPORTED])
 @pytest.mark.parametrize("status", [0, -signal.SIGSEGV], ids=["ended well", "died after the reply"])
 def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: int) -> None:
-    assert judge.outcome(ended(outcome, status), 2.5) == outcome
+    assert endings.outcome_of(ended(outcome, status), 2.5) == outcome
 
 
 @pytest.mark.parametrize(
@@ -68,11 +68,11 @@ def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: 
     ids=str,
 )
 def test_an_outcome_that_is_none_is_a_reply_that_is_lost(outcome: Any) -> None:
-    assert judge.outcome(ended(outcome), 2.5)["kind"] == "lost"
+    assert endings.outcome_of(ended(outcome), 2.5)["kind"] == "lost"
 
 
 def test_a_long_last_line_is_cut() -> None:
-    assert len(judge.outcome(ended(status=1, log="x" * 5000), 2.5)["reason"]) < 250
+    assert len(endings.outcome_of(ended(status=1, log="x" * 5000), 2.5)["reason"]) < 250
 
 
 def test_the_lists_of_words_and_their_types_agree() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.wire import Reply
+from snnbench.worker.messages import Reply
 from tests.fakes import CASE, CORRECT, EXAM_VALUES, altered, ask, document, overridden, quantities, reply_of, request
 
 pytestmark = pytest.mark.quiet

@@ -18,15 +18,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.kernels import lif_cuda  # noqa: E402
-from snnbench.kernels.compiler import cache_folder  # noqa: E402
-from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, Build, Strip  # noqa: E402
-from snnbench.kernels.neuron import Neuron  # noqa: E402
-from snnbench.refusal import Unavailable  # noqa: E402
-from tests import contract, oracle  # noqa: E402
-from tests.contract import PAIRS, Kernels  # noqa: E402
-from tests.emulator import Emulator  # noqa: E402
-from tests.oracle import FORMATS, NEURONS  # noqa: E402
+from snnbench.adapter.refusal import Unavailable
+from snnbench.kernels import lif_cuda
+from snnbench.kernels.compiler import cache_folder
+from snnbench.kernels.lif_cuda import BACKWARD, FORWARD, LARGE, MEDIUM, SMALL, Build, Strip
+from snnbench.kernels.neuron import Neuron
+from tests import contract, oracle
+from tests.contract import PAIRS, Kernels
+from tests.emulator import Emulator
+from tests.oracle import FORMATS, NEURONS
 
 STRIPS = [Strip(vector=1, rows=3, threads=4), Strip(2, 2, 4), Strip(4, 3, 2)]
 COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last of which has idle threads

@@ -15,16 +15,16 @@ from packaging.version import Version
 torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")  # before TRITON_INTERPRET is set below, which would leak into its own functions
 
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
-from snnbench.kernels import lif_triton  # noqa: E402
-from snnbench.kernels.lif_triton import Strip  # noqa: E402
-from snnbench.kernels.neuron import Neuron  # noqa: E402
-from snnbench.surrogate import FORMULAS  # noqa: E402
-from tests import contract, oracle  # noqa: E402
-from tests.contract import Kernels  # noqa: E402
-from tests.oracle import FORMATS, NEURONS  # noqa: E402
+from snnbench.kernels import lif_triton
+from snnbench.kernels.lif_triton import Strip
+from snnbench.kernels.neuron import Neuron
+from snnbench.workloads.surrogate import FORMULAS
+from tests import contract, oracle
+from tests.contract import Kernels
+from tests.oracle import FORMATS, NEURONS
 
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
 

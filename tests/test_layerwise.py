@@ -11,24 +11,33 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.answer import Answer  # noqa: E402
-from snnbench.backends.torch import Backend  # noqa: E402
-from snnbench.case import Case  # noqa: E402
-from snnbench.chain import Chain, Link  # noqa: E402
-from snnbench.checking import cell  # noqa: E402
-from snnbench.coverage import coverage  # noqa: E402
-from snnbench.declaration import read  # noqa: E402
-from snnbench.inputs import Problem  # noqa: E402
-from snnbench.layerwise import Layerwise  # noqa: E402
-from snnbench.loading import load, own_rule  # noqa: E402
-from snnbench.measurement import Measurement  # noqa: E402
-from snnbench.passes import pieces  # noqa: E402
-from snnbench.record import read as read_recording  # noqa: E402
-from snnbench.refusal import Incorrect  # noqa: E402
-from snnbench.spotcheck import SpotCheck  # noqa: E402
-from snnbench.verify import Finding  # noqa: E402
-from snnbench.wire import Measure, Reply  # noqa: E402
-from tests.fakes import CASE, PHASES, profile, request  # noqa: E402
+from snnbench.adapter.loading import (
+    load,
+    own_rule,
+)
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Incorrect
+from snnbench.analysis.coverage import coverage
+from snnbench.backends.torch import Backend
+from snnbench.checking import records
+from snnbench.proof.chain import (
+    Chain,
+    Link,
+)
+from snnbench.proof.comparison import Finding
+from snnbench.proof.layerwise import Layerwise
+from snnbench.proof.passes import pieces
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.recording.record import read as read_recording
+from snnbench.worker.measurement import Measurement
+from snnbench.worker.messages import (
+    Measure,
+    Reply,
+)
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
+from tests.fakes import CASE, PHASES, profile, request
 
 ROOT = Path(__file__).parent.parent
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
@@ -100,12 +109,12 @@ def test_a_record_of_it_keeps_the_rules(tmp_path: Path, measure: Measure, check_
     sound = read_recording(ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2").records[0]
     fields = {name: getattr(reply, name) for name in ("outcome", "checks", "phases", "memory", "peaks")}
     record = replace(sound, case=asdict(DEEP), measure=measure, **fields)
-    assert list(cell.proof(record, 4)) == []
+    assert list(records.proof(record, 4)) == []
     assert (
         coverage(DEEP, reply.checks.values()) == "all" if check_ns else reply.checks["spot-train"]["seed"] is not None
     )
     few = replace(record, checks={name: check | {"compared": 1} for name, check in reply.checks.items()})
-    assert any("compared 1, where there are" in complaint for complaint in cell.proof(few, 4))
+    assert any("compared 1, where there are" in complaint for complaint in records.proof(few, 4))
 
 
 ONE_PLACE = "(torch.arange(s.shape[0])[:, None, None] == 9) & (torch.arange(s.shape[1])[:, None] == 2) & "

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from snnbench.layout import Layout
+from snnbench.backends.layout import Layout
 
 T, B, N = 4, 3, 2
 ORDERS = ["".join(axes) for axes in permutations("TBN")]

@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
-from snnbench import cards, config, environments
-from snnbench.adapter import Adapter
-from snnbench.case import PROFILES, Case
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.discovery import discover
+from snnbench.environments import store
 from snnbench.home import home
-from snnbench.library import discover
-from snnbench.process import environment, run
-from snnbench.record import Record
-from snnbench.wire import Request
+from snnbench.machine import gpus
+from snnbench.plan import config
+from snnbench.recording.record import Record
+from snnbench.run.process import environment, run
+from snnbench.worker.messages import Request
+from snnbench.workloads.case import PROFILES, Case
 from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries
@@ -102,9 +104,9 @@ def test_old_releases_are_made_again_without_the_network(
     for contender, version in old.items():
         library, _, variant = contender.partition("/")
         adapter = adapters[library]
-        planned = environments.plan(adapter, variant or adapter.default, cuda=False)
+        planned = store.plan(adapter, variant or adapter.default, cuda=False)
         name = adapter.variants[variant or adapter.default].pins.distribution
-        assert environments.versions(planned.python)[name] == version
+        assert store.versions(planned.python)[name] == version
 
 
 def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -> None:
@@ -114,14 +116,14 @@ def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -
     resolved = dict(line.split(": ", 1) for line in done.stdout.splitlines())
     for adapter in adapters.values():
         for name, variant in adapter.variants.items():
-            planned = environments.plan(adapter, name, cuda=True)
+            planned = store.plan(adapter, name, cuda=True)
             kept_out = {Requirement(line).name for line in planned.overrides}
             pinned = {Requirement(line).name for line in planned.requirements} - kept_out
             found = {pin.split("==")[0] for pin in resolved[planned.adapter].split()}
             assert pinned <= found, (planned.adapter, variant.pins)
 
 
-@pytest.mark.skipif(cards.has_cuda(), reason="there is a CUDA device")
+@pytest.mark.skipif(gpus.has_cuda(), reason="there is a CUDA device")
 def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     """On the CPU by its declaration, on a device that is not there by the framework, never by a crash."""
     ready = {"torch": "torch-loop", "jax": "jax-scan"}
@@ -129,11 +131,11 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
         for name, variant in adapter.variants.items():
             if variant.devices != ("cuda",):
                 continue
-            own = environments.plan(adapter, name, cuda=False)
+            own = store.plan(adapter, name, cuda=False)
             python = (
                 own.python
-                if environments.is_ready(own)
-                else environments.plan(
+                if store.is_ready(own)
+                else store.plan(
                     adapters[ready[variant.backend]], adapters[ready[variant.backend]].default, cuda=False
                 ).python
             )
@@ -143,7 +145,7 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
             assert ending.reply is not None, ending.log
             outcome = ending.reply.outcome
             if outcome["kind"] == "import":  # of a library that is not in the Python that stood in
-                assert not environments.is_ready(own), outcome
+                assert not store.is_ready(own), outcome
                 continue
             lacking = re.search("sees no CUDA device|is built without CUDA|has no device cuda", outcome["reason"])
             declined = re.search("reset|subtract|the reference in", outcome["reason"])
@@ -178,7 +180,7 @@ def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
 
 def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str, Any]:
     """The outcome of a changed adapter, in the environment of the one it was made from."""
-    python = environments.plan(pins, variant, cuda=False).python
+    python = store.plan(pins, variant, cuda=False).python
     request = Request(measure="verify", case=CASE.resized(**changes), variant=variant)
     ending = run(python, adapter, request, environment(1, home()), timeout_s=120)
     assert ending.reply is not None, ending.log

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.looks import FEWEST, Look, looks
+from snnbench.analysis.looks import FEWEST, Look, looks
 
 
 def test_the_looks_of_twelve_trials() -> None:

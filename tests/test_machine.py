@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from snnbench import cards, container, cpus, machine
-from snnbench.schema import complaint
+from snnbench.machine import container, cpus, description, gpus
+from snnbench.recording.schema import complaint
 
 Tree = Callable[[dict[str, str]], Path]
 
@@ -36,11 +36,11 @@ def topology(siblings: dict[int, str], packages: dict[int, int] | None = None) -
     return files
 
 
-def description(cpu: str = "Intel(R) Xeon(R) Processor @ 2.50GHz", usable: int = 2, *gpus: str) -> dict[str, Any]:
+def facts_of(cpu: str = "Intel(R) Xeon(R) Processor @ 2.50GHz", usable: int = 2, *cards: str) -> dict[str, Any]:
     return {
         "cpu": {"model": cpu, "usable_cpus": usable},
         "memory": {"total_bytes": 25_276_514_304},
-        "gpus": [{"name": name, "mig": False} for name in gpus],
+        "gpus": [{"name": name, "mig": False} for name in cards],
     }
 
 
@@ -49,22 +49,22 @@ def test_facts_are_json_quick_and_without_the_host_name(monkeypatch: pytest.Monk
     monkeypatch.setattr(platform, "node", lambda: "secret-host")
     monkeypatch.setattr("socket.gethostname", lambda: "secret-host")
     monkeypatch.setattr("os.uname", lambda: os.uname_result(("Linux", "secret-host", "6", "#1", "x86_64")))
-    machine.facts()  # the first call imports and loads
+    description.facts()  # the first call imports and loads
     start = time.perf_counter()
-    found = machine.facts()
+    found = description.facts()
     assert time.perf_counter() - start < 0.2
     text = json.dumps(found)
     assert "secret-host" not in text
     assert re.fullmatch("[0-9a-f]{12}", found["host"])
     assert found["memory"]["total_bytes"] > 2**27
     assert 1 <= found["cpu"]["usable_cpus"] <= found["cpu"]["logical_cpus"]
-    assert found["model"] == machine.model(found)
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", machine.slug(found))
-    assert len(machine.load()) == 3
+    assert found["model"] == description.model(found)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", description.slug(found))
+    assert len(description.load()) == 3
 
 
 def test_facts_of_a_machine_that_says_nothing(tmp_path: Path) -> None:
-    found = machine.facts(tmp_path)
+    found = description.facts(tmp_path)
     assert found["memory"] == {"total_bytes": 0, "limit_bytes": None}
     assert found["cpu"]["caches_bytes"] == {}
     assert found["cpu"]["turbo"] is found["cpu"]["frequency_max_hz"] is found["virtualisation"] is None
@@ -99,7 +99,7 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
             ".dockerenv": "",
         }
     )
-    found = machine.facts(root)
+    found = description.facts(root)
     assert found["cpu"] == {
         "model": "AMD EPYC 7763 64-Core",
         "identity": "25-1-1",
@@ -122,33 +122,33 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
 
 def test_image_that_it_runs_in_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(container.DIGEST, raising=False)
-    assert machine.facts(tree({"proc/cpuinfo": ""}))["image"] is None
+    assert description.facts(tree({"proc/cpuinfo": ""}))["image"] is None
     root = tree({container.IMAGE: '{"revision": "0123abc", "device": "cpu"}\n'})
-    assert machine.facts(root)["image"] == {"revision": "0123abc", "device": "cpu"}
+    assert description.facts(root)["image"] == {"revision": "0123abc", "device": "cpu"}
     monkeypatch.setenv(container.DIGEST, "sha256:12")
-    found = machine.facts(root)
+    found = description.facts(root)
     assert found["image"] == {"revision": "0123abc", "device": "cpu", "digest": "sha256:12"}
     assert container.DIGEST not in found["environment"]
     assert complaint("machine", found) is None
 
 
 def test_model_says_what_makes_machines_comparable() -> None:
-    plain = description()
-    assert machine.model(plain) == "Intel(R) Xeon(R) Processor @ 2.50GHz, 2 CPUs, 24 GiB"
-    same = description() | {"memory": {"total_bytes": 25_300_000_000}, "load": (9.0, 9.0, 9.0)}
-    assert machine.model(same) == machine.model(plain)
-    two_cards = description("X", 8, "NVIDIA H200", "NVIDIA H200")
+    plain = facts_of()
+    assert description.model(plain) == "Intel(R) Xeon(R) Processor @ 2.50GHz, 2 CPUs, 24 GiB"
+    same = facts_of() | {"memory": {"total_bytes": 25_300_000_000}, "load": (9.0, 9.0, 9.0)}
+    assert description.model(same) == description.model(plain)
+    two_cards = facts_of("X", 8, "NVIDIA H200", "NVIDIA H200")
     assert (
-        machine.model(two_cards)
+        description.model(two_cards)
         == "X, 8 CPUs, NVIDIA H200, 24 GiB"
-        == machine.model(description("X", 8, "NVIDIA H200"))
+        == description.model(facts_of("X", 8, "NVIDIA H200"))
     )
     two_cards["gpus"][0]["mig"] = True
-    assert machine.model(two_cards) == "X, 8 CPUs, NVIDIA H200, NVIDIA H200 MIG, 24 GiB"
+    assert description.model(two_cards) == "X, 8 CPUs, NVIDIA H200, NVIDIA H200 MIG, 24 GiB"
 
 
 @pytest.mark.parametrize(
-    ("name", "gpus", "expected"),
+    ("name", "cards", "expected"),
     [
         ("Intel(R) Xeon(R) Processor @ 2.50GHz", [], "xeon-2-50ghz-2cpu"),
         ("AMD EPYC 7763 64-Core Processor", [], "epyc-7763-2cpu"),
@@ -159,12 +159,12 @@ def test_model_says_what_makes_machines_comparable() -> None:
         ("X", ["NVIDIA GeForce RTX 4090", "NVIDIA A100-SXM4-80GB"], "a100-sxm4-80gb-rtx-4090"),
     ],
 )
-def test_slug(name: str, gpus: list[str], expected: str) -> None:
-    assert machine.slug(description(name, 2, *gpus)) == expected
+def test_slug(name: str, cards: list[str], expected: str) -> None:
+    assert description.slug(facts_of(name, 2, *cards)) == expected
 
 
 def test_slug_has_an_end() -> None:
-    assert machine.slug(description("x" * 59 + " y", 2)) == "x" * 59
+    assert description.slug(facts_of("x" * 59 + " y", 2)) == "x" * 59
 
 
 def test_cpus_take_every_core_before_a_second_thread_of_one(tree: Tree) -> None:
@@ -236,8 +236,8 @@ def test_control_group_limits_the_cpus(tree: Tree, files: dict[str, str], expect
 def test_memory_limit_of_version_1(tree: Tree) -> None:
     files = {"proc/self/cgroup": "4:memory:/a/b\n", "proc/meminfo": "MemTotal: 1024 kB\n"}
     limit = "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes"
-    assert machine.facts(tree(files | {limit: "9223372036854771712\n"}))["memory"]["limit_bytes"] is None
-    assert machine.facts(tree(files | {limit: "4096\n"}))["memory"]["limit_bytes"] == 4096
+    assert description.facts(tree(files | {limit: "9223372036854771712\n"}))["memory"]["limit_bytes"] is None
+    assert description.facts(tree(files | {limit: "4096\n"}))["memory"]["limit_bytes"] == 4096
 
 
 def test_only_listed_settings_are_recorded() -> None:
@@ -252,7 +252,7 @@ def test_only_listed_settings_are_recorded() -> None:
         "MY_OMP_TOKEN": "secret",
         "PIP_INDEX_URL": "secret",
     }
-    assert list(machine.settings(environ)) == [
+    assert list(description.settings(environ)) == [
         "JAX_PLATFORMS",
         "LD_PRELOAD",
         "OMP_NUM_THREADS",
@@ -299,7 +299,7 @@ def driver(**changes: object) -> Any:
 
 
 def test_facts_of_a_gpu() -> None:
-    found = cards.gpu(driver(), 0)
+    found = gpus.gpu(driver(), 0)
     assert re.fullmatch("[0-9a-f]{12}", found.pop("uuid"))
     assert found == {
         "name": "NVIDIA H200",
@@ -315,13 +315,13 @@ def test_facts_of_a_gpu() -> None:
 
 
 def test_card_that_does_not_answer() -> None:
-    found = cards.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
+    found = gpus.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
     assert found["ecc"] is found["mig"] is None
-    assert machine.slug(description() | {"gpus": [found]}) == "h200"
+    assert description.slug(facts_of() | {"gpus": [found]}) == "h200"
 
 
 def test_driver_that_lacks_a_function_does_not_answer() -> None:
-    assert cards.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
+    assert gpus.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
 
 
 def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -329,24 +329,27 @@ def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.Monke
         return refuse() if index == 0 else f"card {index}"
 
     partly = driver(nvmlDeviceGetCount=lambda: 3, nvmlDeviceGetHandleByIndex=opened)
-    assert list(cards.handles(partly)) == [(1, "card 1"), (2, "card 2")]
-    assert list(cards.unopened(partly)) == [(0, "Insufficient Permissions")]
+    assert list(gpus.handles(partly)) == [(1, "card 1"), (2, "card 2")]
+    assert list(gpus.unopened(partly)) == [(0, "Insufficient Permissions")]
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(machine, "nvidia_driver", lambda: partly)
-    assert len(machine.facts()["gpus"]) == 2 and cards.has_cuda()
-    monkeypatch.setattr(machine, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
-    assert machine.facts()["gpus"] == [] and not cards.has_cuda()
+    monkeypatch.setattr(gpus, "nvidia_driver", lambda: partly)
+    monkeypatch.setattr(description, "nvidia_driver", lambda: partly)
+    assert len(description.facts()["gpus"]) == 2 and gpus.has_cuda()
+    monkeypatch.setattr(gpus, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
+    monkeypatch.setattr(description, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
+    assert description.facts()["gpus"] == [] and not gpus.has_cuda()
 
 
 def test_no_driver_has_no_cards() -> None:
-    assert list(cards.handles(None)) == list(cards.unopened(None)) == []
+    assert list(gpus.handles(None)) == list(gpus.unopened(None)) == []
 
 
 def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine, "nvidia_driver", driver)
+    monkeypatch.setattr(gpus, "nvidia_driver", driver)
+    monkeypatch.setattr(description, "nvidia_driver", driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert cards.has_cuda()
+    assert gpus.has_cuda()
     for visible, expected in (("0", True), ("GPU-1,GPU-2", True), ("", False), ("-1", False), ("NoDevFiles", False)):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        assert cards.has_cuda() == expected
-        assert bool(machine.facts()["gpus"]) == expected
+        assert gpus.has_cuda() == expected
+        assert bool(description.facts()["gpus"]) == expected

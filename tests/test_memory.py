@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import memory
-from snnbench.adapter import Unavailable
-from snnbench.flags import raised
+from snnbench.adapter.declaration import Unavailable
+from snnbench.recording.flags import raised
+from snnbench.worker import memory
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
 MIB = 1 << 20

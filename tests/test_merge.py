@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from snnbench import checking, merge, record, writer
-from snnbench.contender import Work
-from snnbench.merge import Disagreement
-from snnbench.record import CONFIG, RECORDS, Record, read
-from snnbench.shard import Shard, ShardError, parse
+from snnbench import checking
+from snnbench.adapter.contender import Work
+from snnbench.plan.shard import Shard, ShardError, parse
+from snnbench.recording import merge, record, writer
+from snnbench.recording.merge import Disagreement
+from snnbench.recording.record import CONFIG, RECORDS, Record, read
 from tests.fakes import CASE, CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from snnbench import merge, record, writer
-from snnbench.merge import Disagreement
-from snnbench.record import Record, read
+from snnbench.recording import merge, record, writer
+from snnbench.recording.merge import Disagreement
+from snnbench.recording.record import Record, read
 from tests.recordings import failed, timed
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import compare_output
-from snnbench.compare import Cell, Comparison, compare
-from snnbench.decision import Thresholds
-from snnbench.probe import levels
-from snnbench.record import Record
+from snnbench.analysis.compare import Cell, Comparison, compare
+from snnbench.analysis.decision import Thresholds
+from snnbench.recording.record import Record
+from snnbench.report.text import change_table
+from snnbench.worker.probe import levels
 from tests.recordings import recording, trials
 
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
@@ -160,17 +160,17 @@ def test_every_form_says_it_first_and_names_the_command_that_would_tell() -> Non
     comparison = compared(old, new)
     command = "snnbench ab --config CONFIG --base 'a==1.0' --new 'a==2.0'"
     assert comparison.tells == command
-    text = compare_output.table(comparison)
+    text = change_table.table(comparison)
     assert text.splitlines()[1].startswith("in NEW the machine was 1.50 times slower for Python loops")
     assert text.rstrip().endswith(f"both at once would tell: `{command}`")
-    document = json.loads(compare_output.to_json(comparison))
+    document = json.loads(change_table.to_json(comparison))
     assert document["movement"]["probes"]["interpreter"] == 1.5
     assert document["tells"] == command
     assert document["cells"][0]["explained"] and document["cells"][0]["control"]
-    header, row, *_ = compare_output.csv(comparison).splitlines()
+    header, row, *_ = change_table.csv(comparison).splitlines()
     assert "control,explained_low,explained_high" in header and "1.5" in row
-    assert "1.50 times slower" in compare_output.junit(comparison)
-    assert "the machine explains" in compare_output.explanation(comparison.cells[0])
+    assert "1.50 times slower" in change_table.junit(comparison)
+    assert "the machine explains" in change_table.explanation(comparison.cells[0])
 
 
 def test_the_sides_of_the_command_are_the_user_s_where_no_version_changed() -> None:

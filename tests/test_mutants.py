@@ -43,7 +43,7 @@ def test_an_edit_changes_its_place_and_nothing_else() -> None:
 
 
 def test_a_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
-    modules = ["verify", "rounding", "coverage"]
+    modules = ["proof/comparison", "proof/tolerance", "analysis/coverage"]
     mutants = drawn(modules, 60, 1)
     assert mutants == drawn(modules, 60, 1) != drawn(modules, 60, 2)
     assert {one.module for one in mutants} == {*modules} and 58 <= len(mutants) <= 62

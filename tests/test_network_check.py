@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.answer import Answer
-from snnbench.network_check import NetworkCheck
-from snnbench.rule import Rule
-from snnbench.verify import Finding
+from snnbench.proof.comparison import Finding
+from snnbench.proof.network_check import NetworkCheck
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.rule import Rule
 from tests.fakes import CASE
 
 NUMBERS: dict[str, Any] = {

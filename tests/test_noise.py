@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from snnbench import noise
-from snnbench.compare import Cell, Side, judged
-from snnbench.decision import Thresholds
-from snnbench.durations import summarise
-from snnbench.noise import Noise, by_chance, detectable
+from snnbench.analysis import noise
+from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.noise import Noise, by_chance, detectable
+from snnbench.worker.durations import summarise
 from tests.fakes import CASE
 from tests.recordings import recording, timed
 

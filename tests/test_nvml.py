@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from snnbench import clocks
+from snnbench.worker import clocks
 
 ROOT = Path(__file__).parent.parent
 STUB = Path(__file__).with_name("stub_nvml.c")
@@ -20,20 +20,20 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from snnbench import cards, doctor, machine, throttling
+from snnbench.machine import description, doctor, gpus, throttling
 
 nowhere = Path("/nowhere")
-facts, visible = machine.facts(), cards.visible()
+facts, visible = description.facts(), gpus.visible()
 doctor.WATCHED_S = 0.0
 print(json.dumps({
     "gpus": facts["gpus"],
     "model": facts["model"],
-    "has_cuda": machine.has_cuda(),
+    "has_cuda": gpus.has_cuda(),
     "visible": [asdict(card) for card in visible],
-    "others": [cards.Watch(card).others() for card in visible],
-    "others_on_refused": [cards.Watch(cards.Card("GPU-x", index)).others() for index in (0, 1, 2)],
+    "others": [gpus.Watch(card).others() for card in visible],
+    "others_on_refused": [gpus.Watch(gpus.Card("GPU-x", index)).others() for index in (0, 1, 2)],
     "counters": {str(index): throttling.counters(nowhere, card_index=index) for index in (None, 0, 1, 2)},
-    "doctor": {one.name: asdict(one) for one in doctor.gpus(machine.nvidia_driver(), nowhere)},
+    "doctor": {one.name: asdict(one) for one in doctor.gpus(gpus.nvidia_driver(), nowhere)},
     "examined": [one.name for one in doctor.examine(facts)],
 }))
 """
@@ -165,7 +165,11 @@ def test_a_worker_asks_the_clocks_of_the_card_that_it_sees(
 ) -> None:
     """Without pynvml, which a library's environment lacks."""
     environment = stub(*macros) | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {})
-    code = "import json, sys; from snnbench import clocks; print(json.dumps([clocks.mhz(), 'pynvml' in sys.modules]))"
+    code = """
+import json, sys
+from snnbench.worker import clocks
+print(json.dumps([clocks.mhz(), "pynvml" in sys.modules]))
+"""
     assert json.loads(python(environment, "-c", code)) == [found, False]
 
 

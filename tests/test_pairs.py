@@ -2,11 +2,11 @@
 
 import pytest
 
-from snnbench.compare import Side
-from snnbench.decision import Thresholds
-from snnbench.durations import summarise
-from snnbench.pairs import pairs, slower, times
-from snnbench.standing import standings
+from snnbench.analysis.compare import Side
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.pairs import pairs, slower, times
+from snnbench.analysis.results import standings
+from snnbench.worker.durations import summarise
 from tests.fakes import CASE
 from tests.recordings import timed, trials
 

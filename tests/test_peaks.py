@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import roofline
 from snnbench.backends import Backend, open_backend
-from snnbench.case import Case
-from snnbench.peaks import (
+from snnbench.worker import floor
+from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,
     LOOK_NS,
     PATTERN_ROWS,
@@ -21,6 +20,7 @@ from snnbench.peaks import (
     Peaks,
     operands,
 )
+from snnbench.workloads.case import Case
 from tests.fakes import CASE, PHASES
 
 MS = 1_000_000
@@ -75,7 +75,7 @@ def test_a_look_keeps_every_repetition_and_the_first_call_apart() -> None:
     peaks = at(Machine(pass_ns=100_000, first_ns=7 * MS))
     peaks.look()
     passes = REPETITION_NS // 100_000
-    for name, work in (("current", roofline.product_flops(CASE)), ("copy", 2 * peaks.copied_bytes), ("call", 2)):
+    for name, work in (("current", floor.product_flops(CASE)), ("copy", 2 * peaks.copied_bytes), ("call", 2)):
         assert peaks.as_dict()[name] == {
             "work": work,
             "passes": passes,
@@ -164,7 +164,7 @@ def test_only_what_the_phases_need_is_called(phases: tuple[str, ...], called: se
 def test_the_copy_moves_as_much_as_the_phases_do_and_never_more_than_enough() -> None:
     small = at(Machine(MS), PHASES)
     small.look()
-    assert small.copied_bytes == roofline.least_bytes(CASE, "train") // 2
+    assert small.copied_bytes == floor.least_bytes(CASE, "train") // 2
     assert small.found["copy"].work == 2 * small.copied_bytes
     large = at(Machine(MS), PHASES, CASE.resized(neurons=16384, time_steps=500))
     assert large.copied_bytes == LARGEST_COPY_BYTES

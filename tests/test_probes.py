@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from snnbench import probes as module
 from snnbench.backends.numpy import Backend
-from snnbench.case import Case
-from snnbench.probes import CALLS_IN_A_ROW, REPETITIONS, Probes
+from snnbench.worker import probes as module
+from snnbench.worker.probes import CALLS_IN_A_ROW, REPETITIONS, Probes
+from snnbench.workloads.case import Case
 from tests.fakes import CASE
 
 

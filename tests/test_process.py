@@ -11,9 +11,10 @@ from typing import get_args
 
 import pytest
 
-from snnbench import compiler_caches, process
-from snnbench.process import LOG_TAIL_BYTES, CannotWait, Ending, environment, run
-from snnbench.wire import Measure
+from snnbench.environments import compiler_caches
+from snnbench.run import process
+from snnbench.run.process import LOG_TAIL_BYTES, CannotWait, Ending, environment, run
+from snnbench.worker.messages import Measure
 from tests.fakes import CASE, CORRECT, altered, ask, reply_of, request, write
 from tests.processes import alive, noted, within
 
@@ -188,9 +189,8 @@ HARNESS = """
 import signal
 import sys
 from pathlib import Path
-from snnbench.case import Case
-from snnbench.process import environment, run
-from snnbench.wire import decode_request
+from snnbench.run.process import environment, run
+from snnbench.worker.messages import decode_request
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background job would not have
 run(Path(sys.executable), Path(sys.argv[1]), decode_request(sys.stdin.read()), environment(1, Path(sys.argv[2])), 60)

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import rank_output
-from snnbench.adapter import ONLY_VARIANT
-from snnbench.contender import UnknownContender
-from snnbench.decision import Thresholds
-from snnbench.rank import Ranked, rank
-from snnbench.record import Record, read
+from snnbench.adapter.contender import UnknownContender
+from snnbench.adapter.declaration import ONLY_VARIANT
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.rank import Ranked, rank
+from snnbench.recording.record import Record, read
+from snnbench.report.text import rank_table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials
 
@@ -118,9 +118,9 @@ def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_i
         *[(1, None), (2, "slower"), (3, "slower")]
     ]
     assert found.rankings[0].places[1].reason == "contended"
-    for write in rank_output.FORMATS.values():
+    for write in rank_table.FORMATS.values():
         said = "contended: times that others disturbed have words, too"
-        assert (said in write(found)) is (write is not rank_output.csv)
+        assert (said in write(found)) is (write is not rank_table.csv)
         assert said not in write(ranked(*records))
 
 

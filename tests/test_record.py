@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.record import (
+from snnbench.recording.record import (
     CONFIG,
     ENVIRONMENTS,
     MACHINE,
@@ -24,7 +24,7 @@ from snnbench.record import (
     read,
     repeated,
 )
-from snnbench.writer import Writer, append, choose
+from snnbench.recording.writer import Writer, append, choose
 from tests.recordings import failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}

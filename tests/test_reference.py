@@ -7,12 +7,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from snnbench import reference
-from snnbench.case import PROFILES, Case, Surrogate
-from snnbench.inputs import Problem
-from snnbench.inputs import exam as exam_problem
-from snnbench.reference import Trace
-from snnbench.surrogate import FORMULAS
+from snnbench.workloads import reference
+from snnbench.workloads.case import PROFILES, Case, Surrogate
+from snnbench.workloads.problem import Problem
+from snnbench.workloads.problem import exam as exam_problem
+from snnbench.workloads.reference import Trace
+from snnbench.workloads.surrogate import FORMULAS
 from tests.fakes import CASE, profile
 
 HALF = CASE.resized(beta=0.5, threshold=1.0)

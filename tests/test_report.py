@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from snnbench import report
-from snnbench.case import Case
-from snnbench.record import Record, Recording
-from snnbench.report.work import title
-from snnbench.standing import standings
+from snnbench.analysis.results import standings
+from snnbench.recording.record import Record, Recording
+from snnbench.report.wording import title
+from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 

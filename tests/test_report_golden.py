@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import report, tidy
-from snnbench.record import Recording
+from snnbench import report
+from snnbench.recording.record import Recording
+from snnbench.report import tidy
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, weighed
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from snnbench import roofline
-from snnbench.case import Case
-from snnbench.roofline import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
-from snnbench.wire import Reply
+from snnbench.worker import floor
+from snnbench.worker.floor import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
+from snnbench.worker.messages import Reply
+from snnbench.workloads.case import Case
 from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quantities, reply_of, request
 
 SMALL = CASE.resized(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
@@ -25,7 +25,7 @@ DEEP_INNER = DEEP.resized(input_gradient=False)
     ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
 )
 def test_flops_are_those_of_the_products(case: Case, inference: int, backward: int) -> None:
-    assert {phase: roofline.flops(case, phase) for phase in PHASES} == {
+    assert {phase: floor.flops(case, phase) for phase in PHASES} == {
         "inference": inference,
         "forward": inference,
         "backward": backward,
@@ -45,7 +45,7 @@ def test_flops_are_those_of_the_products(case: Case, inference: int, backward: i
     ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
 )
 def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, backward: int, train: int) -> None:
-    assert {phase: roofline.least_bytes(case, phase) for phase in PHASES} == {
+    assert {phase: floor.least_bytes(case, phase) for phase in PHASES} == {
         "inference": 4 * forward,
         "forward": 4 * forward,
         "backward": 4 * backward,
@@ -56,13 +56,13 @@ def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, ba
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2), ("float16", 2)])
 def test_bytes_are_those_of_the_dtype_and_flops_have_none(dtype: Any, size: int) -> None:
     case = SMALL.resized(dtype=dtype)
-    assert roofline.least_bytes(case, "inference") == 90 * size
-    assert roofline.flops(case, "inference") == 300
+    assert floor.least_bytes(case, "inference") == 90 * size
+    assert floor.flops(case, "inference") == 300
 
 
 def test_a_phase_that_is_none_is_refused() -> None:
     with pytest.raises(ValueError, match="'sleep' is no phase"):
-        roofline.least_bytes(SMALL, "sleep")
+        floor.least_bytes(SMALL, "sleep")
 
 
 def peaks(copy_ns: int = 0, call_ns: int = 0, **products_ns: int) -> dict[str, Peak]:
@@ -87,7 +87,7 @@ STEADY = peaks(current=40, weight_gradient=50, input_gradient=60)
     ],
 )
 def test_a_floor_is_the_sum_of_its_products_as_measured(case: Case, phase: str, floor_ns: float) -> None:
-    assert roofline.floor_ns(case, phase, STEADY) == floor_ns
+    assert floor.floor_ns(case, phase, STEADY) == floor_ns
 
 
 @pytest.mark.parametrize(
@@ -102,19 +102,19 @@ def test_a_floor_is_the_sum_of_its_products_as_measured(case: Case, phase: str, 
 )
 def test_a_phase_may_be_one_call_where_every_product_was_one(case: Case, phase: str, floor_ns: float) -> None:
     calling = peaks(call_ns=7, current=40, weight_gradient=50, input_gradient=60)
-    assert roofline.floor_ns(case, phase, calling) == floor_ns
+    assert floor.floor_ns(case, phase, calling) == floor_ns
 
 
 def test_of_products_of_one_shape_the_faster_counts_whichever_it_is() -> None:
     slow_current = peaks(current=60, weight_gradient=50, input_gradient=40)
-    assert roofline.floor_ns(SMALL, "train", slow_current) == 40 + 50 + 40
-    assert roofline.floor_ns(INNER, "train", peaks(current=60, weight_gradient=50)) == 60 + 50
+    assert floor.floor_ns(SMALL, "train", slow_current) == 40 + 50 + 40
+    assert floor.floor_ns(INNER, "train", peaks(current=60, weight_gradient=50)) == 60 + 50
 
 
 def test_or_the_least_bytes_at_the_speed_of_the_copy_whichever_is_longer_and_not_both() -> None:
     """360 bytes in a forward pass of 90 values."""
-    assert roofline.floor_ns(SMALL, "forward", peaks(11, current=40)) == 40
-    assert roofline.floor_ns(SMALL, "forward", peaks(12, current=40)) == pytest.approx(43.2)
+    assert floor.floor_ns(SMALL, "forward", peaks(11, current=40)) == 40
+    assert floor.floor_ns(SMALL, "forward", peaks(12, current=40)) == pytest.approx(43.2)
 
 
 def test_a_peak_that_nobody_measured_yet_has_no_passes() -> None:
@@ -133,7 +133,7 @@ def test_the_fastest_repetition_counts_and_the_first_call_does_not() -> None:
 )
 def test_a_spread_is_the_interquartile_range_over_the_median(durations: list[float], expected: float) -> None:
     """Quartiles of 1, 2, 3, 4 stand at 1.75 and 3.25."""
-    assert roofline.relative_spread(durations) == pytest.approx(expected)
+    assert floor.relative_spread(durations) == pytest.approx(expected)
 
 
 def wobbling(by: int) -> list[int]:
@@ -147,31 +147,31 @@ def test_the_spread_of_a_comparison_is_the_largest_of_all_that_is_compared(place
     own = wobbling(20) if place == "itself" else [100] * 5
     if place != "itself":
         found[place] = Peak(300, 1, 0, wobbling(20))
-    assert roofline.spread(SMALL, "forward", found, own) == pytest.approx(0.2)
+    assert floor.spread(SMALL, "forward", found, own) == pytest.approx(0.2)
 
 
 def test_what_a_phase_does_not_need_does_not_widen_its_spread() -> None:
     found = STEADY | {"weight_gradient": Peak(300, 1, 0, wobbling(30)), CALL: Peak(2, 1, 0, wobbling(40))}
-    assert roofline.spread(SMALL, "forward", found, [40]) == SMALLEST_SPREAD
-    assert roofline.spread(SMALL, "train", found, [40]) == pytest.approx(0.3)
+    assert floor.spread(SMALL, "forward", found, [40]) == SMALLEST_SPREAD
+    assert floor.spread(SMALL, "train", found, [40]) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("by", "spread"), [(0, SMALLEST_SPREAD), (10, 0.1), (80, LARGEST_SPREAD)])
 def test_the_spread_has_bounds(by: int, spread: float) -> None:
-    assert roofline.spread(SMALL, "forward", STEADY, wobbling(by)) == pytest.approx(spread)
+    assert floor.spread(SMALL, "forward", STEADY, wobbling(by)) == pytest.approx(spread)
 
 
 @pytest.mark.parametrize(("pass_ns", "below"), [(37, True), (38, False), (40, False), (400, False)])
 def test_a_median_below_the_floor_by_more_than_the_spread_cannot_be_true(pass_ns: int, below: bool) -> None:
     """The floor is 40 ns and the spread 5 %."""
-    found = roofline.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
+    found = floor.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
     assert (found is not None) is below
-    assert roofline.under(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3) is (pass_ns < 40)
+    assert floor.under(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3) is (pass_ns < 40)
 
 
 def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
     slow = peaks(current=2_000_000, weight_gradient=3_000_000, input_gradient=2_000_000)
-    assert roofline.complaint(SMALL, "train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
+    assert floor.complaint(SMALL, "train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
         "a pass of train took 1 ms, which is below the floor of 7 ms by more than the spread of 25%"
     )
 
@@ -180,8 +180,8 @@ def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
 def test_half_the_floor_is_always_found_and_a_jump_of_the_clock_is_none(speed: float) -> None:
     """The fast mode was met by half of the peaks' repetitions, or by the phase alone while it was met by none."""
     jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
-    assert roofline.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
-    assert (roofline.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
+    assert floor.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
+    assert (floor.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
 
 
 READY = """
@@ -244,9 +244,9 @@ def test_an_honest_answer_is_measured_in_times_of_its_floor(tmp_path: Path) -> N
     found = {name: Peak(**peak) for name, peak in reply.peaks.items()}
     for name in PHASES:
         phase = reply.phases[name]
-        assert phase["flops"] == roofline.flops(CASE_256, name)
-        assert phase["least_bytes"] == roofline.least_bytes(CASE_256, name)
-        assert phase["floor_ns"] == pytest.approx(roofline.floor_ns(CASE_256, name, found), abs=1)
+        assert phase["flops"] == floor.flops(CASE_256, name)
+        assert phase["least_bytes"] == floor.least_bytes(CASE_256, name)
+        assert phase["floor_ns"] == pytest.approx(floor.floor_ns(CASE_256, name, found), abs=1)
         middle = sorted(phase["repetitions_ns"])[1] / phase["passes"]
         assert phase["times_floor"] == pytest.approx(middle / phase["floor_ns"], rel=1e-3)
         assert phase["times_floor"] >= 1
@@ -307,7 +307,7 @@ import time
 from pathlib import Path
 
 from snnbench.backends import numpy as driver
-from snnbench.probes import SIDES
+from snnbench.worker.probes import SIDES
 
 BACKEND = "own"
 
@@ -341,7 +341,7 @@ def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
 
 def test_peaks_are_looked_at_before_between_and_after_the_phases(tmp_path: Path) -> None:
     """Here always, by a share of no time at all."""
-    source = "from snnbench import peaks\npeaks.SHARE = 0\n" + DISTURBED.format(disturbed=0)
+    source = "from snnbench.worker import peaks\npeaks.SHARE = 0\n" + DISTURBED.format(disturbed=0)
     reply = reply_of(ask(tmp_path, source, request("time")))
     assert (tmp_path / "fake.looks").read_text() == str(len(PHASES) + 1)
     assert len(reply.peaks["copy"]["repetitions_ns"]) > len(PHASES)

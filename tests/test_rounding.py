@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import reference
-from snnbench.rounding import of_potentials, of_sums
-from snnbench.rule import Rule, rule_of
+from snnbench.proof.tolerance import of_potentials, of_sums
+from snnbench.workloads import reference
+from snnbench.workloads.rule import Rule, rule_of
 from tests.fakes import CASE
 
 R = 2.0**-24

@@ -11,18 +11,21 @@ from typing import Any
 
 import pytest
 
-from snnbench import adapter, declaration, interpreters, known_outcomes, machine, runner, throttling
-from snnbench.cards import Card
-from snnbench.case import Case
-from snnbench.cell import Cell, cells
-from snnbench.config import Protocol
-from snnbench.contender import Contender, Work
-from snnbench.executor import Executor
-from snnbench.interpreters import Interpreter
-from snnbench.process import ALLOCATOR
-from snnbench.record import RECORDS, Record, read
-from snnbench.runner import Run, Setup
-from snnbench.writer import Writer, append
+from snnbench.adapter import declaration, reading
+from snnbench.adapter.contender import Contender, Work
+from snnbench.environments import interpreters
+from snnbench.environments.interpreters import Interpreter
+from snnbench.machine import description, throttling
+from snnbench.machine.gpus import Card
+from snnbench.plan.cell import Cell, cells
+from snnbench.plan.config import Protocol
+from snnbench.recording.record import RECORDS, Record, read
+from snnbench.recording.writer import Writer, append
+from snnbench.run import known_outcomes, runner
+from snnbench.run.executor import Executor
+from snnbench.run.process import ALLOCATOR
+from snnbench.run.runner import Run, Setup
+from snnbench.workloads.case import Case
 from tests.fakes import CASE, CORRECT, altered, quantities, write
 
 SMALL = CASE.resized(neurons=16, batch=5, time_steps=12)
@@ -67,14 +70,14 @@ class Bench:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.recording = folder, folder / "recording"
-        self.adapters: dict[str, adapter.Adapter] = {}
+        self.adapters: dict[str, declaration.Adapter] = {}
         self.interpreters: dict[Contender, Interpreter] = {}
         self.protocol = PROTOCOL
         self.watcher = Watcher()
 
     def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
         """Put a fake there."""
-        self.adapters[name] = declaration.read(write(self.folder, source, name))
+        self.adapters[name] = reading.read(write(self.folder, source, name))
         self.interpreters[name, "default"] = interpreter
 
     def works(self) -> list[Work]:
@@ -324,6 +327,6 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
 
 
 def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:
-    assert machine.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
-    assert machine.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
-    assert machine.memory_bytes(machine.facts()) > 0
+    assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
+    assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
+    assert description.memory_bytes(description.facts()) > 0

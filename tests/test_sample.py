@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import network_check, reference, sample, spotcheck
-from snnbench.answer import Answer
-from snnbench.case import Case
-from snnbench.extent import sampled
-from snnbench.inputs import Problem
-from snnbench.rounding import of_sums, product_format, round_to
-from snnbench.rule import rule_of
-from snnbench.spotcheck import SpotCheck
+from snnbench.proof import network_check, sample, spotcheck
+from snnbench.proof.extent import sampled
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import of_sums, product_format, round_to
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
+from snnbench.workloads.rule import rule_of
 from tests.fakes import CASE
 
 LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)

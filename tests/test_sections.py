@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from snnbench.report import citation, failures, matrix, noise, page, provenance
 from snnbench.report.findings import Findings, find
-from snnbench.report.outline import outline
+from snnbench.report.page import citation, failures, matrix, noise, page, provenance
+from snnbench.report.page.outline import outline
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed
 from tests.sample import sample

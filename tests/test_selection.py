@@ -2,9 +2,9 @@
 
 import pytest
 
-from snnbench.case import Case
-from snnbench.contender import Work
-from snnbench.selection import SelectionError, of_cases, parse
+from snnbench.adapter.contender import Work
+from snnbench.plan.selection import SelectionError, of_cases, parse
+from snnbench.workloads.case import Case
 
 CASE = Case(
     neurons=512,

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import lookup, replay, shown
-from snnbench.lookup import UnknownCell
-from snnbench.record import CONFIG, MACHINE, RECORDS, SCHEMA, Record, RecordingError, read
-from snnbench.replay import Replayed
-from snnbench.statistics import Interval
+from snnbench.analysis.bootstrap import Interval
+from snnbench.recording import lookup
+from snnbench.recording.lookup import UnknownCell
+from snnbench.recording.record import CONFIG, MACHINE, RECORDS, SCHEMA, Record, RecordingError, read
+from snnbench.report.text import cell_description
+from snnbench.run import replay
+from snnbench.run.replay import Replayed
 from tests.fakes import CORRECT, altered
 from tests.recordings import deviating, failed, recording, timed, weighed
 from tests.sweep import recordings, run_arguments, snnbench, write_config
@@ -27,7 +29,7 @@ def written(folder: Path, *records: Record) -> Path:
 
 
 def text(one: Record) -> str:
-    return "\n".join(shown.lines(recording(one), one))
+    return "\n".join(cell_description.lines(recording(one), one))
 
 
 def test_a_cell_is_found_by_how_its_name_begins(tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ def test_everything_is_shown() -> None:
     assert "memory of train: static 1 MiB" in text(weighed("a", host_mib=6))
     assert "host: before 100 MiB, peak 6 MiB, retained 2 MiB" in text(weighed("a", host_mib=6))
     assert "failed: crash: died of SIGSEGV" in text(failed("a", "crash", "died of SIGSEGV"))
-    samples = "\n".join(shown.samples(one))
+    samples = "\n".join(cell_description.samples(one))
     assert "repetitions: 6000000 6000000 27000000" in samples and "2 passes a repetition" in samples
 
 

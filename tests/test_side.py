@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from snnbench import declaration
-from snnbench.adapter import Adapter
-from snnbench.side import Side, SideError, contenders, parse
+from snnbench.adapter import reading
+from snnbench.adapter.declaration import Adapter
+from snnbench.plan.side import Side, SideError, contenders, parse
 from tests.fakes import CORRECT, write
 
 HEADER = '# /// script\n# dependencies = ["my-lib==1.0", "torch==2.13.0"]\n# ///\n'
@@ -20,7 +20,7 @@ OTHER = '# /// script\n# dependencies = ["other==3.0", "torch==2.13.0"]\n# ///\n
 def adapters(tmp_path: Path) -> dict[str, Adapter]:
     """`mine` pins my-lib and torch, `another` pins other and torch."""
     written = {"mine": HEADER + CORRECT, "another": OTHER + CORRECT}
-    return {name: declaration.read(write(tmp_path, text, name)) for name, text in written.items()}
+    return {name: reading.read(write(tmp_path, text, name)) for name, text in written.items()}
 
 
 ALL = [("mine", "default"), ("another", "default")]
@@ -163,7 +163,7 @@ def test_a_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
 # cuda = ["jax[cuda13]==1.0"]
 # ///
 """
-    adapter = declaration.read(write(tmp_path, header + CORRECT, "mine"))
+    adapter = reading.read(write(tmp_path, header + CORRECT, "mine"))
     pins = parse(["jax[fast]==2.0"]).adapters({"mine": adapter})["mine"].variants["default"].pins
     assert pins.dependencies == ('jax[cpu,fast]==2.0; python_version > "3"',)
     assert pins.cuda == ("jax[cuda13,fast]==2.0",)
@@ -171,7 +171,7 @@ def test_a_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
 
 def test_what_only_cuda_needs_is_no_change_without_it(tmp_path: Path) -> None:
     header = '# /// script\n# dependencies = ["a==1"]\n# [tool.snnbench]\n# cuda = ["b==1"]\n# ///\n'
-    adapters = {"mine": declaration.read(write(tmp_path, header + CORRECT, "mine"))}
+    adapters = {"mine": reading.read(write(tmp_path, header + CORRECT, "mine"))}
     of = [("mine", "default")]
     assert contenders([Side(), parse(["b==2"])], adapters, of, cuda=True) == of
     with pytest.raises(SideError, match="b: no contender of this config pins it"):
@@ -187,7 +187,7 @@ def test_what_only_cuda_needs_is_no_change_without_it(tmp_path: Path) -> None:
 )
 def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path, tool: str) -> None:
     header = f'# /// script\n# dependencies = ["my-lib==1.0"]\n{tool}# ///\n'
-    adapter = declaration.read(write(tmp_path, header + CORRECT, "mine"))
+    adapter = reading.read(write(tmp_path, header + CORRECT, "mine"))
     with pytest.raises(SideError, match="my-lib: its adapter says by hand what it needs"):
         parse(["my-lib==2.0"]).adapters({"mine": adapter})
 

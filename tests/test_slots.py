@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from snnbench import slots
-from snnbench.process import Stopped
+from snnbench.run import slots
+from snnbench.run.process import Stopped
 
 CONTEXT = multiprocessing.get_context("spawn")
 

@@ -9,16 +9,20 @@ from typing import Any
 
 import pytest
 
-from snnbench import loading
+from snnbench.adapter import loading
 
 torch = pytest.importorskip("torch")
 
-from snnbench import adapter, declaration, exam  # noqa: E402
-from snnbench.answer import Answer  # noqa: E402
-from snnbench.backends.torch_session import Session  # noqa: E402
-from snnbench.inputs import exam as exam_problem  # noqa: E402
-from snnbench.library import data_folder  # noqa: E402
-from tests.fakes import CASE, profile  # noqa: E402
+from snnbench.adapter import (
+    declaration,
+    reading,
+)
+from snnbench.adapter.discovery import data_folder
+from snnbench.backends.torch.session import Session
+from snnbench.proof import exam
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import exam as exam_problem
+from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "snntorch-ipu.py"
 
@@ -72,7 +76,7 @@ def complaints(profile_name: str, layers: int, variant: str) -> str:
     """What the exam says of the spikes."""
     problem = exam_problem(CASE.resized(**profile(profile_name)), layers)
     build = loading.builder(loading.load(PATH))
-    session = Session(build, declaration.read(PATH).variants[variant], problem, torch.device("cpu"))
+    session = Session(build, reading.read(PATH).variants[variant], problem, torch.device("cpu"))
 
     def answer(which: int, cotangent: int) -> Answer:
         session.load(which, cotangent)
@@ -83,7 +87,7 @@ def complaints(profile_name: str, layers: int, variant: str) -> str:
 
 @pytest.mark.parametrize("variant", ["model", "ipu"])
 @pytest.mark.parametrize("layers", [1, 2])
-@pytest.mark.parametrize("name", declaration.read(PATH).variants["ipu"].exact)
+@pytest.mark.parametrize("name", reading.read(PATH).variants["ipu"].exact)
 def test_is_the_reference(name: str, layers: int, variant: str, stand_ins: list[Options]) -> None:
     assert complaints(name, layers, variant) == ""
     assert [options.model for options in stand_ins] == [variant == "model"]
@@ -95,11 +99,11 @@ def test_another_neuron_is_found_out(stand_ins: list[Options], monkeypatch: pyte
 
 
 def test_it_refuses_a_reset_to_zero(stand_ins: list[Options]) -> None:
-    with pytest.raises(adapter.Unsupported, match="drops an input"):
+    with pytest.raises(declaration.Unsupported, match="drops an input"):
         complaints("zero", 1, "model")
 
 
 def test_without_poptorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "poptorch", None)
-    with pytest.raises(adapter.Unavailable, match="Poplar SDK"):
+    with pytest.raises(declaration.Unavailable, match="Poplar SDK"):
         complaints("subtract", 1, "model")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.splicing import SpliceError, marks, splice
+from snnbench.report.text.splicing import SpliceError, marks, splice
 
 START, END = marks()
 BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import reference
-from snnbench.answer import Answer
-from snnbench.case import Case
-from snnbench.inputs import Layer, Problem
-from snnbench.rounding import round_to
-from snnbench.rule import Rule, rule_of
-from snnbench.spotcheck import Extent, SpotCheck, extent, sampled
-from snnbench.verify import Finding
+from snnbench.proof.comparison import Finding
+from snnbench.proof.spotcheck import Extent, SpotCheck, extent, sampled
+from snnbench.proof.tolerance import round_to
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Layer, Problem
+from snnbench.workloads.rule import Rule, rule_of
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from snnbench.record import Record
-from snnbench.report.work import title
-from snnbench.standing import standings
+from snnbench.analysis.results import standings
+from snnbench.recording.record import Record
+from snnbench.report.wording import title
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 

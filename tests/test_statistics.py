@@ -5,9 +5,9 @@ from statistics import median
 import numpy as np
 import pytest
 
-from snnbench.durations import summarise, trial_median
-from snnbench.rank import geometric_mean
-from snnbench.statistics import Interval, bootstrap
+from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.rank import geometric_mean
+from snnbench.worker.durations import summarise, trial_median
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_the_bootstrap_is_repeatable_and_a_group_s_interval_its_own() -> None:
 def test_the_bootstrap_of_more_groups_than_fit_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [[[1.0 * n, 2.0, 3.0], [4.0, 5.0, 6.0 * n]] for n in range(1, 8)]
     whole = bootstrap(groups, seed=3, resamples=100)
-    monkeypatch.setattr("snnbench.statistics.AT_ONCE", 400)
+    monkeypatch.setattr("snnbench.analysis.bootstrap.AT_ONCE", 400)
     assert bootstrap(groups, seed=3, resamples=100) == whole
 
 

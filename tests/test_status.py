@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import jobs, mark, record, status
-from snnbench.cli.state import lines
-from snnbench.record import RecordingError
-from snnbench.shard import Shard
-from snnbench.writer import append
+from snnbench.cli.status import lines
+from snnbench.plan.shard import Shard
+from snnbench.recording import in_progress, record
+from snnbench.recording.record import RecordingError
+from snnbench.recording.writer import append
+from snnbench.run import status
+from snnbench.run.slurm import jobs
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made
@@ -36,7 +38,7 @@ def test_a_local_run_says_what_runs_now_and_no_more_once_it_is_killed(run: Run) 
     assert first.startswith(f"{folder}: 1 of 3 cells, about ") and first.endswith(" left; 1 measured")
     assert len(rest) == 1 and rest[0].startswith("  runs since ") and ": slow subtract N=" in rest[0]
     run.stop(signal.SIGKILL)
-    assert len(mark.read(folder)) == 1, "what it was at can be seen"
+    assert len(in_progress.read(folder)) == 1, "what it was at can be seen"
     assert snnbench(run.folder, "status", folder).stdout.splitlines() == [f"{folder}: 1 of 3 cells; 1 measured"]
     assert run.finish().returncode == 0
     assert snnbench(run.folder, "status", folder).stdout == f"{folder}: 3 of 3 cells, finished; 3 measured\n"
@@ -81,18 +83,18 @@ def test_a_run_has_a_line_for_each_shard_without_slurm_too(tmp_path: Path, monke
 
 def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", made("a"))
-    mark.put(folder, RUNNING)
-    assert mark.read(folder) == [RUNNING]
+    in_progress.put(folder, RUNNING)
+    assert in_progress.read(folder) == [RUNNING]
     with append(folder, {"identity": "x"}, {}):
-        assert mark.runs(folder)
+        assert in_progress.runs(folder)
         assert status.parts(folder)[0].running == [RUNNING]
-    assert not mark.runs(folder) and status.parts(folder)[0].running == []
-    mark.remove(folder, RUNNING.cell)
-    assert mark.read(folder) == []
-    mark.put(folder, RUNNING)
-    (folder / f"torn{mark.SUFFIX}").write_text('{"schema": 3, "cell"')
-    assert mark.read(folder) == [RUNNING], "a mark that is being written is none yet"
-    mark.clear(folder)
+    assert not in_progress.runs(folder) and status.parts(folder)[0].running == []
+    in_progress.remove(folder, RUNNING.cell)
+    assert in_progress.read(folder) == []
+    in_progress.put(folder, RUNNING)
+    (folder / f"torn{in_progress.SUFFIX}").write_text('{"schema": 3, "cell"')
+    assert in_progress.read(folder) == [RUNNING], "a mark that is being written is none yet"
+    in_progress.clear(folder)
     assert list(folder.glob("*.running")) == []
 
 

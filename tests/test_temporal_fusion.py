@@ -11,20 +11,24 @@ from typing import Any
 
 import pytest
 
-from snnbench import loading
+from snnbench.adapter import loading
 
 torch = pytest.importorskip("torch")
 
-from snnbench import adapter, declaration, exam  # noqa: E402
-from snnbench.answer import Answer  # noqa: E402
-from snnbench.backends.torch_session import Session  # noqa: E402
-from snnbench.case import Case  # noqa: E402
-from snnbench.inputs import Problem  # noqa: E402
-from snnbench.inputs import exam as exam_problem  # noqa: E402
-from snnbench.library import data_folder  # noqa: E402
-from snnbench.passes import pieces  # noqa: E402
-from snnbench.spotcheck import SpotCheck  # noqa: E402
-from tests.fakes import CASE, profile  # noqa: E402
+from snnbench.adapter import (
+    declaration,
+    reading,
+)
+from snnbench.adapter.discovery import data_folder
+from snnbench.backends.torch.session import Session
+from snnbench.proof import exam
+from snnbench.proof.passes import pieces
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
+from snnbench.workloads.problem import exam as exam_problem
+from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "temporal-fusion.py"
 NEURON = replace(CASE, **profile("zero-attached"), surrogate="rectangle")
@@ -69,7 +73,7 @@ def module(forward: Any = fused_forward, through: Gradient = attached, half_widt
 def session(problem: Problem) -> Session:
     """The adapter's network, on the CPU that it does not offer to run on."""
     build = loading.builder(loading.load(PATH))
-    return Session(build, declaration.read(PATH).variants["default"], problem, torch.device("cpu"))
+    return Session(build, reading.read(PATH).variants["default"], problem, torch.device("cpu"))
 
 
 def complaints(case: Case) -> str:
@@ -125,7 +129,7 @@ def test_another_neuron_is_found_out(wrong: ModuleType, complaint: str, installe
 
 def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
     installed(None)
-    with pytest.raises(adapter.Unavailable, match="EMI-Group/snn-temporal-fusion"):
+    with pytest.raises(declaration.Unavailable, match="EMI-Group/snn-temporal-fusion"):
         session(Problem(NEURON))
 
 
@@ -135,5 +139,5 @@ def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
 )
 def test_it_refuses_what_it_cannot_be(changes: dict[str, Any], installed: Any) -> None:
     installed(module())
-    with pytest.raises(adapter.Unsupported):
+    with pytest.raises(declaration.Unsupported):
         session(Problem(NEURON.resized(**changes)))

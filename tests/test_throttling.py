@@ -4,7 +4,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from snnbench.throttling import counters, grown
+from snnbench.machine.throttling import counters, grown
 
 
 class NVMLError(Exception):

@@ -6,16 +6,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.timing import (
-    Budget,
-    Phase,
-    Renewal,
-    Timing,
-    measure,
-    run_fresh,
-    run_pair,
-    run_repeated,
-)
+from snnbench.worker.timing import Budget, Phase, Renewal, Timing, measure, run_fresh, run_pair, run_repeated
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 
 pytestmark = pytest.mark.quiet

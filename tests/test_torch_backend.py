@@ -9,14 +9,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter import Unavailable  # noqa: E402
-from snnbench.backends import numpy as numpy_backend  # noqa: E402
-from snnbench.backends.torch import Backend  # noqa: E402
-from snnbench.backends.torch_session import Session  # noqa: E402
-from snnbench.declaration import read  # noqa: E402
-from snnbench.inputs import Problem  # noqa: E402
-from snnbench.loading import load  # noqa: E402
-from tests.fakes import CASE  # noqa: E402
+from snnbench.adapter.declaration import Unavailable
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
+from snnbench.backends import numpy as numpy_backend
+from snnbench.backends.torch import Backend
+from snnbench.backends.torch.session import Session
+from snnbench.workloads.problem import Problem
+from tests.fakes import CASE
 
 READ_BACK = """
 import sys, torch

@@ -12,14 +12,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter import Unsupported  # noqa: E402
-from snnbench.backends.torch import Backend  # noqa: E402
-from snnbench.backends.torch_graph import Captured, capture_stream, unused_private_bytes  # noqa: E402
-from snnbench.backends.torch_session import Session  # noqa: E402
-from snnbench.declaration import read  # noqa: E402
-from snnbench.inputs import Problem  # noqa: E402
-from snnbench.loading import load  # noqa: E402
-from tests.fakes import CASE  # noqa: E402
+from snnbench.adapter.declaration import Unsupported
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
+from snnbench.backends.torch import Backend
+from snnbench.backends.torch.graph import (
+    Captured,
+    capture_stream,
+    unused_private_bytes,
+)
+from snnbench.backends.torch.session import Session
+from snnbench.workloads.problem import Problem
+from tests.fakes import CASE
 
 ADAPTER = Path(__file__).parent.parent / "adapters" / "torch-loop.py"
 VARIANT = read(ADAPTER).variants["cuda-graph"]

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import contention
-from snnbench.cell import Cell
-from snnbench.executor import together
-from snnbench.known_outcomes import Inference
-from snnbench.record import Record
-from snnbench.runner import Run, Setup, Task, measure_together
-from snnbench.timed_phase import TimedPhase
-from snnbench.turns import MESSAGE, Turns
+from snnbench.plan.cell import Cell
+from snnbench.recording.record import Record
+from snnbench.run.executor import together
+from snnbench.run.known_outcomes import Inference
+from snnbench.run.runner import Run, Setup, Task, measure_together
+from snnbench.worker import contention
+from snnbench.worker.timed_phase import TimedPhase
+from snnbench.worker.turns import MESSAGE, Turns
 from tests.fakes import CASE, CORRECT, altered
 from tests.test_runner import SMALL, Bench, bench
 

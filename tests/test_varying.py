@@ -3,7 +3,7 @@
 from itertools import permutations
 from typing import Any
 
-from snnbench.varying import joined
+from snnbench.recording.merged_machine import joined
 
 
 def machine(host: str, **facts: Any) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The table of verdicts, of records made by hand."""
 
-from snnbench.record import Record
-from snnbench.verdicts import COLUMNS, table
+from snnbench.recording.record import Record
+from snnbench.report.text.verdict_table import COLUMNS, table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, skipped
 

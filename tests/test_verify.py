@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench import exam, reference
-from snnbench.answer import Answer
-from snnbench.case import PROFILES, Case
-from snnbench.inputs import REVERSED, Layer, Problem
-from snnbench.inputs import exam as exam_problem
-from snnbench.rounding import (
+from snnbench.proof import exam
+from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes, verdict
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import (
     EXAM_GRADIENT_ROUNDOFFS,
     allowed_differences,
     gradient_tolerance,
@@ -20,10 +18,13 @@ from snnbench.rounding import (
     of_sums,
     round_to,
 )
-from snnbench.rule import Rule, rule_of
-from snnbench.spotcheck import SpotCheck
-from snnbench.verify import Finding, compare_gradient, compare_spikes, verdict
-from snnbench.wire import Reply
+from snnbench.worker.messages import Reply
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import PROFILES, Case
+from snnbench.workloads.problem import REVERSED, Layer, Problem
+from snnbench.workloads.problem import exam as exam_problem
+from snnbench.workloads.rule import Rule, rule_of
 from tests.fakes import CASE, profile
 
 Array = np.ndarray[Any, Any]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.wire import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
+from snnbench.worker.messages import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
 from tests.fakes import CASE, request
 
 REPLY = Reply(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.process import ALLOCATOR, environment, run
-from snnbench.wire import Reply, Request, decode_reply
+from snnbench.run.process import ALLOCATOR, environment, run
+from snnbench.worker.messages import Reply, Request, decode_reply
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
 
 BRIEF = request("verify")

@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from snnbench import record
+from snnbench.recording import record
 
 HERE = Path(__file__).parent
 HONEST = "honest"

@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.adapter import Variant
-from snnbench.answer import Answer
-from snnbench.case import Case
-from snnbench.inputs import Problem
-from snnbench.refusal import AdapterError
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import AdapterError
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
 
 Build = Callable[[Case, Any, str], Any]
 Matrix = NDArray[np.float32]

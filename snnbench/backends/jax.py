@@ -17,12 +17,12 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 
-from snnbench.adapter import Unavailable, Unsupported, Variant
-from snnbench.answer import Answer
+from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
-from snnbench.case import Case
-from snnbench.inputs import Problem
-from snnbench.layout import Layout
+from snnbench.backends.layout import Layout
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
 
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
 COMPILED = "/jax/core/compile/backend_compile_duration"

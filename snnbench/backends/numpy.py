@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapter import Unsupported, Variant
-from snnbench.answer import Answer
+from snnbench.adapter.declaration import Unsupported, Variant
 from snnbench.backends import Build, Matrix, Run
-from snnbench.case import Case
-from snnbench.inputs import Problem
-from snnbench.layout import Layout
+from snnbench.backends.layout import Layout
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

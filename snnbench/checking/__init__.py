@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from snnbench import record as records
-from snnbench.checking import cell, files, trials
-from snnbench.config import Config
-from snnbench.machine import SETTINGS
-from snnbench.metrics import contender
-from snnbench.record import Recording
+from snnbench.analysis.metrics import contender
+from snnbench.checking import files, records, trials
+from snnbench.machine.description import SETTINGS
+from snnbench.plan.config import Config
+from snnbench.recording import record
+from snnbench.recording.record import Recording
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
@@ -48,20 +48,20 @@ class Complaint:
 
 def check(folder: Path) -> list[Complaint]:
     """Everything that does not hold of a recording. Raises RecordingError where there is none to be read."""
-    recording = records.read(folder)
+    recording = record.read(folder)
     lines = files.lines(recording)
     found = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
     config = _config(recording)
     if isinstance(config, str):
-        return [*found, Complaint("provenance", records.CONFIG, config)]
-    found += _guarded("provenance", records.MACHINE, _provenance(recording))
-    found += _guarded("trials", records.RECORDS, trials.complaints(recording, config))
+        return [*found, Complaint("provenance", record.CONFIG, config)]
+    found += _guarded("provenance", record.MACHINE, _provenance(recording))
+    found += _guarded("trials", record.RECORDS, trials.complaints(recording, config))
     machine = str(recording.machine.get("model"))
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for one in [*recording.records, *recording.attempts]:
         again = f", attempt {one.attempt}" if one.attempt else ""
         of = f"{one.cell} ({contender(one)}, {one.measure} {one.trial}{again})"
-        pairs = cell.complaints(one, schemas[one.cell], machine, config.protocol)
+        pairs = records.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found
 
@@ -94,11 +94,11 @@ def _provenance(recording: Recording) -> Iterator[str]:
     for name in [*recording.machine.get("environment", {}), *elsewhere]:
         if not any(fnmatchcase(name, pattern) for pattern in SETTINGS):
             yield f"the environment variable {name} should not be recorded"
-    installed = json.loads((recording.folder / records.ENVIRONMENTS).read_text(encoding="utf-8"))
+    installed = json.loads((recording.folder / record.ENVIRONMENTS).read_text(encoding="utf-8"))
     for one in recording.records:
         if one.status == "measured":
             if one.environment not in installed:
-                yield f"{records.ENVIRONMENTS} does not know what was installed for {contender(one)}"
+                yield f"{record.ENVIRONMENTS} does not know what was installed for {contender(one)}"
             elif one.version is not None and one.version not in installed[one.environment].values():
                 yield f"{contender(one)} {one.version} is not among what was installed for it"
 

@@ -9,10 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from snnbench import attempts
-from snnbench import record as records
-from snnbench.record import Record, Recording
-from snnbench.schema import FLOOR
+from snnbench.recording import attempts
+from snnbench.recording import record as records
+from snnbench.recording.record import Record, Recording
+from snnbench.recording.schema import FLOOR
 
 Line = dict[str, Any]
 

@@ -7,12 +7,12 @@ are asked for, the contenders that it names without a pattern, and as many cells
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from snnbench import selection
-from snnbench.case import Case
-from snnbench.config import Config, Protocol, Sweep
-from snnbench.contender import Work, label
-from snnbench.looks import looks
-from snnbench.record import Record, Recording
+from snnbench.adapter.contender import Work, label
+from snnbench.analysis.looks import looks
+from snnbench.plan import selection
+from snnbench.plan.config import Config, Protocol, Sweep
+from snnbench.recording.record import Record, Recording
+from snnbench.workloads.case import Case
 
 Trial = tuple[str, int, str]
 """(measure, trial, side)."""

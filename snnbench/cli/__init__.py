@@ -11,23 +11,10 @@ from typing import Annotated
 import typer
 
 import snnbench
-from snnbench.cli import (
-    abtesting,
-    checking,
-    comparison,
-    environment,
-    examination,
-    listing,
-    merging,
-    ranking,
-    reporting,
-    request,
-    running,
-    showing,
-    state,
-    verification,
-)
+from snnbench.cli import ab, check, compare, doctor, env, merge, rank, report, request, run, show, verify
 from snnbench.cli.exits import Exit, exit_for
+from snnbench.cli.list import list_adapters
+from snnbench.cli.status import status
 
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
 
@@ -38,20 +25,20 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command(name="run")(running.run)
-app.command(name="verify")(verification.verify)
-app.command(name="list")(listing.list_adapters)
-app.command(name="report")(reporting.report)
-app.command(name="merge")(merging.merge)
-app.command(name="ab")(abtesting.ab)
-app.command(name="compare")(comparison.compare)
-app.command(name="status")(state.status)
-app.command(name="show")(showing.show)
-app.command(name="doctor")(examination.doctor)
-app.command(name="check")(checking.check)
-app.command(name="rank")(ranking.rank)
+app.command(name="run")(run.run)
+app.command(name="verify")(verify.verify)
+app.command(name="list")(list_adapters)
+app.command(name="report")(report.report)
+app.command(name="merge")(merge.merge)
+app.command(name="ab")(ab.ab)
+app.command(name="compare")(compare.compare)
+app.command(name="status")(status)
+app.command(name="show")(show.show)
+app.command(name="doctor")(doctor.doctor)
+app.command(name="check")(check.check)
+app.command(name="rank")(rank.rank)
 app.command(name="request")(request.request)
-app.add_typer(environment.app, name="env")
+app.add_typer(env.app, name="env")
 
 
 def _version(wanted: bool) -> None:
@@ -75,21 +62,21 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
     try:
-        status = int(app(standalone_mode=False) or 0)
+        code = int(app(standalone_mode=False) or 0)
     except typer.TyperException as error:
         if message := error.format_message():  # none where a command without arguments has shown its help
             typer.echo(f"snnbench: {message} (snnbench --help tells more)", err=True)
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
-        status = int(Exit.INTERRUPTED)
+        code = int(Exit.INTERRUPTED)
     except Exception as error:  # the last place before the user
         if debug:
             raise
         typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
         return int(exit_for(error))
-    if status == Exit.INTERRUPTED:  # typer makes this status of an interrupt itself
+    if code == Exit.INTERRUPTED:  # typer makes this code of an interrupt itself
         typer.echo("snnbench: interrupted", err=True)
-    return status
+    return code
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:

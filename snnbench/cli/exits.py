@@ -29,18 +29,18 @@ class Exit(IntEnum):
 
 def exit_for(error: Exception) -> Exit:
     """The exit code of an error that reached the top."""
-    from snnbench.cards import UnknownCard
-    from snnbench.comparability import Incomparable
-    from snnbench.contender import UnknownContender
-    from snnbench.document import ConfigError
-    from snnbench.installer import EnvironmentFailed
-    from snnbench.lookup import UnknownCell
-    from snnbench.merge import Disagreement
-    from snnbench.refusal import AdapterError
-    from snnbench.selection import SelectionError
-    from snnbench.shard import ShardError
-    from snnbench.side import SideError
-    from snnbench.slurm import UnknownOption
+    from snnbench.adapter.contender import UnknownContender
+    from snnbench.adapter.refusal import AdapterError
+    from snnbench.analysis.comparability import Incomparable
+    from snnbench.environments.uv_program import EnvironmentFailed
+    from snnbench.machine.gpus import UnknownCard
+    from snnbench.plan.config_file import ConfigError
+    from snnbench.plan.selection import SelectionError
+    from snnbench.plan.shard import ShardError
+    from snnbench.plan.side import SideError
+    from snnbench.recording.lookup import UnknownCell
+    from snnbench.recording.merge import Disagreement
+    from snnbench.run.slurm.scheduler import UnknownOption
 
     if isinstance(error, ConfigError):
         return Exit.CONFIG

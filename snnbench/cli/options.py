@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench.adapter.discovery import data_folder
 from snnbench.cli.exits import Exit
-from snnbench.interpreters import Env
-from snnbench.library import data_folder
-from snnbench.nearest import unknown
+from snnbench.environments.interpreters import Env
+from snnbench.suggestions import unknown
 
 if TYPE_CHECKING:
-    from snnbench.compare import Comparison
-    from snnbench.decision import Thresholds
+    from snnbench.analysis.compare import Comparison
+    from snnbench.analysis.decision import Thresholds
 
 
 class Where(StrEnum):
@@ -143,7 +143,7 @@ def listed(text: str, known: Sequence[str], option: str) -> list[str]:
 
 def thresholds_of(**given: float) -> "Thresholds":
     """What a change must pass, as a user gave it; what is wrong is a usage error."""
-    from snnbench.decision import Thresholds
+    from snnbench.analysis.decision import Thresholds
 
     try:
         return Thresholds(**given)

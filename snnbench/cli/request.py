@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
-from snnbench import cards, contender, cpus, machine
+from snnbench.adapter import contender
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.environments.interpreters import Env
 from snnbench.home import home
-from snnbench.interpreters import Env
+from snnbench.machine import cpus, description, gpus
 
 
 class Measured(StrEnum):
@@ -36,10 +37,12 @@ def request(
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
     """
-    from snnbench import config as configs
-    from snnbench import environments, process, selection
-    from snnbench.cell import Cell
-    from snnbench.library import discover
+    from snnbench.adapter.discovery import discover
+    from snnbench.environments import store
+    from snnbench.plan import config as configs
+    from snnbench.plan import selection
+    from snnbench.plan.cell import Cell
+    from snnbench.run import process
 
     adapters = discover(adapter or [])
     found = contender.find(library, adapters)
@@ -60,11 +63,11 @@ def request(
         own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
-    facts = machine.facts()
-    asked = cell.request(loaded.protocol, cpus.cpus(case.threads), machine.memory_bytes(facts))
+    facts = description.facts()
+    asked = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
     typer.echo(asked.encode(), nl=False)
     managed = env is Env.managed
-    python = environments.plan(adapters[name], variant, cards.has_cuda()).python if managed else environments.current()
+    python = store.plan(adapters[name], variant, gpus.has_cuda()).python if managed else store.current()
     folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))
     typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)

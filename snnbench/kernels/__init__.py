@@ -27,10 +27,10 @@ loop that they are tested against. choice.py picks one, pipeline.py puts the lin
 autograd, and layer.py is what a user calls.
 """
 
+from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.kernels.choice import KERNELS, automatic, require
 from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.pipeline import KEEPS
-from snnbench.refusal import Unavailable, Unsupported
 
 __all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "Unsupported", "automatic", "lif", "linear_lif", "require"]

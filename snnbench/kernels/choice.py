@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from snnbench.refusal import Unavailable, Unsupported
+from snnbench.adapter.refusal import Unavailable, Unsupported
 
 KERNELS = ("torch", "cpu", "triton", "cuda")
 

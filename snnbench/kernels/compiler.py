@@ -11,8 +11,8 @@ from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 
+from snnbench.adapter.refusal import Unavailable
 from snnbench.home import home
-from snnbench.refusal import Unavailable
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: the results of vector code are those of scalar code."""

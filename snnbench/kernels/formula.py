@@ -7,7 +7,7 @@ is the expression. So the compiled kernels compute what the reference computes, 
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.surrogate import FORMULAS
+from snnbench.workloads.surrogate import FORMULAS
 
 
 @dataclass(frozen=True, slots=True)

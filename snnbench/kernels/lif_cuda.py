@@ -22,10 +22,10 @@ from typing import IO, Any
 
 import torch
 
+from snnbench.adapter.refusal import Unavailable
 from snnbench.kernels.compiler import cache_folder
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.neuron import Neuron
-from snnbench.refusal import Unavailable
 
 SOURCE = Path(__file__).with_suffix(".cu")
 FORMATS = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}

@@ -12,7 +12,7 @@ On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the 
 import torch
 
 from snnbench.kernels.neuron import Neuron
-from snnbench.surrogate import FORMULAS
+from snnbench.workloads.surrogate import FORMULAS
 
 
 def forward(

@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from snnbench.case import Case
-from snnbench.metrics import contender
-from snnbench.record import Record, Recording
-from snnbench.report import work
+from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.metrics import contender
+from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.recording.record import Record, Recording
+from snnbench.report import wording
 from snnbench.report.numbers import between
-from snnbench.standing import PHASES, Standing, standings
-from snnbench.statistics import Interval, bootstrap
+from snnbench.workloads.case import Case
 
 SEED = 0
 """Of the bootstrap: the same recording gives the same page."""
@@ -59,7 +59,7 @@ class Findings:
     @cached_property
     def settings(self) -> dict[Case, list[Case]]:
         """Cases by setting."""
-        return work.settings(self.standings)
+        return wording.settings(self.standings)
 
     @cached_property
     def contenders(self) -> list[str]:
@@ -79,7 +79,7 @@ class Findings:
 
     def place(self, case: Case) -> str:
         """Whose memory is shown: `device` where anyone's was measured in this setting, else `host`."""
-        found = [s for other in self.settings[work.setting(case)] for s in self.standings[other]]
+        found = [s for other in self.settings[wording.setting(case)] for s in self.standings[other]]
         return "device" if any(metric == "device_peak" for s in found for _, metric in s.summaries) else "host"
 
     @property
@@ -112,11 +112,11 @@ class Findings:
 
     def name(self, case: Case) -> str:
         """The setting of a case, in words that tell it from the others."""
-        return work.setting_name(work.setting(case), self.settings)
+        return wording.setting_name(wording.setting(case), self.settings)
 
     def label(self, case: Case) -> str:
         """A case in as few words as tell it from the others."""
-        return f"{self.name(case)}, {work.sizes(case)}"
+        return f"{self.name(case)}, {wording.sizes(case)}"
 
     def fullest(self, cases: Iterable[Case], *metrics: tuple[str, str]) -> Case | None:
         """Of these cases, that in which most contenders have all the metrics, and the largest of several."""

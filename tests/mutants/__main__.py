@@ -1,7 +1,7 @@
 """Mutants: small changes of the modules that trust rests on, each of which should make a test fail.
 
     python -m tests.mutants                                   420 mutants of all modules
-    python -m tests.mutants --modules verify,rounding --count 80
+    python -m tests.mutants --modules proof/comparison,proof/tolerance --count 80
     python -m tests.mutants --seed 2 --least 95               another draw; exits 1 below 95 %
 
 A mutant is one edit (edits.py) of a copy of the repository in a temporary folder; the work tree is never touched. It

@@ -4,12 +4,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MS, counted, number, spread
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 
 def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
@@ -35,7 +35,7 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
         }
         for point in points
     ]
-    title = f"{findings.name(case)}, {work.sizes(case)}"
+    title = f"{findings.name(case)}, {wording.sizes(case)}"
     order = [*(point.contender for point in points), *failed]
     table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
     table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]

@@ -6,12 +6,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MS, number
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
         for one, cost in costs.items()
         for kind, value in (("first call", cost.first_ns), ("every other pass", cost.pass_ns))
     ]
-    title = f"{findings.name(case)}, {work.sizes(case)}"
+    title = f"{findings.name(case)}, {wording.sizes(case)}"
     table = [
         [one, number(cost.first_ns / MS), number(cost.pass_ns / MS), _said(one, cost, base, costs[base])]
         for one, cost in costs.items()

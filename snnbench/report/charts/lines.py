@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import MS, counted, listed, number, spread
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 STRIP = 16
 """px above the scale for each contender that has no time somewhere."""
@@ -29,7 +29,7 @@ def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, na
     without = [
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
     ]
-    title = f"{findings.name(cases[0])}, {work.sizes(cases[0], axis)}".rstrip(", ")
+    title = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}".rstrip(", ")
     chart, height = _draw(findings, cases, axis, phase, points, failed)
     return Chart(
         name=name,
@@ -51,15 +51,15 @@ def _draw(
 ) -> tuple[Any, int]:
     """The chart, and how high it is."""
     strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
-    floors = [(work.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
+    floors = [(wording.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
     floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]
     rows = [_row(point, axis) for point in points]
     values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]] + [row["ms"] for row in floor_rows]
-    sizes = [work.size(case, axis) for case in cases]
+    sizes = [wording.size(case, axis) for case in cases]
     x = alt.X(
         "size:Q",
         scale=style.logarithmic(sizes, 2),
-        axis=alt.Axis(title=work.NAMES[axis], values=sizes, format="d", grid=False, labelOverlap=True),
+        axis=alt.Axis(title=wording.NAMES[axis], values=sizes, format="d", grid=False, labelOverlap=True),
     )
     scale = style.logarithmic(values)
     scale["range"] = [style.PANEL + strip, strip]
@@ -86,7 +86,7 @@ def _row(point: Point, axis: str) -> dict[str, Any]:
     low, high = (None if bound is None else bound / MS for bound in (point.low, point.high))
     return {
         "library": point.contender,
-        "size": work.size(point.case, axis),
+        "size": wording.size(point.case, axis),
         "ms": point.value / MS,
         "low": low,
         "high": high,
@@ -141,7 +141,7 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
             records = findings.failures.get((case, standing.contender))
             if records and (phase, "time") not in standing.summaries:
                 kind = str(records[0].outcome["kind"])
-                found.setdefault(standing.contender, {})[work.size(case, axis)] = kind
+                found.setdefault(standing.contender, {})[wording.size(case, axis)] = kind
     return dict(sorted(found.items(), key=lambda item: (min(item[1]), item[0])))
 
 
@@ -151,31 +151,31 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> 
     for case in cases:
         for point in findings.points(case, phase):
             times = found.setdefault(point.contender, {})
-            times[work.size(case, axis)] = spread(point.value, point.low, point.high, MS)
+            times[wording.size(case, axis)] = spread(point.value, point.low, point.high, MS)
     for name, kinds in _failed(findings, cases, axis, phase).items():
         found.setdefault(name, {}).update(kinds)
-    sizes = [work.size(case, axis) for case in cases]
+    sizes = [wording.size(case, axis) for case in cases]
     rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in found.items()]
     floors = [findings.floor_ns(case, phase) for case in cases]
     if any(floors):
         rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])
     shown = about_intervals(point for case in cases for point in findings.points(case, phase))
     caption = f"{phase} in ms: median of trial medians{shown}"
-    return Table(["library", *(f"{work.SIZES[axis]}={size}" for size in sizes)], rows, caption=caption)
+    return Table(["library", *(f"{wording.SIZES[axis]}={size}" for size in sizes)], rows, caption=caption)
 
 
 def _words(
     cases: Sequence[Case], axis: str, phase: str, points: Sequence[Point], names: Sequence[str], title: str
 ) -> str:
-    sizes = [work.size(case, axis) for case in cases]
+    sizes = [wording.size(case, axis) for case in cases]
     largest = [point for point in points if point.case == cases[-1] and point.ranked]
     best = min(largest, key=lambda point: point.value, default=None)
-    about = f"Time of {phase} against {work.NAMES[axis]}, both logarithmic: {title}. "
-    about += f"{counted(len(names), 'line')}, {work.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
+    about = f"Time of {phase} against {wording.NAMES[axis]}, both logarithmic: {title}. "
+    about += f"{counted(len(names), 'line')}, {wording.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
     if best is None:
         return about
     lowest = f"{best.contender} has the lowest median, {number(best.value / MS)} ms"  # the headline says who leads
-    return f"{about} At {work.SIZES[axis]}={sizes[-1]} {lowest}."
+    return f"{about} At {wording.SIZES[axis]}={sizes[-1]} {lowest}."
 
 
 def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:

@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.drift import FACTOR, Level, relative
-from snnbench.probe import WORDS
-from snnbench.record import Record, Recording
+from snnbench.recording.drift import FACTOR, Level, relative
+from snnbench.recording.record import Record, Recording
 from snnbench.report.charts import style
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
+from snnbench.worker.probe import WORDS
 
 DRAWN = 1000
 """Most cells that are drawn; of more, every second, third and so on."""

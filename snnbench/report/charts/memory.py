@@ -4,13 +4,13 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.analysis.results import Standing
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MIB, number
 from snnbench.report.section import Chart, Table
-from snnbench.standing import Standing
+from snnbench.workloads.case import Case
 
 PARTS = ("static", "retained", "peak above these")
 OUT_OF_MEMORY = ("oom-device", "oom-host")
@@ -51,7 +51,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for contender, parts_ in found.items()
         for part, held in parts_.items()
     ]
-    title = f"{findings.name(case)}, {work.sizes(case)}"
+    title = f"{findings.name(case)}, {wording.sizes(case)}"
     table_rows = [
         [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
         for contender, held in found.items()

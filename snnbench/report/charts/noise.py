@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MS, counted, number
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 TRIALS = 10
 """Most that are drawn of one cell."""
@@ -30,7 +30,7 @@ def repetitions(findings: Findings, case: Case, contender: str, phase: str, name
             for place, ns in enumerate(taken_ns)
             if place % step == 0
         ]
-    title = f"{contender}: {findings.name(case)}, {work.sizes(case)}"
+    title = f"{contender}: {findings.name(case)}, {wording.sizes(case)}"
     flags = f" Flagged: {', '.join(sorted(standing.flags))}." if standing.flags else ""
     table = [
         [

@@ -4,12 +4,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MIB, MS, listed, number
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 Pairs = dict[str, tuple[float, float]]
 """(time, bytes) by contender."""
@@ -40,7 +40,7 @@ def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name:
         {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
         for one, (time, held) in sorted(pairs.items(), key=lambda item: item[1])
     ]
-    title = f"{findings.name(case)}, {work.sizes(case)}"
+    title = f"{findings.name(case)}, {wording.sizes(case)}"
     return Chart(
         name=name,
         title=title,

@@ -4,12 +4,12 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.case import Case
-from snnbench.report import work
+from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import MS, number
 from snnbench.report.section import Chart, Table
+from snnbench.workloads.case import Case
 
 HALVES = ("forward", "backward")
 
@@ -25,7 +25,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for phase in HALVES
     ]
     whole = [{"library": one, "ms": times["train"][one] / MS} for one in order if one in times["train"]]
-    title = f"{findings.name(case)}, {work.sizes(case)}"
+    title = f"{findings.name(case)}, {wording.sizes(case)}"
     shares = {one: times["backward"][one] / (times["forward"][one] + times["backward"][one]) for one in order}
     table = [
         [

@@ -1,0 +1,6 @@
+"""What adapter files import: how to refuse a case, and the rule of a neuron that is not the reference."""
+
+from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported, require
+from snnbench.workloads.rule import Rule
+
+__all__ = ["Incorrect", "Rule", "Unavailable", "Unsupported", "require"]

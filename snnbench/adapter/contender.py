@@ -1,0 +1,67 @@
+"""A contender: a library and one of its variants, and the patterns by which a user names some of them.
+
+- `norse`: the library's default variant; `norse/box`: that one; `norse/*`: every variant of the library
+- `*`: every library's default variant; `*/index`: that variant, of every library that has it; `*/*`: everything
+- `!*/index`, in a list: takes those out again that the patterns before it named
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from snnbench.adapter.declaration import ONLY_VARIANT, Adapter
+from snnbench.suggestions import unknown
+from snnbench.workloads.case import Case
+
+Contender = tuple[str, str]
+"""(library, variant)."""
+
+
+class UnknownContender(ValueError):
+    """A pattern that names no contender; the message is the end of a line that says where it stands."""
+
+
+def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[list[Contender], list[UnknownContender]]:
+    """The contenders that patterns name, each once, in their order; and what is wrong with patterns that name none."""
+    found: dict[Contender, None] = {}
+    wrong = []
+    for pattern in patterns:
+        try:
+            named = find(pattern.removeprefix("!"), adapters)
+        except UnknownContender as error:
+            wrong.append(error)
+            continue
+        if pattern.startswith("!"):
+            found = {one: None for one in found if one not in named}
+        else:
+            found |= dict.fromkeys(named)
+    return list(found), wrong
+
+
+def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
+    """The contenders that `pattern` names, in the order of `adapters`. Raises UnknownContender if there is none."""
+    library, slash, variant = pattern.partition("/")
+    if (library != "*" or not adapters) and library not in adapters:
+        raise UnknownContender(unknown("library", library, adapters))
+    candidates = list(adapters.values()) if library == "*" else [adapters[library]]
+    if not slash:
+        found = [(adapter.name, adapter.default) for adapter in candidates]
+    else:
+        found = [(adapter.name, name) for adapter in candidates for name in adapter.variants if variant in (name, "*")]
+    if not found:
+        variants = dict.fromkeys(name for adapter in candidates for name in adapter.variants)
+        raise UnknownContender(f"{library}: {unknown('variant', variant, variants)}")
+    return found
+
+
+def label(library: str, variant: str) -> str:
+    """`library/variant`, or the library alone where there is only one way of running it."""
+    return library if variant == ONLY_VARIANT else f"{library}/{variant}"
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One cell: a case and the contender that runs it."""
+
+    case: Case
+    library: str
+    variant: str

@@ -1,0 +1,80 @@
+"""An adapter: one file that says how to build the harness's network in one library.
+
+The harness *reads* an adapter file without running it (declaration.py says what it holds), and *runs* it only in a
+worker process, in the library's own environment. Adapters import `require`, `Unsupported` and `Unavailable` from here.
+"""
+
+import hashlib
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapter.pins import Pins
+from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported, require
+from snnbench.adapter.ways import WAYS
+
+__all__ = ["ONLY_VARIANT", "Adapter", "Incorrect", "Unavailable", "Unsupported", "Variant", "require"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A way of running a library, as its file declares it. `built_as` is the variant that `build` is asked for.
+
+    `way` is the harness's own way of running what was built (ways.py), or nothing.
+    """
+
+    about: str
+    built_as: str
+    pins: Pins
+    backend: str
+    order: str = "TBN"
+    latency: int = 0
+    devices: tuple[str, ...] = ("cpu", "cuda")
+    exact: tuple[str, ...] = ()
+    resets: str | None = None
+    deviation: str | None = None
+    inference_only: str | None = None
+    provider: tuple[str, ...] | None = None
+    needs: str | None = None
+    way: str = ""
+
+    def refusal(self, case: Any) -> str:
+        """Why it takes no part in a case, as far as its file says; nothing where it may."""
+        device = case.device.split(":")[0]
+        if device not in self.devices:
+            return f"runs on {' and '.join(self.devices)} only"
+        if self.exact and case.profile not in self.exact:
+            return self.resets or f"is the reference in {', '.join(self.exact)} only"
+        return ""
+
+    def run(self, way: str) -> "Variant":
+        """The same, run in a way of the harness."""
+        devices = ("cuda",) if way == "cuda-graph" else self.devices
+        return replace(self, about=f"{self.about}: {WAYS[way]}", way=way, devices=devices)
+
+
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """What a file says of itself."""
+
+    name: str
+    path: Path
+    about: str
+    modules: tuple[str, ...]
+    variants: dict[str, Variant]
+
+    @property
+    def default(self) -> str:
+        """The variant that the bare library name stands for."""
+        return next(iter(self.variants))
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits that stand for the content of the file and of the modules it names."""
+        folders = [Path(__file__).parent / name for name in self.modules]
+        files = [self.path, *(file for folder in folders for file in sorted(folder.glob("*.*")) if file.is_file())]
+        return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
+
+
+ONLY_VARIANT = "default"
+"""What the variant of an adapter without VARIANTS is called, and nobody needs to say."""

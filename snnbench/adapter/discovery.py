@@ -1,0 +1,25 @@
+"""The adapters there are: those that came with snnbench, and the files that a user names."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import AdapterError
+
+PACKAGE = Path(__file__).parent
+
+
+def data_folder(name: str) -> Path:
+    """`adapters` or `configs`: beside the package in a checkout, inside it when installed."""
+    installed = PACKAGE / "data" / name
+    return installed if installed.is_dir() else PACKAGE.parent / name
+
+
+def discover(files: Iterable[Path] = ()) -> dict[str, Adapter]:
+    """Every adapter by name; a file that the user names takes the place of one of the same name."""
+    own = sorted(data_folder("adapters").glob("*.py"))
+    found = [read(path) for path in own] + [read(path) for path in files]
+    if not found:
+        raise AdapterError(f"{data_folder('adapters')}: no adapters here")
+    return {adapter.name: adapter for adapter in found}

@@ -1,0 +1,34 @@
+"""Loading: an adapter file becomes a module under a private name, in the process that runs it."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from snnbench.adapter.refusal import AdapterError
+
+
+def load(path: Path) -> ModuleType:
+    """Run the adapter file under a private module name, so that adapters/norse.py cannot shadow `norse`."""
+    name = f"_snnbench_adapter_{path.stem.replace('-', '_')}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise AdapterError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def own_rule(module: ModuleType) -> Callable[[Any, str], Any]:
+    """The adapter's `rule` function, of a case and a variant; one that declares no rule of its own gives None."""
+    rule: Callable[[Any, str], Any] = getattr(module, "rule", lambda case, variant: None)
+    return rule
+
+
+def builder(module: ModuleType) -> Callable[[Any, Any, str], Any]:
+    """The adapter's `build` function."""
+    build: Callable[[Any, Any, str], Any] = module.build
+    return build

@@ -1,0 +1,164 @@
+"""What an adapter file says of itself, read without running it: its header, docstring and constants.
+
+    # /// script ... # ///      what must be installed: pins.py
+    BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
+    ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
+    VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
+    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more (ways.py): the default variant run so,
+                                or another one: {"cuda-graph": "variant"}
+    LATENCY = 0                 steps by which the output is late; the harness allows for it outside the timed region
+    DEVICES = ("cpu", "cuda")   where it runs; both if left out
+    EXACT = ("subtract",)       profiles in which it is the reference, unless it deviates; the others are skipped
+    RESETS = "..."              why it is not the reference in the others: how its neuron resets
+    DEVIATION = "..."           what it does differently, where it cannot be exact; left out otherwise
+    INFERENCE_ONLY = "..."      why there is no backward pass, where there is none
+    PROVIDER = ("regex",)       what names of kernels or operators that ran must match, or the answer is incorrect: the
+                                first in every pass, the others in training passes
+    NEEDS = "..."               what a user must have that no package index has, and where to get it
+    def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) where it must
+    def rule(case, variant): ...            the Rule (rule.py) of a variant that deviates by being another neuron, which
+                                            it is then held to; None for the others
+
+All constants are literals, and each but VARIANTS and WAYS may be a dictionary by variant.
+"""
+
+import ast
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapter import pins
+from snnbench.adapter.declaration import ONLY_VARIANT, Adapter, Variant
+from snnbench.adapter.refusal import AdapterError
+from snnbench.adapter.ways import WAYS
+from snnbench.workloads.case import PROFILES
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """What a constant must be, in words and as a test, and what it is if left out; BACKEND alone may not be."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+def _sentence(value: Any) -> bool:
+    return isinstance(value, str) and value != ""
+
+
+def _patterns(value: Any) -> bool:
+    try:
+        return isinstance(value, tuple) and value != () and all(_sentence(one) and re.compile(one) for one in value)
+    except re.error:
+        return False
+
+
+def _some_of(value: Any, known: Any) -> bool:
+    return isinstance(value, tuple) and value != () and all(isinstance(one, str) and one in known for one in value)
+
+
+DEVICES = ("cpu", "cuda")
+BACKENDS = '"torch", "jax", "numpy" or "own"'
+CONSTANTS = {
+    "BACKEND": Constant(BACKENDS, lambda value: value in ("torch", "jax", "numpy", "own")),
+    "ORDER": Constant('the letters of "TBN"', lambda value: isinstance(value, str) and sorted(value) == sorted("TBN")),
+    "LATENCY": Constant("a number of steps", lambda value: isinstance(value, int) and value >= 0),
+    "DEVICES": Constant('a tuple of "cpu" and "cuda"', lambda value: _some_of(value, DEVICES)),
+    "EXACT": Constant(f"a tuple of profiles ({', '.join(PROFILES)})", lambda value: _some_of(value, PROFILES)),
+    "RESETS": Constant("a sentence", _sentence),
+    "DEVIATION": Constant("a sentence", _sentence),
+    "INFERENCE_ONLY": Constant("a sentence", _sentence),
+    "PROVIDER": Constant("a tuple of regular expressions", _patterns),
+    "NEEDS": Constant("a sentence", _sentence),
+}
+
+
+def read(path: Path) -> Adapter:
+    """What the adapter file at `path` says of itself, without running it. Raises AdapterError."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError) as error:  # ValueError: no text, or null bytes in it
+        raise AdapterError(f"{path}: {error}") from error
+    try:
+        header = pins.header(text)
+    except ValueError as error:  # of TOML, too
+        raise AdapterError(f"{path}: script header: {error}") from error
+    constants = _constants(tree)
+    if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
+        raise AdapterError(f"{path}: no function build(case, weights, variant)")
+    if "BACKEND" not in constants:
+        raise AdapterError(f"{path}: no BACKEND = {BACKENDS}")
+    about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")
+    return Adapter(
+        name=path.stem.replace("_", "-"),
+        path=path,
+        about=about,
+        modules=tuple(header.get("tool", {}).get("snnbench", {}).get("modules", ())),
+        variants=_variants(path, constants, header, about or path.stem),
+    )
+
+
+def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], about: str) -> dict[str, Variant]:
+    """Every variant with its constants and pins, those that the harness adds last."""
+    given = constants.get("VARIANTS") or {ONLY_VARIANT: about}
+    if not (isinstance(given, dict) and all(isinstance(word, str) for pair in given.items() for word in pair)):
+        raise AdapterError(f'{path}: VARIANTS: expected {{"name": "what it is"}}')
+    named = {name: _by_variant(path, name, constants.get(name), given) for name in CONSTANTS}
+    for variant in header.get("tool", {}).get("snnbench", {}).get("variants", {}):
+        if variant not in given:
+            raise AdapterError(f"{path}: script header: [tool.snnbench.variants.{variant}] is no variant of VARIANTS")
+    found = {
+        name: Variant(
+            about=text,
+            built_as=name,
+            pins=pins.of_variant(header, name),
+            **{key.lower(): values[name] for key, values in named.items() if name in values},
+        )
+        for name, text in given.items()
+    }
+    found = {name: replace(one, exact=()) if one.deviation else one for name, one in found.items()}
+    return found | _ways(path, constants.get("WAYS", ()), found)
+
+
+def _ways(path: Path, ways: Any, variants: dict[str, Variant]) -> dict[str, Variant]:
+    """The variants that the harness adds."""
+    if ways == ():
+        return {}
+    run_so = dict.fromkeys(ways, next(iter(variants))) if isinstance(ways, tuple) and _some_of(ways, WAYS) else ways
+    if isinstance(run_so, dict) and _some_of(tuple(run_so), WAYS) and set(map(str, run_so.values())) <= variants.keys():
+        added = {way: variants[str(name)].run(way) for way, name in run_so.items()}
+        if all(variant.backend == "torch" for variant in added.values()) and not added.keys() & variants.keys():
+            return added
+    known = ", ".join(WAYS)
+    raise AdapterError(
+        f'{path}: WAYS: {ways!r} should be a tuple of {known}, of a BACKEND "torch"; or {{one of them: a variant}}'
+    )
+
+
+def _constants(tree: ast.Module) -> dict[str, Any]:
+    found = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
+            try:
+                found[node.targets[0].id] = ast.literal_eval(node.value)
+            except (ValueError, TypeError):
+                continue  # a computed constant is the adapter's own business
+    return found
+
+
+def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> dict[str, Any]:
+    """The value of a constant for each variant, except for those that it is left out for."""
+    constant = CONSTANTS[name]
+    if value is None:
+        return {}
+    values = value if isinstance(value, dict) else dict.fromkeys(variants, value)
+    for variant in sorted(values.keys() ^ variants.keys(), key=str):
+        if variant in values or name == "BACKEND":
+            raise AdapterError(f"{path}: {name}: {variant!r} should stand in both VARIANTS and {name}, or in neither")
+    for one in values.values():
+        if not constant.fits(one):
+            raise AdapterError(f"{path}: {name}: {one!r} should be {constant.expected}")
+    return values

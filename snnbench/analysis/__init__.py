@@ -1,0 +1,1 @@
+"""The analysis: from records to results, comparisons and ranks."""

@@ -1,0 +1,216 @@
+"""Comparability: what two recordings must agree in before one is divided by the other, and what else changed.
+
+Work, precision, protocol and machine model must agree. Versions may not: they are what a comparison is made for.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from snnbench.recording.record import Record, Recording
+from snnbench.workloads.case import Case
+
+FREE = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
+"""Keys of a protocol that change how sure a number is, not what it is of."""
+VOLATILE = ("model", "load", "schema")
+"""Facts of a machine that say nothing of it, or are told elsewhere."""
+FIELDS = {"precision": ("dtype", "precision"), "threads": ("threads",)}
+ALLOWABLE = ("machine", "protocol", *FIELDS)
+"""What a user may insist on leaving out: facts of machine and protocol, and these fields of a case."""
+
+Fact = tuple[str, str]
+"""(what a user would have to allow, the line that says what differs)."""
+Key = tuple[Any, ...]
+
+
+class Incomparable(ValueError):
+    """Two recordings that must not be compared; the message has a line for each fact, and says what to do."""
+
+
+def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tuple[dict[Case, Case], list[str]]:
+    """The cases of `new` by the case of `base` that is the same work, and the facts that differ and were allowed.
+
+    Raises Incomparable for all others that differ.
+    """
+    for one in (base, new):
+        if one.config.get("sides"):
+            raise Incomparable(f"{one.name}: holds the two sides of an A/B test; compare it alone")
+    allowed = set(allowed)
+    left_out = {name for kind in allowed & FIELDS.keys() for name in FIELDS[kind]}
+    cases, work = _cases(base, new, left_out)
+    facts = [*_facts(base, new), *work]
+    barring = [(kind, fact) for kind, fact in facts if kind not in allowed]
+    if barring:
+        raise Incomparable("\n".join([f"{base.name} and {new.name} are not comparable:", *_advised(barring)]))
+    return cases, [fact for _, fact in facts]
+
+
+def changed(base: Recording, new: Recording) -> list[str]:
+    """What else is different: snnbench, the machine's software, adapters, and the packages of every library."""
+    pairs = [("snnbench", base.config.get("snnbench"), new.config.get("snnbench"))]
+    old, other = (dict(_flat(recording.machine)) for recording in (base, new))
+    pairs += [(f"machine {key}", old.get(key), other.get(key)) for key in dict.fromkeys((*old, *other))]
+    lines = [f"{name}: {_said(one)} -> {_said(two)}" for name, one, two in pairs if one != two]
+    return lines + _libraries(base, new)
+
+
+def both_at_once(base: Recording, new: Recording) -> str:
+    """The `snnbench ab` command that asks of two recordings' versions at once.
+
+    Its sides are left to the user where no library has another version.
+    """
+    old, other = _installed(base), _installed(new)
+    sides: dict[str, list[str]] = {"base": [], "new": []}
+    for library in sorted(old.keys() & other.keys()):
+        before, after = (_own_version(recording, library) for recording in (base, new))
+        if before and after and before != after:
+            sides["base"].append(f"--base '{before}'")
+            sides["new"].append(f"--new '{after}'")
+    changes = [*sides["base"], *sides["new"]] or ["--base CHANGE --new CHANGE"]
+    return " ".join(["snnbench ab", f"--config {new.config.get('config', {}).get('name', 'CONFIG')}", *changes])
+
+
+def _own_version(recording: Recording, library: str) -> str:
+    """`distribution==version` of what a library's records ran with, nothing where that is not known or not one."""
+    ran = {(one.version, one.environment) for one in recording.records if one.library == library and one.version}
+    if len({version for version, _ in ran}) != 1:
+        return ""
+    version, environment = next(iter(ran))
+    fitting = [
+        package
+        for package, number in recording.environments.get(environment, {}).items()
+        if number == version and library.split("-")[0] in package.replace("-", "").replace("_", "")
+    ]
+    return f"{fitting[0] if fitting else library}=={version}"
+
+
+def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
+    models = base.machine.get("model"), new.machine.get("model")
+    if models[0] != models[1] or models[0] is None:
+        yield "machine", f"machine: {_said(models[0])} in {base.name}, {_said(models[1])} in {new.name}"
+    old, other = (recording.config.get("config", {}).get("protocol", {}) for recording in (base, new))
+    for key in dict.fromkeys((*old, *other)):
+        if key not in FREE and old.get(key) != other.get(key):
+            there = f"{_said(old.get(key))} in {base.name}, {_said(other.get(key))} in {new.name}"
+            yield "protocol", f"protocol.{key}: {there}"
+
+
+def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Case, Case], list[Fact]]:
+    """Cases of `base` -> those of `new`, equal but for the fields left out; what differs where there is none.
+
+    Where a field is left out it is a fact that differs, unless no case is another for it.
+    """
+    sides = []
+    for recording in (base, new):
+        keyed: dict[Key, Case] = {}
+        for case in dict.fromkeys(Case(**fields) for fields in _distinct(recording.records)):
+            key = tuple(getattr(case, name) for name in case.__dataclass_fields__ if name not in left_out)
+            if key in keyed:
+                names = " and ".join(sorted(left_out))
+                raise Incomparable(f"{recording.name}: several cases differ in {names} only: take that out of --allow")
+            keyed[key] = case
+        sides.append(keyed)
+    old, other = sides
+    cases = {case: other[key] for key, case in old.items() if key in other}
+    if not cases:
+        return {}, list(_no_case(base, new, list(old.values()), list(other.values())))
+    return cases, [
+        (kind, f"{_named(kind, name)}: {one} in {base.name}, {two} in {new.name}")
+        for kind, names in FIELDS.items()
+        for name in names
+        for one, two in dict.fromkeys((getattr(a, name), getattr(b, name)) for a, b in cases.items())
+        if one != two
+    ]
+
+
+def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]) -> Iterator[Fact]:
+    """Why no case of one is in the other: the fields that no two cases share, or what else can be said."""
+    kinds = {name: kind for kind, names in FIELDS.items() for name in names}
+    for recording, cases in ((base, old), (new, other)):
+        if not cases:
+            yield "work", f"work: no record in {recording.name}"
+    found = False
+    for name in Case.__dataclass_fields__ if old and other else ():
+        one, two = (sorted({getattr(case, name) for case in cases}) for cases in (old, other))
+        if not {*one} & {*two}:
+            found = True
+            there = f"{', '.join(map(str, one))} in {base.name}, {', '.join(map(str, two))} in {new.name}"
+            kind = kinds.get(name, "work")
+            yield kind, f"{_named(kind, name)}: {there}"
+    if old and other and not found:
+        yield "work", f"work: no case of {base.name} is in {new.name}"
+
+
+def _named(kind: str, field: str) -> str:
+    return field if field == kind else f"{kind}: {field}"
+
+
+def _advised(barring: list[Fact]) -> list[str]:
+    """The lines of facts, and what a user can do about them."""
+    kinds = dict.fromkeys(kind for kind, _ in barring)
+    lines = [f"  {fact}" for _, fact in barring]
+    if all(kind in ALLOWABLE for kind in kinds):
+        return [*lines, f"record one as the other was, or insist: --allow {','.join(kinds)}"]
+    return [*lines, "record one as the other was; other work cannot be allowed"]
+
+
+def _distinct(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
+    """The cases of records, as few times as their fields show that they are the same."""
+    seen = set()
+    for record in records:
+        if (values := tuple(record.case.values())) not in seen:
+            seen.add(values)
+            yield record.case
+
+
+def _libraries(base: Recording, new: Recording) -> list[str]:
+    """Of the libraries that both have: versions of everything in their environments, and adapters that were edited."""
+    versions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    edited = []
+    old, other = _installed(base), _installed(new)
+    for library in sorted(old.keys() & other.keys()):
+        (one, adapter), (two, adapter_now) = old[library], other[library]
+        edited += [f"adapter of {library}: another file"] if adapter != adapter_now else []
+        for package in sorted(one.keys() | two.keys()):
+            before, after = one.get(package, "none"), two.get(package, "none")
+            if before != after:
+                versions[package, before, after].append(library)
+    lines = []
+    for (package, before, after), libraries in versions.items():
+        whose = "" if libraries == [package] else f" ({', '.join(libraries)})"
+        lines.append(f"{package}: {before} -> {after}{whose}")
+    return lines + edited
+
+
+def _installed(recording: Recording) -> dict[str, tuple[dict[str, str], set[str]]]:
+    """By library: version or versions of each package that its records ran with, and the adapter files' hashes."""
+    found: dict[str, tuple[dict[str, set[str]], set[str]]] = {}
+    for library, version, environment, adapter in dict.fromkeys(
+        (one.library, one.version, one.environment, one.adapter) for one in recording.records
+    ):
+        packages, adapters = found.setdefault(library, ({}, set()))
+        adapters.add(adapter)
+        installed = recording.environments.get(environment, {})
+        for package, number in {**installed, **({library: version} if version else {})}.items():
+            packages.setdefault(package, set()).add(number)
+    return {
+        library: ({package: ", ".join(sorted(numbers)) for package, numbers in packages.items()}, adapters)
+        for library, (packages, adapters) in found.items()
+    }
+
+
+def _flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted name, value) of all facts that stay as they are while nothing is changed."""
+    if isinstance(facts, dict):
+        for name, value in facts.items():
+            if path or name not in VOLATILE:
+                yield from _flat(value, f"{path}.{name}".strip("."))
+    elif isinstance(facts, list) and any(isinstance(one, dict) for one in facts):
+        for number, one in enumerate(facts):
+            yield from _flat(one, f"{path}.{number}")
+    else:
+        yield path, facts
+
+
+def _said(value: Any) -> str:
+    return "unknown" if value is None else repr(value) if isinstance(value, str) else str(value)

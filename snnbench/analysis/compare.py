@@ -1,0 +1,306 @@
+"""Compare two recordings of the same work: a ratio and a word for each cell; above 1 is slower, or more memory.
+
+A cell, here, is one time or peak of one phase, of one contender in one case.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from math import log
+
+from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.comparability import Incomparable, both_at_once, changed, matched
+from snnbench.analysis.decision import WORDS, Thresholds, decide
+from snnbench.analysis.difference import Difference, adjusted, between
+from snnbench.analysis.movement import Explained, Movement, movement
+from snnbench.analysis.results import Standing, standings
+from snnbench.recording.record import Recording
+from snnbench.worker.durations import Summary
+from snnbench.workloads.case import Case
+
+METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
+"""What is compared, and its unit."""
+COUNTED = ("device_peak",)
+"""An allocator's count of bytes: the same program gives the same."""
+SIDES = ("base", "new")
+CONTENDED = "contended"
+"""The flag of a time that others disturbed, and what a user says to have words of such times."""
+CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
+DRIFT = "drift"
+"""What a user says to have words that the movement of the machine may explain."""
+MOVED = "the machine moved"
+DRIFT_ALLOWED = "drift: words may be the machine's movement"
+ByChance = Callable[[str, str, int], float | None]
+"""(device, phase, trials a side) -> what times differ by with nothing changed, a share; None where it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one recording knows of a cell; `interval` is the bootstrap's, of times and where it was asked for.
+
+    `contended` names the side where others disturbed a trial, unless the user allows that; such a time has no word.
+    """
+
+    summary: Summary
+    repetitions: list[tuple[float, ...]]
+    interval: Interval | None = None
+    contended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell and its word; `reason` says why it is that word where the numbers do not.
+
+    A contender that failed, of which nothing is known, is one cell without phase and metric. `explained` is what the
+    movement of the machine explains of the ratio, None where nothing tells.
+    """
+
+    case: Case
+    contender: str
+    phase: str
+    metric: str
+    base: Side | None
+    new: Side | None
+    word: str = ""
+    reason: str = ""
+    difference: Difference | None = None
+    q: float | None = None
+    explained: Explained | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """New over base, where the two may be divided."""
+        return self.difference.ratio if self.difference else None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """All cells of two recordings, changes first; `allowed` are facts that differ and that the user insists on.
+
+    `movement` is that of the machine; None where both sides took turns. `tells` is the command that would tell where
+    the machine moved, or nothing.
+    """
+
+    base: str
+    new: str
+    thresholds: Thresholds
+    allowed: list[str]
+    changed: list[str]
+    cells: list[Cell] = field(default_factory=list)
+    movement: Movement | None = None
+    tells: str = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many cells there are of each word."""
+        words = [cell.word for cell in self.cells]
+        return {word: words.count(word) for word in WORDS}
+
+
+Differ = Callable[[Sequence[Cell], float], list[Difference]]
+"""(cells that have both sides, confidence) -> the difference of each."""
+
+
+def compare(
+    base: Recording,
+    new: Recording,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+    explained: bool = False,
+    by_chance: ByChance | None = None,
+) -> Comparison:
+    """Every cell of either recording, of these phases or of all. Raises Incomparable.
+
+    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing. `by_chance`
+    says what times differ by on this machine, where the thresholds do not.
+    """
+    cases, facts = matched(base, new, allowed)
+    cells = cells_of(base, new, cases, phases, allowed)
+    facts += [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    cells = judged(cells, thresholds, by_chance)
+    times = {
+        (cell.case, cell.contender, cell.phase): cell.ratio
+        for cell in cells
+        if cell.metric == "time" and cell.ratio is not None and not _disturbance(cell)
+    }
+    moved = movement(base, new, cases, times, thresholds.alpha)
+    cells = [replace(cell, explained=_explained(cell, moved)) for cell in cells]
+    if DRIFT in allowed:
+        facts.append(DRIFT_ALLOWED)
+    else:
+        cells = [_less_movement(cell, thresholds.time_floor) for cell in cells]
+    if explained:
+        cells = with_intervals(cells)
+    tells = both_at_once(base, new) if any(MOVED in cell.reason for cell in cells) else ""
+    return Comparison(base.name, new.name, thresholds, facts, changed(base, new), by_interest(cells), moved, tells)
+
+
+def _explained(cell: Cell, moved: Movement) -> Explained | None:
+    return moved.explained.get((cell.case, cell.contender, cell.phase)) if cell.metric == "time" else None
+
+
+def _less_movement(cell: Cell, floor: float) -> Cell:
+    """The cell, without a word that the movement of the machine explains, or that it may have hidden a change from."""
+    explained, ratio = cell.explained, cell.ratio
+    if explained is None or ratio is None or cell.word not in ("slower", "faster", "same"):
+        return cell
+    beyond = ratio > explained.high * (1 + floor) if cell.word == "slower" else ratio < explained.low / (1 + floor)
+    still = max(explained.middle, 1 / explained.middle) <= 1 + floor
+    if still if cell.word == "same" else beyond:
+        return cell
+    control = f", and this is {ratio / explained.control:.2f} of the control" if explained.control else ""
+    moved = f"{MOVED}, which explains {explained.low:.2f} to {explained.high:.2f}{control}"
+    reason = "; ".join(part for part in (moved, cell.reason) if part)
+    return replace(cell, word="inconclusive", reason=reason)
+
+
+def cells_of(
+    base: Recording, new: Recording, cases: dict[Case, Case], phases: Collection[str], allowed: Collection[str]
+) -> list[Cell]:
+    """The cells of two recordings, of these phases or of all; `cases` of `new` are by the same of `base`.
+
+    Those that cannot be divided have a word. Raises Incomparable where there is no cell.
+    """
+    cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
+    if not cells:
+        what = f"of {' or '.join(phases)} " if phases else ""
+        raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
+    return cells
+
+
+def unpaired(cells: Sequence[Cell], confidence: float) -> list[Difference]:
+    """The difference of each cell, whose sides were measured apart. A side counts once, in however many it stands."""
+    both = [sides_of(cell) for cell in cells]
+    sides = {id(side): side for pair in both for side in pair}
+    places = {name: place for place, name in enumerate(sides)}
+    pairs = [(places[id(base)], places[id(new)]) for base, new in both]
+    samples = [side.summary.trials for side in sides.values()]
+    return between(samples, pairs, confidence, [cell.metric in COUNTED for cell in cells])
+
+
+def judged(
+    cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None, differ: Differ = unpaired
+) -> list[Cell]:
+    """The cells, each with its difference, q and word; those that have a word already keep it.
+
+    Variances of times are looked at together, and so are those of peaks. A cell with a contended side takes no part in
+    q, and is inconclusive.
+    """
+    differences: dict[int, Difference] = {}
+    for timed in (True, False):
+        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
+        some = differ([cells[number] for number in numbers], 1 - thresholds.alpha)
+        differences |= dict(zip(numbers, some, strict=True))
+    p = [None if _disturbance(cells[number]) else difference.p for number, difference in differences.items()]
+    q = dict(zip(differences, adjusted(p), strict=True))
+    result = list(cells)
+    for number, difference in differences.items():
+        cell = cells[number]
+        floor, chance = thresholds.memory_floor, 0.0
+        if cell.metric == "time":
+            floor, chance = thresholds.time_floor, thresholds.chance
+            if by_chance and not chance:
+                fewest = min(side.summary.count for side in sides_of(cell))
+                chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
+        word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
+        if disturbance := _disturbance(cell):
+            word, reason = "inconclusive", "; ".join(part for part in (difference.lacking, disturbance) if part)
+        reason = "; ".join(part for part in (reason, cell.reason) if part)
+        result[number] = replace(cell, word=word, reason=reason, difference=difference, q=q[number])
+    return result
+
+
+def _disturbance(cell: Cell) -> str:
+    """Why nothing can be said of a cell that others disturbed; nothing where they did not."""
+    names = dict.fromkeys(side.contended for side in (cell.base, cell.new) if side and side.contended)
+    advice = "run again on a quieter machine, or --allow contended"
+    return f"contended in {' and '.join(names)}: {advice}" if names else ""
+
+
+def _cells(base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]) -> Iterator[Cell]:
+    """Cells that have a word where there is nothing to divide, and otherwise what is to be judged."""
+    before, after = standings(base.records), standings(new.records)
+    others = {one: case for case, one in cases.items()}
+    for case in [*before, *(case for case in after if case not in others)]:
+        olds = {standing.contender: standing for standing in before.get(case, [])}
+        news = {standing.contender: standing for standing in after.get(cases.get(case, case), [])}
+        for name in dict.fromkeys((*olds, *news)):
+            yield from _of_contender(case, name, olds.get(name), news.get(name), allowed)
+
+
+def _of_contender(
+    case: Case, name: str, old: Standing | None, new: Standing | None, allowed: Collection[str]
+) -> Iterator[Cell]:
+    standing = dict(zip(SIDES, (old, new), strict=True))
+    found = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
+    failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
+    deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
+    told = False
+    for phase, metric in found:
+        base, other = (_side(side, phase, metric, where, allowed) for where, side in standing.items())
+        lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
+        word = reason = ""
+        if lacking:
+            word = "failed" if lacking in failures else "missing"
+            reason = failures.get(lacking) or _reason(standing[lacking], "skipped") or "not there"
+            reason = f"in {lacking}: {reason}"
+            told = told or word == "failed"
+        elif len(deviating) == 1:
+            word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
+        elif old and new and old.deviation != new.deviation:
+            word, reason = "incomparable", f"deviates otherwise: {old.deviation} in base, {new.deviation} in new"
+        else:
+            sides = zip(SIDES, (base, other), strict=True)
+            reason = "; ".join(text for where, side in sides for text in _flags(standing[where], side, where))
+        yield Cell(case, name, phase, metric, base, other, word, reason)
+    if failures and not told:
+        reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
+        yield Cell(case, name, "", "", None, None, "failed", reasons)
+
+
+def sides_of(cell: Cell) -> tuple[Side, Side]:
+    """Both sides of a cell that has both. Raises ValueError."""
+    if cell.base is None or cell.new is None:
+        raise ValueError(f"{cell.contender}: one side only, and no word that says so")
+    return cell.base, cell.new
+
+
+def _side(standing: Standing | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
+    summary = standing.summaries.get((phase, metric)) if standing else None
+    if standing is None or summary is None:
+        return None
+    if metric != "time":
+        return Side(summary, [])
+    contended = where if CONTENDED in standing.flags and CONTENDED not in allowed else ""
+    return Side(summary, standing.repetitions.get(phase, []), contended=contended)
+
+
+def _flags(standing: Standing | None, side: Side | None, where: str) -> list[str]:
+    """The flags of a side, without the one that decides its word."""
+    left_out = {CONTENDED} if side and side.contended else set()
+    flags = sorted(standing.flags - left_out) if standing else []
+    return [f"{' and '.join(flags)} in {where}"] if flags else []
+
+
+def _reason(standing: Standing | None, status: str) -> str:
+    """The first reason of a standing that says it failed or was skipped, or nothing."""
+    reasons = standing.reasons if standing else []
+    return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
+
+
+def with_intervals(cells: list[Cell]) -> list[Cell]:
+    """The cells, with the bootstrap's interval of either side of every time."""
+    sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
+    intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
+
+    def known(side: Side | None) -> Side | None:
+        return replace(side, interval=intervals[id(side)]) if side and id(side) in intervals else side
+
+    return [replace(cell, base=known(cell.base), new=known(cell.new)) for cell in cells]
+
+
+def by_interest(cells: list[Cell]) -> list[Cell]:
+    """The cells, words in their order, then the largest effects first."""
+    return sorted(
+        cells, key=lambda cell: (WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio is not None else 0.0)
+    )

@@ -1,0 +1,64 @@
+"""Decisions: the words that may be said of a comparison, and when which of them is."""
+
+from dataclasses import dataclass
+from math import isfinite
+
+from snnbench.analysis.difference import Difference
+
+WORDS = ("slower", "faster", "failed", "missing", "incomparable", "inconclusive", "same")
+"""All that may be said of a cell, by how much a reader wants to know it. Of memory, slower means more."""
+
+ADVICE = "run more trials"
+"""What a reason ends with where trials were tested and gave no word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """What a change must pass. Floors and `chance` are relative: 0.05 is 5 %, and its inverse the other way.
+
+    A change within `time_floor` or `memory_floor` is too small to matter. `chance` is what times differ by from one
+    recording to another with nothing changed, whatever their spread within a recording; the larger true change that
+    shows through it is what noise.py calls detectable. `alpha` is the accepted false discovery rate. Raises ValueError.
+    """
+
+    time_floor: float = 0.05
+    memory_floor: float = 0.01
+    alpha: float = 0.05
+    chance: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("time_floor", "memory_floor", "chance"):
+            if not (isfinite(value := getattr(self, name)) and value >= 0):
+                raise ValueError(f"{name.replace('_', '-')}: expected a share, 0.05 for 5 %, got {value:g}")
+        if not 0 < self.alpha < 1:
+            raise ValueError(f"alpha: expected a probability between 0 and 1, got {self.alpha:g}")
+
+
+def decide(difference: Difference, q: float | None, floor: float, chance: float, alpha: float) -> tuple[str, str]:
+    """(word, reason) of one cell, of slower, faster, same and inconclusive; only the last has a reason.
+
+    A change is certain or has a q of at most `alpha`, lies beyond the floor, and goes the same way for the median and
+    for the mean of logarithms, so that no single odd trial makes one. The same is what lies within the floor with its
+    whole interval. Where neither holds, or only holds of less than times differ by by chance, nothing is known.
+    """
+    if difference.ratio is None or difference.low is None or difference.high is None:
+        return "inconclusive", difference.lacking
+    far = max(difference.ratio, 1 / difference.ratio)
+    upwards = difference.ratio > 1
+    agreed = difference.low * difference.high > 1 if upwards else difference.low * difference.high < 1
+    found = difference.certain or (q is not None and q <= alpha)
+    unlike = f"smaller than this machine's run-to-run difference ({100 * chance:.3g} %)"
+    if found and agreed and far > 1 + floor:
+        if far <= 1 + chance:
+            return "inconclusive", unlike
+        return ("slower" if upwards else "faster"), ""
+    if max(far, difference.high, 1 / difference.low) <= 1 + floor:
+        return ("inconclusive", unlike) if chance > floor else ("same", "")
+    return "inconclusive", f"{_unknown(difference.low, difference.high, floor, agreed)}: {ADVICE}"
+
+
+def _unknown(low: float, high: float, floor: float, agreed: bool) -> str:
+    """Why trials that were tested give no word."""
+    if low <= 1 + floor < high or low < 1 / (1 + floor) <= high:
+        return f"the interval crosses {100 * floor:.3g} %"
+    return "q is above alpha" if agreed else "the median and the mean of the trials disagree"

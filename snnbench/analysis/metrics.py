@@ -1,0 +1,51 @@
+"""Metrics: what a record says in numbers, and which records are of the same contender in the same case."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from snnbench.adapter.contender import label
+from snnbench.recording.record import Record
+from snnbench.worker.durations import trial_median
+from snnbench.workloads.case import Case
+
+
+def contender(record: Record) -> str:
+    """`library` or `library/variant`, and the side where two took turns."""
+    name = label(record.library, record.variant)
+    return f"{name} ({record.side})" if record.side else name
+
+
+def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
+    """(case, contender) pairs of which a cell was found incorrect."""
+    return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
+
+
+def common(record: Record) -> list[dict[str, Any]]:
+    """Of a contender that deviates: how its answers compared with the case's own neuron, in networks of one layer."""
+    return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
+
+
+def pair(record: Record) -> tuple[Any, ...]:
+    """What identifies case and contender within a recording."""
+    return Case(**record.case), contender(record)
+
+
+def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
+    """(phase, metric, unit, value) of one measured record."""
+    for phase, timing in record.phases.items():
+        yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
+        if timing.get("device_ns"):
+            yield phase, "device_time", "ns", trial_median(timing["device_ns"], timing["passes"])
+        if "floor_ns" in timing:  # not in recordings of schema 1
+            yield phase, "floor", "ns", timing["floor_ns"]
+            yield phase, "times_floor", "ratio", timing["times_floor"]
+        if timing.get("instructions"):
+            yield phase, "instructions", "count", trial_median(timing["instructions"], timing["passes"])
+        yield phase, "first_call", "ns", timing["first_call_ns"]
+    if record.memory:
+        phase = record.memory["phase"]
+        yield phase, "static", "bytes", record.memory["static_bytes"]
+        for place in ("host", "device"):
+            for name, value in record.memory.get(place, {}).items():
+                if value is not None:
+                    yield phase, f"{place}_{name.removesuffix('_bytes')}", "bytes", value

@@ -1,0 +1,178 @@
+"""Movement: how much slower or faster the machine itself was in one of two recordings, for what has not changed.
+
+Two witnesses tell. Probes are fixed work that each timing process does beside its own; before there were any, the peaks
+of a case are what there is. Controls are contenders with the same adapter file and the same packages in both
+recordings. What moved them is the machine, and may have moved a contender between them, or somewhat beyond, as well.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import exp, log, sqrt
+from statistics import fmean, median, stdev
+
+from snnbench.analysis.metrics import contender
+from snnbench.recording.record import Record, Recording
+from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
+from snnbench.workloads.case import Case
+
+PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
+"""The peaks that stand for a probe in recordings that have none."""
+FEWEST_CONTROLS = 4
+"""Fewer do not say how far another one may lie from them."""
+
+STILL = 0.01
+"""A witness that moved less is said to be as fast."""
+
+Timed = tuple[Case, str, str]
+"""(case, contender, phase)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the machine explains of one ratio: anything from `low` to `high`, and most likely `middle`.
+
+    `control` is the ratio of the control: of the baseline where that has not changed, else the geometric mean of the
+    controls. None where there is no control.
+    """
+
+    low: float
+    high: float
+    middle: float
+    control: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How the machine moved from base to new: ratios of time by probe, and of the control over all cases.
+
+    `witness` says whether probes or peaks told. `explained` is by case of base, contender and phase; what is not in it
+    has no witness.
+    """
+
+    witness: str
+    probes: Mapping[str, float]
+    control: float | None
+    explained: Mapping[Timed, Explained]
+
+    def said(self) -> str:
+        """How much the machine moved, in one line."""
+        ratios = {WORDS[name]: ratio for name, ratio in self.probes.items()}
+        ratios |= {"contenders that have not changed": self.control} if self.control else {}
+        if not ratios:
+            return "nothing tells whether the machine moved"
+        groups: dict[str, dict[str, float]] = defaultdict(dict)
+        for name, ratio in ratios.items():
+            far = max(ratio, 1 / ratio)
+            groups["still" if far <= 1 + STILL else "slower" if ratio > 1 else "faster"][name] = far
+        parts = [_listed(word, groups[word]) for word in ("slower", "faster") if groups[word]]
+        parts += [f"as fast for {', '.join(groups['still'])}"] if groups["still"] else []
+        by = f" (by {self.witness})" if self.probes else ""
+        return f"in NEW the machine was {'; '.join(parts)}{by}"
+
+
+def _listed(word: str, times: Mapping[str, float]) -> str:
+    (name, most), *others = sorted(times.items(), key=lambda item: -item[1])
+    return ", ".join([f"{most:.2f} times {word} for {name}", *(f"{far:.2f} for {other}" for other, far in others)])
+
+
+def movement(
+    base: Recording, new: Recording, cases: Mapping[Case, Case], ratios: Mapping[Timed, float], alpha: float
+) -> Movement:
+    """How the machine moved between two recordings, and what that explains of these ratios of times.
+
+    `cases` are those of `new` by the same of `base`. At most a share `alpha` of comparisons is to hold any ratio that
+    lies outside of what is explained with nothing changed.
+    """
+    olds, news = _timed(base.records), _timed(new.records)
+    probed = all(one.probes for group in (*olds.values(), *news.values()) for one in group)
+    pairs = {
+        (case, name): (olds[case, name], news[cases[case], name])
+        for case, name in olds
+        if case in cases and (cases[case], name) in news
+    }
+    unchanged = {pair for pair, (old, other) in pairs.items() if _packages(old, base) == _packages(other, new)}
+    same = {pair for pair in unchanged if _adapters(pairs[pair][0]) == _adapters(pairs[pair][1])}
+    moved = {pair: _moved(*pairs[pair], probed, pair in unchanged) for pair in pairs}
+    controls: dict[tuple[Case, str], dict[str, float]] = defaultdict(dict)
+    for (case, name, phase), ratio in ratios.items():
+        if (case, name) in same:
+            controls[case, phase][name] = log(ratio)
+    baseline = str(new.config.get("baseline", ""))
+    level = alpha / max(1, len(ratios))
+    explained = {}
+    for case, name, phase in ratios:
+        others = {control: value for control, value in controls[case, phase].items() if control != name}
+        probes = [log(ratio) for ratio in moved.get((case, name), {}).values()]
+        if others or probes:
+            explained[case, name, phase] = _explained(probes, others, baseline, level)
+    kinds = {kind for each in moved.values() for kind in each}
+    probes_of = {
+        kind: median([each[kind] for each in moved.values() if kind in each]) for kind in WORDS if kind in kinds
+    }
+    means = [each.control for each in explained.values() if each.control]
+    return Movement("probes" if probed else "peaks", probes_of, median(means) if means else None, explained)
+
+
+def _explained(probes: Sequence[float], controls: Mapping[str, float], baseline: str, level: float) -> Explained:
+    """What one time may have moved by, of logarithms of what probes and controls beside it did.
+
+    It lies within 1 and all of them, and half as far again as they lie apart: work that is unlike all of them is moved
+    unlike them. Many controls also say how far another one lies from their mean (Student's prediction interval).
+    """
+    known = [*probes, *controls.values()]
+    spread = (max(known) - min(known)) / 2
+    low, high = min(0.0, *known) - spread, max(0.0, *known) + spread
+    values = list(controls.values())
+    if len(values) >= FEWEST_CONTROLS:
+        reach = _quantile(level, len(values) - 1) * stdev(values) * sqrt(1 + 1 / len(values))
+        low, high = min(low, fmean(values) - reach), max(high, fmean(values) + reach)
+    control = controls.get(baseline, fmean(values)) if values else None
+    middle = median(values or probes)
+    return Explained(exp(low), exp(high), exp(middle), None if control is None else exp(control))
+
+
+def _quantile(level: float, freedom: int) -> float:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(freedom, 1 - level / 2))
+
+
+def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
+    """The records of measured times, by case and contender."""
+    grouped: dict[tuple[Case, str], list[Record]] = defaultdict(list)
+    for one in records:
+        if one.phases:
+            grouped[Case(**one.case), contender(one)].append(one)
+    return grouped
+
+
+def _levels(one: Record, probed: bool) -> dict[str, float]:
+    """The logarithm of the nanoseconds of each probe beside one measurement, or of the peaks that stand for them."""
+    if probed:
+        return levels(one.probes)
+    peaks = {PEAKS[name]: peak for name, peak in one.peaks.items() if name in PEAKS}
+    return {name: log(min(peak["repetitions_ns"]) / peak["passes"]) for name, peak in peaks.items()}
+
+
+def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_packages: bool) -> dict[str, float]:
+    """New over base of each probe, where it is the same work: a framework's calls are its own where it has changed."""
+    python = {one.settings.get("python") for one in (*old, *new)}
+    before, after = ([_levels(one, probed) for one in side] for side in (old, new))
+    kinds = [kind for kind in WORDS if all(kind in each for each in (*before, *after))]
+    comparable = [kind for kind in kinds if same_packages or (kind == INTERPRETER and len(python) == 1)]
+    return {
+        kind: exp(median(each[kind] for each in after) - median(each[kind] for each in before)) for kind in comparable
+    }
+
+
+def _packages(records: Sequence[Record], recording: Recording) -> set[tuple[tuple[str, str], ...]]:
+    """The versions that these records ran with; the environment's key where nobody wrote them down."""
+    return {
+        tuple(sorted(recording.environments.get(one.environment, {one.environment: str(one.version)}).items()))
+        for one in records
+    }
+
+
+def _adapters(records: Sequence[Record]) -> set[str]:
+    return {one.adapter for one in records}

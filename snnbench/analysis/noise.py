@@ -1,0 +1,147 @@
+"""Noise: how much trials of one and the same thing differ on a machine, and what change can be seen through that.
+
+An A/A experiment runs one contender many times and compares it with itself. What is found is kept in
+SNNBENCH_HOME/noise.json, by machine model. Two sizes follow from it: what times differ by with nothing changed, which
+`compare` asks of a ratio that it sees, and the larger true change that a ratio then shows most of the time.
+"""
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean, variance
+from typing import Any
+
+from snnbench.analysis.results import standings
+from snnbench.home import home
+from snnbench.recording.record import Recording
+
+FILE = "noise.json"
+POWER, ALPHA = 0.8, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """Standard deviation of the logarithm of trial medians, pooled over the cases of an A/A experiment.
+
+    `spreads` are by device and phase, as `cpu train`: what a CPU does says nothing of a GPU beside it.
+    """
+
+    recording: str
+    trials: int
+    spreads: dict[str, float]
+
+    def by_chance(self, device: str, phase: str, trials: int) -> float | None:
+        """What `trials` trials a side differ by with nothing changed; None where that was not measured."""
+        spread = self.spreads.get(_place(device, phase))
+        return None if spread is None else by_chance(spread, trials)
+
+
+def measured(recording: Recording) -> Noise:
+    """What trials differed by in a recording. Raises ValueError where no phase has two trials."""
+    variances: dict[str, list[float]] = {}
+    fewest = 0
+    for case, found in standings(recording.records).items():
+        for standing in found:
+            for (phase, metric), summary in standing.summaries.items():
+                if metric == "time" and summary.count > 1:
+                    here = variances.setdefault(_place(case.device, phase), [])
+                    here.append(variance([math.log(ns) for ns in summary.trials]))
+                    fewest = min(fewest or summary.count, summary.count)
+    if not variances:
+        raise ValueError(f"{recording.folder}: no phase was timed in two trials, so nothing is known of their spread")
+    spreads = {place: math.sqrt(fmean(each)) for place, each in variances.items()}
+    return Noise(recording.name, fewest, spreads)
+
+
+def by_chance(spread: float, trials: int, alpha: float = ALPHA) -> float:
+    """The relative change that `trials` trials a side of the same thing exceed with probability `alpha`.
+
+    The critical effect of Student's t with 2 * trials - 2 degrees of freedom, spread * sqrt(2 / trials) being the
+    standard error of a difference of mean logarithms. It is the bar for a ratio that was seen: a true change of this
+    size lies above it half of the time only, and one that is `detectable` mostly. One trial shows nothing: infinity.
+    """
+    from scipy.special import stdtrit
+
+    if trials < 2:
+        return math.inf
+    return math.expm1(float(stdtrit(2 * trials - 2, 1 - alpha / 2)) * spread * math.sqrt(2 / trials))
+
+
+def detectable(spread: float, trials: int, power: float = POWER, alpha: float = ALPHA) -> float:
+    """The least relative change that Welch's t finds with this power, with `trials` trials on each side.
+
+    `spread` is the standard deviation of the logarithm of trial medians, alike on both sides, so the statistic has
+    2 * trials - 2 degrees of freedom and, under a true log ratio d, the noncentral t distribution with noncentrality
+    d / (spread * sqrt(2 / trials)) (Cohen 1988, section 2.2). For one cell: among many a change must be larger. One
+    trial a side shows nothing: infinity.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import nct, t
+
+    if trials < 2:
+        return math.inf
+    if spread == 0:
+        return 0.0
+    freedom = 2 * trials - 2
+    limit = t.ppf(1 - alpha / 2, freedom)
+
+    def lacking(noncentrality: float) -> float:  # the tail on the other side is nothing at this power
+        return float(nct.sf(limit, freedom, noncentrality)) - power
+
+    noncentrality = brentq(lacking, 0.1, 15.0)
+    return math.expm1(noncentrality * spread * math.sqrt(2 / trials))
+
+
+def keep(model: str, noise: Noise) -> Path:
+    """Remember what a machine of this model was found to be like, in place of what was known before."""
+    path = home() / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".new")
+    fresh.write_text(json.dumps(_kept() | {model: asdict(noise)}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    fresh.replace(path)
+    return path
+
+
+def known(model: str) -> Noise | None:
+    """What is known of a machine of this model, or None."""
+    found = _kept().get(model)
+    if found is None:
+        return None
+    try:
+        spreads = {str(place): float(spread) for place, spread in found["spreads"].items()}
+        if without := [place for place in spreads if " " not in place]:
+            raise ValueError(f"{', '.join(without)}: of which device is not said")
+        return Noise(str(found["recording"]), int(found["trials"]), spreads)
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(_broken(error)) from error
+
+
+def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
+    """Spread by device and phase, what times differ by with nothing changed, and the change detectable, Markdown."""
+    columns = ["phase", "spread between trials"]
+    columns += [f"{what} with {count} trials" for what in ("by chance", "detectable") for count in counts]
+    lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
+    for place, spread in noise.spreads.items():
+        shares = [spread, *(size(spread, count) for size in (by_chance, detectable) for count in counts)]
+        lines.append(f"| {' | '.join([place, *(f'{share:.1%}' for share in shares)])} |")
+    return "\n".join(lines)
+
+
+def _place(device: str, phase: str) -> str:
+    return f"{device} {phase}"
+
+
+def _kept() -> dict[str, Any]:
+    try:
+        found = json.loads((home() / FILE).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise ValueError(_broken(error)) from error
+    return found if isinstance(found, dict) else {}
+
+
+def _broken(error: Exception) -> str:
+    return f"{home() / FILE}: {type(error).__name__}: {error}; delete it and run `snnbench doctor --aa` again"

@@ -1,0 +1,42 @@
+"""Pairs: every contender of a case against every other, by the test that `compare` decides by.
+
+All tests of a command are one family: their variances are looked at together, and so are their p. So what is said of
+two contenders is the same wherever it is said, as a word against a baseline or as a rank.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from itertools import combinations
+
+from snnbench.analysis.compare import CONTENDED, Cell, Side, judged
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.results import Standing
+from snnbench.workloads.case import Case
+
+Field = tuple[Case, str, Mapping[str, Side]]
+"""(case, phase, the times of each contender)."""
+Pairs = dict[tuple[str, str], Cell]
+"""(base, new), two contenders -> new over base."""
+
+
+def times(standing: Standing, phase: str, allowed: Collection[str] = ()) -> Side:
+    """The times of a contender in a phase, by its name if others disturbed them and that is not `allowed`."""
+    contended = standing.contender if CONTENDED in standing.flags and CONTENDED not in allowed else ""
+    return Side(standing.summaries[phase, "time"], standing.repetitions.get(phase, []), contended=contended)
+
+
+def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> list[Pairs]:
+    """Of each field every pair once, with its word; the baseline, where it takes part, is the base of its pairs."""
+    names, cells = [], []
+    for case, phase, sides in fields:
+        ordered = sorted(sides, key=lambda name: (name != baseline, sides[name].summary.median))
+        names.append(list(combinations(ordered, 2)))
+        cells += [Cell(case, new, phase, "time", sides[base], sides[new]) for base, new in names[-1]]
+    words = iter(judged(cells, thresholds))
+    return [{pair: next(words) for pair in of_field} for of_field in names]
+
+
+def slower(words: Pairs, one: str, other: str) -> bool:
+    """Whether the test calls one contender slower than another."""
+    if (other, one) in words:
+        return words[other, one].word == "slower"
+    return words[one, other].word == "faster"

@@ -1,0 +1,209 @@
+"""Rank the contenders of one recording, case by case, by how long a phase took; and against a baseline.
+
+Trials of all contenders were interleaved, so that whatever the machine did meanwhile it did to all of them. A contender
+that deviates from the work, failed (in one trial, even) or was skipped has no rank, and is told apart with its reason.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import exp, log
+from statistics import fmean
+
+from snnbench.adapter.contender import UnknownContender
+from snnbench.analysis.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
+from snnbench.analysis.decision import Thresholds
+from snnbench.analysis.difference import intervals
+from snnbench.analysis.pairs import Pairs, pairs, slower, times
+from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.recording.record import Recording
+from snnbench.suggestions import unknown
+from snnbench.workloads.case import Case
+
+Class = tuple[str, str, str, str]
+"""(device, profile, dtype, precision): what a geometric mean is never taken across."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
+
+    A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
+    them slower than nobody in it, and places them on the same side of the baseline. So a rank has one word. The
+    `interval` [ns] is of the geometric mean of trials. One trial has no interval and no rank; a time that others
+    disturbed has no rank.
+    """
+
+    contender: str
+    side: Side
+    interval: tuple[float, float] | None
+    rank: int | None
+    cell: Cell | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """All that were timed in one phase of one case, by their medians, and (contender, reason) of those apart."""
+
+    case: Case
+    phase: str
+    places: list[Place]
+    apart: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Geometric means of ratios to the baseline over the cases that every ranked contender has, `cases` of `known`.
+
+    Without such a case there are no `ratios`; `lacking` are the contenders that lack some, with how many.
+    """
+
+    of: Class
+    phase: str
+    cases: int
+    known: int
+    ratios: dict[str, float]
+    lacking: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """Every ranking of a recording, and their means; `allowed` says what the user insists on."""
+
+    recording: str
+    baseline: str
+    thresholds: Thresholds
+    rankings: list[Ranking]
+    means: list[Mean]
+    allowed: list[str]
+
+
+def rank(
+    recording: Recording,
+    baseline: str,
+    thresholds: Thresholds,
+    phases: Collection[str] = (),
+    allowed: Collection[str] = (),
+) -> Ranked:
+    """Every case and phase of a recording, of these phases or of all; the p of all pairs are adjusted together.
+
+    `baseline` is a contender, or a library with one; if empty, the config's. Times that others disturbed have a rank
+    and a word only if "contended" is `allowed`. Raises UnknownContender.
+    """
+    found = standings(recording.records)
+    name = _baseline(recording, baseline, found)
+    wanted = [phase for phase in PHASES if not phases or phase in phases]
+    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted, allowed)]
+    rankings = _decided(drafts, name, thresholds)
+    facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
+    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
+
+
+def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing]]) -> str:
+    known = sorted({standing.contender for group in found.values() for standing in group})
+    name = wanted or str(recording.config.get("baseline", ""))
+    if name in known:
+        return name
+    of_library = [one for one in known if one.partition("/")[0] == name]
+    if len(of_library) == 1:
+        return of_library[0]
+    if not name:
+        raise UnknownContender(f"{recording.name}: names no baseline: give --baseline one of {', '.join(known)}")
+    raise UnknownContender(f"--baseline: {unknown('contender', name, of_library or known)}")
+
+
+def _drafts(
+    case: Case, group: list[Standing], baseline: str, phases: Collection[str], allowed: Collection[str]
+) -> Iterator[Ranking]:
+    """Rankings without ranks and words yet; a case of which nothing was timed has those that are told apart."""
+    timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
+    for phase in timed:
+        sides = {
+            one.contender: times(one, phase, allowed)
+            for one in group
+            if one.verdict != "deviates" and not one.failure and (phase, "time") in one.summaries
+        }
+        failed = any(one.contender == baseline and one.failure for one in group)
+        lacking = f"{baseline} {'failed' if failed else 'has no time of this work'}"
+        places = []
+        for standing in (one for one in group if one.contender in sides):
+            name = standing.contender
+            base = sides.get(baseline)
+            cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
+            told = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
+            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - told))))
+        apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
+        yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
+    if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
+        yield Ranking(case, "", [], apart)
+
+
+def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> list[Ranking]:
+    """With words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
+    fields = [(one.case, one.phase, {place.contender: place.side for place in one.places}) for one in rankings]
+    samples = [place.side.summary.trials for ranking in rankings for place in ranking.places]
+    ends = iter(intervals(samples, 1 - thresholds.alpha))
+    result = []
+    for ranking, words in zip(rankings, pairs(fields, baseline, thresholds), strict=True):
+        places = [
+            replace(place, interval=next(ends), cell=words.get((baseline, place.contender), place.cell))
+            for place in ranking.places
+        ]
+        result.append(replace(ranking, places=_numbered(places, words)))
+    return result
+
+
+def _numbered(places: list[Place], words: Pairs) -> list[Place]:
+    """With their ranks; places come by their medians."""
+    result: list[Place] = []
+    members: list[Place] = []
+    rank = 0
+    for place in places:
+        if place.interval is None or place.side.contended:
+            result.append(place)
+            continue
+        if (
+            not members
+            or _side(place) != _side(members[-1])
+            or any(slower(words, place.contender, member.contender) for member in members)
+        ):
+            rank, members = 1 + sum(one.rank is not None for one in result), []
+        members.append(place)
+        result.append(replace(place, rank=rank))
+    return result
+
+
+def _side(place: Place) -> str:
+    """On which side of the baseline a contender is, or nothing where the test does not say."""
+    return place.cell.word if place.cell and place.cell.word in ("slower", "faster") else ""
+
+
+def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
+    grouped: dict[tuple[Class, str], list[Ranking]] = {}
+    for ranking in rankings:
+        case = ranking.case
+        kind: Class = (case.device, case.profile, case.dtype, case.precision)
+        if ranking.places:
+            grouped.setdefault((kind, ranking.phase), []).append(ranking)
+    for (kind, phase), group in grouped.items():
+        medians = [{place.contender: place.side.summary.median for place in ranking.places} for ranking in group]
+        names = dict.fromkeys(name for case in medians for name in case)
+        shared = [case for case in medians if len(case) == len(names) and baseline in case]
+        ratios = {name: geometric_mean([case[name] / case[baseline] for case in shared]) for name in names if shared}
+        absent = {name: sum(name not in case for case in medians) for name in dict.fromkeys((*names, baseline))}
+        lacking = {name: count for name, count in absent.items() if count}
+        yield Mean(kind, phase, len(shared), len(medians), ratios, lacking)
+
+
+def _why(standing: Standing) -> str:
+    """Why one is not ranked."""
+    if standing.failure and standing.verdict != "deviates":
+        return standing.failure
+    return standing.reasons[0] if standing.reasons else "not timed in this phase"
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """The mean of ratios: that of inverted ratios is its inverse. Raises ValueError without any, or at one below 0."""
+    if not ratios or min(ratios) <= 0:
+        raise ValueError("a geometric mean wants ratios, all above 0")
+    return exp(fmean(log(ratio) for ratio in ratios))

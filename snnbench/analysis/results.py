@@ -1,0 +1,136 @@
+"""A standing: how one contender did in one case, over all its trials."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from snnbench.analysis.coverage import coverage
+from snnbench.analysis.metrics import common, contender, incorrect, metrics, pair
+from snnbench.recording.record import Record
+from snnbench.worker.durations import Summary, summarise
+from snnbench.workloads.case import Case
+
+PHASES = ("train", "forward", "backward", "inference")
+"""By interest: contenders are ordered by the first of these that was timed."""
+Metric = tuple[str, str]
+"""(phase, metric)."""
+
+
+@dataclass(slots=True)
+class Standing:
+    """One contender in one case: a summary over trials for each metric, or why there is none.
+
+    `repetitions` are all that was timed: by phase, for each trial the nanoseconds by pass of every repetition, in the
+    order of the trials of the phase's ("time") summary.
+    `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
+    for what one framework's product was seen to take the machine can do, whoever else is slower at it.
+    `distance` is what a check of one that deviates found between its answer and the case's own neuron;
+    `own_rule` says that it was held to a rule that it declares, `deviation` what it says that differs. `checked` is how
+    much of its answers was compared, where its records say that.
+    """
+
+    contender: str
+    version: str
+    verdict: str = ""
+    summaries: dict[Metric, Summary] = field(default_factory=dict)
+    repetitions: dict[str, list[tuple[float, ...]]] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    distance: dict[str, Any] | None = None
+    own_rule: bool = False
+    deviation: str = ""
+    flags: set[str] = field(default_factory=set)
+    floors_ns: dict[str, float] = field(default_factory=dict)
+    checked: str = ""
+
+    @property
+    def failure(self) -> str:
+        """Why a trial failed, the first that did, or nothing: times are then of those that went well."""
+        return next((reason for reason in self.reasons if reason.startswith("failed: ")), "")
+
+    @property
+    def order(self) -> tuple[int, int, float, str]:
+        """Exact ones by time, then the equivalent, then those that deviate, then those without a time.
+
+        Within each, those without the phase that others are ordered by come last: another phase's time is no rank.
+        """
+        phase = next((number for number, p in enumerate(PHASES) if (p, "time") in self.summaries), len(PHASES))
+        time = self.summaries[PHASES[phase], "time"].median if phase < len(PHASES) else float("inf")
+        ranks = {"exact": 0, "equivalent": 1, "deviates": 2}
+        return ranks.get(self.verdict, 3), phase, time, self.contender
+
+
+def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
+    """Contenders by case, each list in the order of a table."""
+    records = list(records)
+    wrong = incorrect(records)
+    grouped: dict[Case, dict[str, list[Record]]] = {}
+    for record in records:
+        grouped.setdefault(Case(**record.case), {}).setdefault(contender(record), []).append(record)
+    result = {}
+    for case in sorted(grouped, key=_case_order):
+        found = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
+        floors_ns = _floors_ns(record for group in grouped[case].values() for record in group)
+        for standing in found:
+            standing.floors_ns = floors_ns
+        result[case] = sorted(found, key=lambda standing: standing.order)
+    return result
+
+
+def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
+    version = next((record.version for record in records if record.version), None)
+    standing = Standing(name, version or "")
+    values: dict[Metric, list[float]] = {}
+    repetitions: dict[str, list[tuple[float, ...]]] = {}
+    for record in sorted(records, key=lambda record: record.trial):
+        if record.status != "measured":
+            reason = " ".join(f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}".split())
+            standing.reasons += [reason] if reason not in standing.reasons else []
+            continue
+        standing.flags |= set(record.flags)
+        for phase, metric, _, value in metrics(record):
+            values.setdefault((phase, metric), []).append(value)
+        for phase, timing in record.phases.items():
+            by_pass = tuple(repetition / timing["passes"] for repetition in timing["repetitions_ns"])
+            repetitions.setdefault(phase, []).append(by_pass)
+    if not wrong:
+        verdicts = [str(record.outcome["verdict"]) for record in records if record.status == "measured"]
+        standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
+        standing.summaries = {metric: summarise(found) for metric, found in values.items()}
+        standing.repetitions = repetitions
+    measured = [record for record in records if record.status == "measured"]
+    spots = [check for record in measured for name, check in record.checks.items() if name.startswith("spot-")]
+    standing.checked = coverage(Case(**records[0].case), spots)
+    if standing.verdict == "deviates":
+        standing.reasons.insert(0, _deviation(records))
+        standing.deviation = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
+        standing.own_rule = any("own_rule" in record.outcome for record in records)
+        standing.distance = next((check for record in records for check in common(record)), None)
+    if reason := next((r.outcome["inference_only"] for r in records if "inference_only" in r.outcome), ""):
+        standing.reasons.insert(0, f"inference only: {reason}")
+    return standing
+
+
+def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
+    """The lowest floor of each phase."""
+    floors: dict[str, float] = {}
+    for record in records:
+        for phase, metric, _, value in metrics(record):
+            if metric == "floor":
+                floors[phase] = min(value, floors.get(phase, value))
+    return floors
+
+
+def _deviation(records: list[Record]) -> str:
+    """What a contender declares that it does differently, and by how much it was found to."""
+    declared = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
+    checks = [check for record in records for check in common(record)]
+    checks = checks or [check for record in records for check in record.checks.values()]
+    share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
+    errors = [error for check in checks for error in check["gradient_errors"].values()]
+    gradients = f", gradients by up to {max(errors):.1e}" if errors else ""
+    return f"deviates: {declared} (up to {share:.2%} of the spikes differ{gradients})"
+
+
+def _case_order(case: Case) -> tuple[Any, ...]:
+    kind = (case.device, case.dtype, case.precision, case.profile)
+    return *kind, case.layers, case.neurons, case.batch, case.time_steps, case.threads, case.beta, case.key

@@ -1,0 +1,125 @@
+"""PyTorch on CPU and CUDA."""
+
+import sys
+from typing import Any
+
+import torch
+
+from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
+from snnbench.backends import Build, Matrix, Run
+from snnbench.backends.torch.errors import is_out_of_device_memory
+from snnbench.backends.torch.graph import Captured, unused_private_bytes
+from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
+from snnbench.backends.torch.session import Network, Session, Weights
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
+
+__all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
+
+
+class Backend:
+    """PyTorch, set to the case's device and precision."""
+
+    def __init__(self, case: Case) -> None:
+        self.device, self.dtype = torch.device(case.device), getattr(torch, case.dtype)
+        if self.device.type == "cpu" and case.precision != "ieee":
+            raise Unsupported("tf32 exists on CUDA devices only")
+        if self.device.type == "cuda" and not torch.cuda.is_available():
+            raise Unavailable(_no_device())
+        set_precision(case.precision)
+        torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
+        torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+        torch.manual_seed(case.seed)
+        self._breaks = 0
+
+    def settings(self) -> dict[str, Any]:
+        """Version, precision, threads and device in force."""
+        name = torch.cuda.get_device_name(self.device) if self.device.type == "cuda" else "cpu"
+        compiler = {"graphs": self.compilations(), "graph_breaks": graph_breaks() - self._breaks}
+        return {
+            **(compiler if self.compilations() else {}),
+            "torch": torch.__version__,
+            "cuda": torch.version.cuda,
+            "device": name,
+            "matmul_precision": torch.backends.cuda.matmul.fp32_precision,
+            "convolution_precision": torch.backends.cudnn.conv.fp32_precision,
+            "threads": torch.get_num_threads(),
+            "interop_threads": torch.get_num_interop_threads(),
+        }
+
+    def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
+        """Build the network. A compiler's memory of an earlier network's shapes is dropped first."""
+        if DYNAMO in sys.modules:
+            torch.compiler.reset()
+        self._breaks = graph_breaks()
+        kind = Captured if variant.way == "cuda-graph" else Session
+        return kind(build, variant, problem, self.device)
+
+    def compilations(self) -> int:
+        """Graphs that torch.compile has made."""
+        return graphs()
+
+    def device_bytes(self) -> dict[str, int | None]:
+        """The caching allocator's own count, and what the driver says of the whole device."""
+        if self.device.type != "cuda":
+            return {}
+        free, total = torch.cuda.mem_get_info(self.device)
+        in_use = torch.cuda.memory_allocated(self.device) + unused_private_bytes(torch.cuda.memory_snapshot())
+        return {
+            "peak": max(torch.cuda.max_memory_allocated(self.device), in_use),
+            "in_use": in_use,
+            "reserved": torch.cuda.memory_reserved(self.device),
+            "used": total - free,
+        }
+
+    def reset_peak(self) -> bool:
+        """The allocator's peak is what is in use from now on."""
+        if self.device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(self.device)
+        return True
+
+    def failure_kind(self, error: BaseException) -> str | None:
+        """Out of memory, or nothing known."""
+        if is_out_of_device_memory(error) and self.device.type == "cuda":
+            return "oom-device"
+        return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
+
+    def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
+        """BLAS reads a transposed view as it lies."""
+        x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
+        rows, square = torch.empty_like(x), torch.empty_like(w)
+        source = torch.ones(copied_bytes, dtype=torch.uint8, device=self.device)
+        target = torch.zeros_like(source)
+        one = torch.ones((1, 1), dtype=self.dtype, device=self.device)
+        product = torch.zeros_like(one)
+        return {
+            "current": lambda: torch.mm(x, w.T, out=rows),
+            "weight_gradient": lambda: torch.mm(g.T, x, out=square),
+            "input_gradient": lambda: torch.mm(g, w, out=rows),
+            "copy": lambda: target.copy_(source),
+            "call": lambda: torch.mm(one, one, out=product),
+        }
+
+
+def set_precision(precision: str) -> None:
+    """How float32 products are computed, "ieee" or "tf32", by the old switches and by the new, which have to agree.
+
+    Where only the new are set, the old ones raise when they are read, and torch's own compiler reads them. The general
+    switches are what `torch.backends.cudnn.flags()` leaves in force when it ends.
+    """
+    tf32 = precision == "tf32"
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = tf32
+    kinds = (torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn)
+    for settings in (torch.backends, torch.backends.cudnn, *kinds):
+        settings.fp32_precision = precision
+
+
+def _no_device() -> str:
+    """Why torch sees no CUDA device, and what to do."""
+    if torch.version.cuda is None:
+        return f"torch {torch.__version__} is built without CUDA; install its CUDA build (unset UV_TORCH_BACKEND=cpu)"
+    return (
+        f"torch {torch.__version__} sees no CUDA device: its CUDA {torch.version.cuda} may need a newer NVIDIA driver "
+        "(580 for CUDA 13), or another build: UV_TORCH_BACKEND=cu126"
+    )

@@ -1,0 +1,118 @@
+"""A session whose passes are captured in CUDA graphs at their first call, and replayed from then on.
+
+`train` is one graph, forward and backward. `forward` and `backward` are a graph each, which share what is kept between
+them. What a graph reads and writes stays where it was, so that a new input is copied into the place of the old one.
+
+A graph holds its memory for good, so its memory is that of a first pass, and all of it is retained. What it reads from
+outside has to stay as well: a library that replaces its state in every pass drops the state that was captured, and the
+allocator would give its memory away. So everything on the device that exists when a capture begins is kept.
+
+One stream serves every warm-up and capture of the process. A backward pass runs on its forward pass's stream, and
+cuBLAS keeps a workspace for each stream, which the exam has then paid for.
+Source: the CUDA graphs section of PyTorch's CUDA semantics notes.
+"""
+
+import gc
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+
+from snnbench.adapter.declaration import Unsupported, Variant
+from snnbench.backends import Build
+from snnbench.backends.torch.errors import first_cause, is_out_of_device_memory
+from snnbench.backends.torch.session import Session
+from snnbench.workloads.problem import Problem
+
+WARM_UPS = 3
+"""Passes before a capture: what allocates, tunes or compiles at first does so outside of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """A graph, where a replay puts its outputs, and the tensors that existed before it and that it may read."""
+
+    graph: torch.cuda.CUDAGraph
+    outputs: Any
+    held: list[torch.Tensor]
+
+
+class Captured(Session):
+    """A network on one problem, launched as graphs."""
+
+    def __init__(self, build: Build, variant: Variant, problem: Problem, device: torch.device) -> None:
+        super().__init__(build, variant, problem, device)
+        self._captured: dict[str, Capture] = {}
+
+    def inference(self) -> Any:
+        """Spikes, without a graph for gradients."""
+        return self._replay("inference", super().inference)
+
+    def forward(self) -> Any:
+        """Spikes, and what the captured backward pass reads, which lies where every forward pass puts it."""
+        if "forward" not in self._captured:
+            kept = self._replay("forward", super().forward, warm=super().train)
+            # At once: autograd refuses what was kept of an input that has changed in the meantime.
+            self._capture("backward", lambda: self.gradients(kept, again=True))
+            return kept
+        return self._replay("forward", super().forward)
+
+    def backward(self, kept: Any) -> Any:
+        """Gradients of what the last forward pass kept."""
+        return self._replay("backward", lambda: self.gradients(kept, again=True))
+
+    def train(self) -> Any:
+        """Spikes and gradients."""
+        return self._replay("train", super().train, warm=super().train)
+
+    def _replay(self, phase: str, run: Callable[[], Any], warm: Callable[[], Any] | None = None) -> Any:
+        if phase not in self._captured:
+            self._capture(phase, run, warm or run)
+        capture = self._captured[phase]
+        capture.graph.replay()
+        return capture.outputs
+
+    def _capture(self, phase: str, run: Callable[[], Any], warm: Callable[[], Any] | None = None) -> None:
+        stream = capture_stream(self.device)
+        stream.wait_stream(torch.cuda.current_stream(self.device))
+        with torch.cuda.stream(stream):
+            for _ in range(WARM_UPS if warm else 0):
+                warm()  # type: ignore[misc]
+        torch.cuda.current_stream(self.device).wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        held = existing(self.device)
+        try:
+            with torch.cuda.graph(graph, stream=stream):
+                outputs = run()
+        except RuntimeError as error:
+            cause = first_cause(error)
+            if is_out_of_device_memory(cause):
+                raise cause  # noqa: B904  # the end of the capture would hide it
+            reason = str(cause).strip().partition("\n")[0]
+            raise Unsupported(f"{phase} cannot be captured in a CUDA graph: {reason}") from error
+        self._captured[phase] = Capture(graph, outputs, held)
+
+
+@cache
+def capture_stream(device: torch.device) -> torch.cuda.Stream:
+    """The stream of every warm-up and capture of this process."""
+    return torch.cuda.Stream(device)
+
+
+def existing(device: torch.device) -> list[torch.Tensor]:
+    """Every tensor of this process on a device."""
+    gc.unfreeze()  # what was frozen is not among the objects
+    # By type: isinstance would ask a weak proxy for the class of an object that is gone.
+    tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor))
+    return [tensor for tensor in tensors if tensor.device.type == device.type]
+
+
+def unused_private_bytes(snapshot: list[dict[str, Any]]) -> int:
+    """Bytes in the private pools of graphs that no tensor uses, in a snapshot of torch's allocator.
+
+    What a captured pass frees stays in its graph's pool, and the allocator does not count it as in use.
+    """
+    private = (segment for segment in snapshot if tuple(segment["segment_pool_id"]) != (0, 0))
+    return sum(segment["total_size"] - segment["allocated_size"] for segment in private)

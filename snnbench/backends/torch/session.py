@@ -1,0 +1,198 @@
+"""A network of torch on one problem, and its passes.
+
+Gradients are asked for with `torch.autograd.grad`, so every pass has a graph of its own and nothing accumulates in
+`.grad` that would have to be cleared inside or outside of the timed region.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Incorrect
+from snnbench.backends import Build
+from snnbench.backends.layout import Layout
+from snnbench.backends.torch import modes
+from snnbench.backends.torch.modes import compiled, mixed
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def linear(self, gain: float = 1.0) -> torch.nn.Linear:
+        """A torch.nn.Linear with these weights times `gain`."""
+        outputs, inputs = self.weight.shape
+        layer = torch.nn.Linear(inputs, outputs, device="meta").to_empty(device=self.weight.device)
+        layer = layer.to(self.weight.dtype)
+        with torch.no_grad():
+            layer.weight.copy_(self.weight * gain)
+            layer.bias.copy_(self.bias * gain)
+        return layer
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What an adapter for torch builds.
+
+    `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
+    that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. `reset` is
+    what a user of the library calls before each pass, outside of the network: it is timed, and never compiled.
+    """
+
+    forward: Callable[[torch.Tensor], torch.Tensor]
+    linears: Sequence[Any]
+    gain: float = 1.0
+    transposed: bool = False
+    provider: Callable[[], str] | str = "torch"
+    reset: Callable[[], None] | None = None
+
+
+class Session:
+    """A network on one problem, with its tensors on the device."""
+
+    def __init__(self, build: Build, variant: Variant, problem: Problem, device: torch.device) -> None:
+        case = problem.case
+        held = case.resized(dtype="float32") if variant.way == "amp" else case
+        self.device, self.dtype = device, getattr(torch, held.dtype)
+        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        asked = modes.asked()
+        self.network: Network = build(held, layers, variant.built_as)
+        self.forwards = self.network.forward
+        if variant.way == "compile":
+            self.forwards = compiled(self.forwards)
+        elif held.dtype != case.dtype:
+            self.forwards = mixed(self.forwards, device.type, getattr(torch, case.dtype))
+        self.compiles, self._graphs_before = modes.asked() > asked, modes.graphs()
+        self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
+        self.problem = problem
+        self.layout = layout = Layout(variant.order, variant.latency)
+        self.input = self._place(layout.input(problem.input(0))).requires_grad_(case.input_gradient)
+        self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
+        self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
+
+    def load(self, which: int, cotangent: int) -> None:
+        """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
+        with torch.no_grad():
+            self.input.copy_(torch.from_numpy(self.layout.input(self.problem.input(which))))
+            self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
+
+    def compile(self, phase: str) -> None:
+        """PyTorch compiles nothing ahead of a call."""
+
+    def inference(self) -> Any:
+        """Spikes, without a graph."""
+        with torch.no_grad():
+            return self.run()
+
+    def forward(self) -> Any:
+        """Spikes, with the graph that they hold."""
+        return self.run()
+
+    def backward(self, kept: Any) -> Any:
+        """Gradients of weights, biases and, where the case wants it, the input."""
+        return self.gradients(kept)
+
+    def train(self) -> Any:
+        """Spikes and gradients."""
+        spikes = self.run()
+        return spikes.detach(), self.gradients(spikes)
+
+    def gradients(self, spikes: torch.Tensor, again: bool = False) -> Any:
+        """What autograd gives for these spikes, whose graph is kept where it is to do so `again`."""
+        if not spikes.requires_grad:
+            raise Incorrect("the spikes carry no gradient")
+        if self.cotangent.dtype != spikes.dtype:  # happens once, before anything is timed
+            self.cotangent = self.cotangent.to(spikes.dtype)
+        return torch.autograd.grad(spikes, self.wanted, self.cotangent, retain_graph=again)
+
+    def synchronise(self, outputs: Any) -> None:
+        """Wait for the device."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def inference_without_reset(self) -> Any:
+        """Spikes of a pass that goes on where the last one ended; None where a user resets nothing."""
+        if self.network.reset is None:
+            return None
+        with torch.no_grad():
+            return self.forwards(self.input)
+
+    def run(self) -> Any:
+        """Spikes of one pass over the input."""
+        if self.network.reset:
+            self.network.reset()
+        return self.forwards(self.input)
+
+    def mark(self) -> Any:
+        """A CUDA event in the current stream."""
+        if self.device.type != "cuda":
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Events count in milliseconds."""
+        return int(start.elapsed_time(end) * 1e6)
+
+    def answer(self, spikes: Any, gradients: Any) -> Answer:
+        """In the harness's order, the gradients those of the harness's own weights."""
+        if self.compiles and modes.graphs() == self._graphs_before:
+            raise Incorrect("torch.compile has compiled nothing: what ran is PyTorch's eager mode")
+        got = self.layout.spikes(_numpy(spikes))
+        if gradients is None:
+            return Answer(got)
+        count = len(self.parameters)
+        weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
+        biases = [_numpy(g).reshape(-1) * self.network.gain for g in gradients[1:count:2]]
+        entering = self.layout.input_gradient(_numpy(gradients[count])) if len(gradients) > count else None
+        return Answer(got, weights, biases, entering)
+
+    def spikes_of(self, kept: Any) -> Any:
+        """The spikes in what `forward` gave."""
+        return kept
+
+    def planned_bytes(self, phase: str) -> int:
+        """Never asked: torch's allocator resets its peak."""
+        raise ValueError("nothing is compiled ahead")
+
+    def static_bytes(self) -> int:
+        """Parameters, input and cotangent."""
+        return sum(t.numel() * t.element_size() for t in (*self.parameters, self.input, self.cotangent))
+
+    def provider(self) -> str:
+        """As the adapter names it."""
+        named = self.network.provider
+        return named if isinstance(named, str) else named()
+
+    def ran(self, phase: str) -> list[str]:
+        """Kernels on a CUDA device, operators on the CPU, what took longest first.
+
+        CUPTI of CUDA 12.6 to 13.0 loses the first kernels of a session, more in each later one of a process. So on a
+        device the phase runs twice in a session, with a synchronisation between.
+        """
+        activities, cuda = torch.profiler.ProfilerActivity, self.device.type == "cuda"
+        with torch.profiler.profile(activities=[activities.CUDA if cuda else activities.CPU]) as seen:
+            for _ in range(2 if cuda else 1):
+                self.synchronise(self.train() if phase == "train" else self.inference())
+        spent = "self_device_time_total" if cuda else "self_cpu_time_total"
+        events = sorted(seen.key_averages(), key=lambda event: -getattr(event, spent))
+        return [event.key for event in events]
+
+    def _place(self, array: Any) -> torch.Tensor:
+        """A copy, also on the CPU: the problem's own arrays serve later checks."""
+        return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
+
+
+def _numpy(tensor: torch.Tensor) -> Any:
+    tensor = tensor.detach().cpu()
+    return (tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()).numpy()

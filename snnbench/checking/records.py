@@ -1,0 +1,248 @@
+"""What must hold of one record, whoever wrote it: each rule reckons again and believes no summary."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from snnbench.plan.config import Protocol
+from snnbench.proof.comparison import verdict
+from snnbench.proof.exam import PASSES as EXAM_PASSES
+from snnbench.proof.extent import FEWEST_NEURONS
+from snnbench.proof.fresh import PASSES
+from snnbench.proof.tolerance import (
+    EXAM_GRADIENT_ROUNDOFFS,
+    RATE_WINDOW,
+    allowed_differences,
+    gradient_tolerance,
+    product_format,
+)
+from snnbench.recording.flags import raised
+from snnbench.recording.record import Record, recorded
+from snnbench.worker import floor
+from snnbench.worker.durations import trial_median
+from snnbench.worker.probe import ALWAYS, LOOKS
+from snnbench.worker.timing import FEWEST_REPETITIONS
+from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS
+from snnbench.workloads.problem import EXAM_SHAPE
+
+Complaints = Iterator[str]
+MOST_FRESH = 10_000
+"""Fresh passes of a phase: a repetition each, where it is a single pass."""
+
+
+def outcome(record: Record) -> Complaints:
+    """One of the closed lists, and nothing measured where nothing was proved."""
+    found = record.outcome
+    kinds = {"failed": FAILURES, "skipped": SKIPS}
+    if record.status == "measured":
+        if found.get("verdict") not in VERDICTS or found["verdict"] == "incorrect":
+            yield f"measured, with the verdict {found.get('verdict')!r}"
+    elif record.status not in kinds:
+        yield f"status {record.status!r} is not measured, skipped or failed"
+    elif found.get("kind") not in kinds[record.status]:
+        yield f"{record.status} as {found.get('kind')!r}, which is no such kind"
+    elif not found.get("reason"):
+        yield f"{record.status} without a reason"
+    if datetime.fromisoformat(record.started).tzinfo is None:
+        yield "started at a time without its zone"
+
+
+def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
+    """The cell's name is the digest of its content: a case, trial or protocol that was edited has another."""
+    expected = recorded(record).key(
+        record.adapter, record.environment, machine, protocol, record.settings.get("variables", {})
+    )
+    if record.cell != expected:
+        yield f"its content has the name {expected}"
+
+
+def proof(record: Record, schema: int) -> Complaints:
+    """The exam, and a spot check of everything measured: without a fault, or saying how far off what deviates is."""
+    case, said = Case(**record.case), record.outcome
+    deviation = said.get("deviation")
+    if said["verdict"] != (expected := verdict(case, True, deviation)):
+        yield f"verdict {said['verdict']}, where {expected} is the word"
+    wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
+    wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
+    wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
+    yield from (f"no check {name}" for name in wanted if name not in record.checks)
+    if not any(name.startswith("spot-") for name in record.checks):
+        yield "no spot check"
+    held = not deviation or "own_rule" in said
+    for name, check in record.checks.items():
+        yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, said))
+        if held and not name.startswith("common-"):
+            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, said))
+    trained = record.measure == "verify" or "train" in (*record.phases, record.memory.get("phase"))
+    if not held and trained and "inference_only" not in said and case.layers == 1:
+        both = (record.checks.get(name, {}) for name in ("common-train", "spot-train"))
+        if not any("weight" in check.get("gradient_errors", {}) for check in both):
+            yield "deviates, and nothing says how far off its gradient of weight is"
+
+
+def _sized(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
+    """What any check gives, also that of what deviates: as many places as the case or the exam has, and numbers."""
+    least, most = _places(name, check, case, said)
+    if not least <= check["compared"] <= most:
+        found = check["compared"] or "nothing"
+        yield f"compared {found}, where there are {least} to {most} places"
+    if not 0 <= check["unexplained"] <= check["differing"] <= most:
+        yield f"{check['differing']} spikes differ, {check['unexplained']} of them unexplained, of {most} at the most"
+    numbers = {"rate": check["rate"], **check["gradient_errors"]}
+    yield from (f"{what} is {value}" for what, value in numbers.items() if not math.isfinite(value))
+
+
+def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
+    """How many places a check compares, at the least and at the most.
+
+    Of several layers those samples are not compared that rounding has put on another path, and never all samples;
+    where layers are judged one by one, the places of each are compared.
+    """
+    if name.startswith("exam-"):
+        sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
+        whole = EXAM_SHAPE["batch"] * sample
+        return (sample if "own_rule" in said and name != "exam-1" else whole), len(EXAM_PASSES) * whole
+    sample = case.time_steps * case.neurons
+    judged = case.layers if case.is_judged_by_layer else 1
+    if name.startswith("fresh-"):
+        return sample, judged * case.batch * sample * MOST_FRESH
+    if case.layers > judged or (name.startswith("common-") and case.layers > 1):
+        return (0 if name.startswith("common-") else sample), case.batch * sample
+    if check.get("neurons") is None:  # before schema 4
+        few = case.time_steps * case.batch * min(case.neurons, FEWEST_NEURONS)
+        return few, few + sample
+    few, sample = judged * case.time_steps * case.batch * check["neurons"], judged * sample
+    if (check["neurons"], check["samples"]) == (case.neurons, case.batch):
+        return few, few
+    return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
+
+
+def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
+    """What is held to a rule keeps it."""
+    if check["complaints"] or not check["correct"] or check["unexplained"]:
+        yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
+    # Of several layers whole samples may be set aside, which the spot check counts and a number of spikes does not.
+    counted = product_format(case) in ("float32", "float64") and case.layers == 1
+    if counted and check["differing"] > allowed_differences(check["compared"]):
+        yield f"{check['differing']} of {check['compared']} spikes differ"
+    low, high = RATE_WINDOW
+    if "own_rule" not in said and not low <= check["rate"] <= high:
+        yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
+    exam, errors = name.startswith("exam"), check["gradient_errors"]
+    magnified = max(1.0, said["own_rule"]["slope"]) if "own_rule" in said else 1.0
+    for gradient, error in errors.items():
+        summed = case.neurons if gradient == "input" else case.time_steps * case.batch
+        sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
+        tolerance = magnified * gradient_tolerance(case, **sums)
+        if not 0 <= error <= tolerance:
+            yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
+    differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
+    if differentiated and "inference_only" not in said and (case.is_judged_by_layer or not check["differing"]):
+        asked = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
+        yield from (f"no gradient of {lacking}" for lacking in sorted(asked - {one.split(" ")[0] for one in errors}))
+
+
+def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
+    """Every raw duration of every phase is there, and nothing was compiled among them."""
+    phases = [p for p in protocol.phases if p == "inference" or "inference_only" not in record.outcome]
+    if sorted(record.phases) != sorted(phases):
+        yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
+    for phase, timing in record.phases.items():
+        repetitions, short = timing["repetitions_ns"], protocol.repetitions
+        if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
+            yield f"{phase}: durations are not whole nanoseconds above 0"
+        stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > protocol.max_phase_seconds * 1e9
+        if len(repetitions) != short and not (
+            min(short, FEWEST_REPETITIONS) <= len(repetitions) < short and stopped_early
+        ):
+            yield f"{phase}: {len(repetitions)} repetitions, where the protocol asks for {short}"
+        if len(timing["warmup_ns"]) != protocol.warmup_passes:
+            yield f"{phase}: {len(timing['warmup_ns'])} warm-up passes, not {protocol.warmup_passes}"
+        if schema >= 4:
+            yield from (f"{phase}: {complaint}" for complaint in _fresh(timing))
+        if timing["passes"] < 1 or timing["compilations"]:
+            yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
+
+
+def probes(record: Record) -> Complaints:
+    """Fixed work was timed before the phases and after them."""
+    if lacking := [name for name in ALWAYS if name not in record.probes]:
+        yield f"no probe {' or '.join(lacking)}"
+    for name, probe in record.probes.items():
+        if len(probe["looks_ns"]) != LOOKS:
+            yield f"probe {name} was looked at {len(probe['looks_ns'])} times, not {LOOKS}"
+
+
+def _fresh(timing: Mapping[str, Any]) -> Complaints:
+    """Passes on new content are there: the repetitions where each is a single pass, else as many as it takes."""
+    fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
+    if timing["passes"] > 1:
+        if len(fresh_ns) + len(drawn_ns) <= PASSES or not drawn_ns:
+            yield f"{len(fresh_ns)} fresh passes, {len(drawn_ns)} on content drawn anew, where it takes {PASSES} and 1"
+    elif sorted(set(repetitions) - {*fresh_ns, *drawn_ns}):
+        yield "a repetition of a single pass is not among the fresh passes"
+
+
+def floors(record: Record) -> Complaints:
+    """The floor follows from the peaks' raw durations, and no time lies below it."""
+    case = Case(**record.case)
+    peaks = {name: floor.Peak(**peak) for name, peak in record.peaks.items()}
+    if lacking := [name for name in floor.needed(case, list(record.phases)) if name not in peaks]:
+        yield f"no peak of {', '.join(lacking)}"
+        return
+    for product in set(peaks) - {floor.COPY, floor.CALL}:
+        if peaks[product].work != floor.product_flops(case):
+            yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {floor.product_flops(case)}"
+    for phase, timing in record.phases.items():
+        if complaint := floor.complaint(case, phase, peaks, timing["repetitions_ns"], timing["passes"]):
+            yield complaint
+        floor_ns = floor.floor_ns(case, phase, peaks)
+        times = trial_median(timing["repetitions_ns"], timing["passes"]) / floor_ns
+        expected = {"flops": floor.flops(case, phase), "least_bytes": floor.least_bytes(case, phase)}
+        for key, value in (expected | {"floor_ns": floor_ns, "times_floor": times}).items():
+            if not math.isclose(timing[key], value, rel_tol=1e-3):
+                yield f"{phase}: {key} is {timing[key]}, where its own numbers give {value:.6g}"
+
+
+def memory(record: Record) -> Complaints:
+    """Bytes of a process that timed nothing."""
+    found, case = record.memory, Case(**record.case)
+    if record.phases:
+        yield "time and memory come from one process"
+    size = floor.SIZES_BYTES[case.dtype]
+    least = size * (case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons)
+    if found["static_bytes"] < least:
+        yield f"static_bytes is {found['static_bytes']}, less than weights and input take ({least})"
+    values = [value for place in ("host", "device") for value in found.get(place, {}).values() if value is not None]
+    if not values or not all(type(value) is int and value >= 0 for value in values):
+        yield "memory is not in whole bytes"
+
+
+def flags(record: Record) -> Complaints:
+    """What the numbers say of the circumstances is flagged, and no other flag raised."""
+    due = set(raised(record.phases, record.memory, record.settings, record.case["threads"], record.flags))
+    if wrong := sorted(due ^ set(record.flags)):
+        yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
+
+
+def complaints(record: Record, schema: int, machine: str, protocol: Protocol) -> Iterator[tuple[str, str]]:
+    """(rule, complaint) of everything that does not hold of a record. What is malformed is a complaint, too."""
+    measured = record.status == "measured"
+    rules: dict[str, tuple[bool, Callable[[], Complaints]]] = {
+        "outcome": (True, lambda: outcome(record)),
+        "name": (schema >= 3, lambda: name(record, machine, protocol)),
+        "proof": (measured, lambda: proof(record, schema)),
+        "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
+        "floor": (measured and record.measure == "time" and schema >= 2, lambda: floors(record)),
+        "probes": (measured and record.measure == "time" and schema >= 6, lambda: probes(record)),
+        "memory": (measured and record.measure == "memory", lambda: memory(record)),
+        "flags": (measured, lambda: flags(record)),
+    }
+    for rule, (applies, look) in rules.items():
+        if applies:
+            try:
+                yield from ((rule, complaint) for complaint in look())
+            except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+                yield rule, f"malformed: {type(error).__name__}: {error}"

@@ -1,0 +1,150 @@
+"""`snnbench ab`: one run in which two sides take turns, and a word for every time and peak."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import (
+    AdapterOption,
+    AlphaOption,
+    ComparisonFormat,
+    ConfigOption,
+    DevicesOption,
+    EnvOption,
+    ExecutorOption,
+    ExplainOption,
+    FailOnOption,
+    FormatOption,
+    FreshOption,
+    OnlyOption,
+    PhaseOption,
+    RecordingOption,
+    SetOption,
+    ShardOption,
+    ShardsOption,
+    SlurmOption,
+    TimeFloorOption,
+    Unfinished,
+    Where,
+    config_path,
+    exit_of,
+    listed,
+    require_one_way,
+    thresholds_of,
+)
+from snnbench.environments.interpreters import Env
+
+if TYPE_CHECKING:
+    from snnbench.plan.config import Config
+
+MEMORY_TRIALS = 4
+"""Of a side, where the config measures memory in fewer: one says nothing of how peaks vary."""
+REPETITIONS = 30
+"""Of a phase, where the config has fewer: the more often both sides take turns, the less is left of what the machine
+does meanwhile."""
+SideOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="CHANGE",
+        help="A change of this side, may be repeated: a pin such as snntorch==0.9.1, PATH@REVISION of a git "
+        "repository, an adapter FILE.py, python=PATH, or VARIABLE=VALUE.",
+    ),
+]
+
+
+def ab(
+    config: ConfigOption,
+    base: SideOption = None,
+    new: SideOption = None,
+    trials: Annotated[int, typer.Option("--trials", min=4, help="Trials a side at most.")] = 12,
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    output: RecordingOption = None,
+    devices: DevicesOption = None,
+    shard: ShardOption = None,
+    fresh: FreshOption = False,
+    executor: ExecutorOption = Where.local,
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+    phase: PhaseOption = None,
+    fail_on: FailOnOption = "",
+    allow: Annotated[
+        str, typer.Option("--allow", metavar="FACTS", help="contended: count pairs that others disturbed, too.")
+    ] = "",
+    time_floor: TimeFloorOption = 0.05,
+    alpha: AlphaOption = 0.05,
+    explain: ExplainOption = False,
+    form: FormatOption = ComparisonFormat.table,
+) -> int:
+    """Say whether NEW is slower than BASE, from one run in which they take turns, trial by trial.
+
+    A side that is left out runs what its adapters pin. Contenders that neither side changes are left out; without any
+    change all run against themselves. It stops as soon as every time has its word, and at the latest after --trials.
+    """
+    from snnbench.adapter.discovery import discover
+    from snnbench.analysis import abtest
+    from snnbench.analysis.compare import CONTENDED
+    from snnbench.analysis.decision import WORDS
+    from snnbench.plan import side as sides
+    from snnbench.plan.shard import parse
+    from snnbench.report.text import change_table
+    from snnbench.run.local import Continuation, Test, record_sweep
+    from snnbench.run.progress import say
+
+    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
+    failing = listed(fail_on, WORDS, "--fail-on")
+    allowed = listed(allow, (CONTENDED,), "--allow")
+    thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
+    both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
+    part = parse(shard) if shard else None
+    loaded = _loaded(config, trials, settings or [])
+    whole = part is None and executor is Where.local
+    rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
+    test = Test(both, rule, whole)
+    files = adapter or []
+    continuation = Continuation(fresh=fresh)
+    unfinished: list[str] = []
+    if executor is Where.slurm:
+        from snnbench.run.slurm.scheduler import options
+        from snnbench.run.slurm.submit import Asked, run_jobs
+
+        chosen = options(slurm or [])
+        request = Asked(loaded, tuple(files), tuple(only or []), env, output, continuation, shards, chosen, test)
+        recording, unfinished = run_jobs(request)
+    else:
+        adapters = discover(files)
+        recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices, test=test)
+    if unfinished:
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
+    comparison = abtest.compare_sides(recording, rule, explain)
+    typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
+    say(f"recorded in {recording.folder}")
+    failed = any(one.status == "failed" for one in recording.records)
+    return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)
+
+
+def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
+    """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
+    from snnbench.plan import config as configs
+
+    for setting in settings:
+        if (key := setting.partition("=")[0].strip()) in ("protocol.trials", "protocol.remeasure"):
+            why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
+            raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
+    path = config_path(config)
+    # Nothing is measured again: a pair that others disturbed is left out, and further ones follow.
+    own = [f"protocol.trials={trials}", "protocol.remeasure=0"]
+    loaded = configs.load(path, [*own, *settings])
+    if not loaded.protocol.phases:
+        raise typer.BadParameter(
+            f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
+        )
+    if loaded.protocol.repetitions < REPETITIONS:
+        own.append(f"protocol.repetitions={REPETITIONS}")
+    if 0 < loaded.protocol.memory_trials < MEMORY_TRIALS:
+        own.append(f"protocol.memory_trials={MEMORY_TRIALS}")
+    return configs.load(path, [*own, *settings])

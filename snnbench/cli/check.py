@@ -1,0 +1,27 @@
+"""`snnbench check`: whether recordings keep the rules of measurement."""
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import RecordingsArgument
+
+
+def check(recordings: RecordingsArgument) -> None:
+    """Check recordings that others made against the rules of measurement, a line for everything that does not hold.
+
+    Nothing in a recording is run or imported.
+    """
+    from snnbench import checking
+    from snnbench.recording import record
+
+    unsound = False
+    for folder in recordings:
+        complaints = checking.check(folder)
+        for one in complaints:
+            typer.echo(f"{folder}: {one.where}: {one.rule}: {one.text}")
+        count = len(record.read(folder).records)
+        found = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
+        typer.echo(f"{folder}: {count} cells, {found}", err=True)
+        unsound = unsound or bool(complaints)
+    if unsound:
+        raise typer.Exit(Exit.UNSOUND)

@@ -1,0 +1,109 @@
+"""`snnbench compare`: two recordings of the same work, or the two sides of one."""
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snnbench.cli.options import (
+    AlphaOption,
+    ComparisonFormat,
+    ExplainOption,
+    FailOnOption,
+    FormatOption,
+    OutputOption,
+    PhaseOption,
+    TimeFloorOption,
+    emit,
+    exit_of,
+    listed,
+    thresholds_of,
+)
+
+if TYPE_CHECKING:
+    from snnbench.analysis.compare import Comparison
+    from snnbench.analysis.decision import Thresholds
+    from snnbench.analysis.noise import Noise
+
+
+def compare(
+    base: Annotated[Path, typer.Argument(metavar="BASE", help="A recording's folder.")],
+    new: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[NEW]", help="A later one of the same config; none where BASE is one of `snnbench ab`."
+        ),
+    ] = None,
+    phase: PhaseOption = None,
+    fail_on: FailOnOption = "",
+    allow: Annotated[
+        str,
+        typer.Option(
+            "--allow",
+            metavar="FACTS",
+            help="Compare although these differ, were disturbed or moved: machine,contended,drift.",
+        ),
+    ] = "",
+    time_floor: TimeFloorOption = 0.05,
+    memory_floor: Annotated[
+        float, typer.Option("--memory-floor", metavar="SHARE", help="Ignore memory changes below this: 0.01 is 1 %.")
+    ] = 0.01,
+    alpha: AlphaOption = 0.05,
+    chance: Annotated[
+        float, typer.Option("--chance", metavar="SHARE", help="What times differ by here with nothing changed.")
+    ] = 0.0,
+    detectable: Annotated[float | None, typer.Option("--detectable", hidden=True)] = None,
+    explain: ExplainOption = False,
+    form: FormatOption = ComparisonFormat.table,
+    output: OutputOption = None,
+) -> int:
+    """Say of every time and peak whether NEW is slower, faster or the same, and by how much: above 1 is slower.
+
+    This is for history: between two recordings the machine may have changed. `snnbench ab` gives a verdict.
+    """
+    import gc
+
+    from snnbench.analysis import compare as comparing
+    from snnbench.analysis.comparability import ALLOWABLE
+    from snnbench.analysis.decision import WORDS
+    from snnbench.report.text import change_table
+
+    if detectable is not None:
+        raise typer.BadParameter("--detectable is called --chance now: what times differ by with nothing changed")
+    failing = listed(fail_on, WORDS, "--fail-on")
+    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED, comparing.DRIFT), "--allow")
+    thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
+    gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
+    comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
+    emit(change_table.FORMATS[form](comparison, explain, failing), output)
+    if output:
+        typer.echo(change_table.summary(comparison), err=True)
+    if noise:
+        typer.echo(f"snnbench: changes too small for this machine ({noise.recording}) are inconclusive", err=True)
+    return exit_of(comparison, failing)
+
+
+def _compared(
+    base: Path,
+    new: Path | None,
+    thresholds: "Thresholds",
+    phases: Collection[str],
+    allowed: Collection[str],
+    explained: bool,
+) -> tuple["Comparison", "Noise | None"]:
+    """The comparison, and the noise of the machine where that decided something."""
+    from snnbench.analysis import compare as comparing
+    from snnbench.analysis import noise
+    from snnbench.analysis.abtest import Rule, compare_sides
+    from snnbench.analysis.decision import Thresholds
+    from snnbench.recording import record
+
+    older = record.read(base)
+    if new is None:
+        rule = Rule(thresholds, tuple(phases), allowed)
+        return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
+    newer = record.read(new)
+    known = noise.known(str(newer.machine.get("model"))) if not thresholds.chance else None
+    limit = known.by_chance if known else None
+    return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known

@@ -1,0 +1,77 @@
+"""`snnbench doctor`: what would spoil a measurement here, and how much trials differ."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.environments.interpreters import Env
+
+
+def doctor(
+    aa: Annotated[
+        bool,
+        typer.Option("--aa", help="Time the config's baseline against itself, and say what change is detectable here."),
+    ] = False,
+    trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
+    config: ConfigOption = "quick",
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Say what would spoil a measurement on this machine, and what to do about it.
+
+    With --aa it also runs one contender in many processes and prints what 3, 5 and 10 trials differ by with nothing
+    changed, which `snnbench compare` calls no change from then on, and the true change that so many would show.
+    """
+    from snnbench.adapter.discovery import discover
+    from snnbench.environments import store
+    from snnbench.machine import description
+    from snnbench.machine import doctor as doctors
+
+    facts = description.facts()
+    adapters = discover(adapter or []).values()
+    versions = store.versions(store.current()) if env is Env.current else None
+    marks = {"well": "well   ", "spoils": "SPOILS ", "unknown": "unknown"}
+    found = doctors.examine(facts, adapters=adapters, versions=versions)
+    for one in found:
+        step = f" -> {one.step}" if one.step else ""
+        typer.echo(f"{marks[one.state]}  {one.name}: {one.what}{step}")
+    spoiling = sum(one.state == "spoils" for one in found)
+    typer.echo(
+        f"{spoiling} of {len(found)} things would spoil a measurement" if spoiling else "nothing seen that would"
+    )
+    if aa:
+        _against_itself(trials, config, only, settings, env, adapter)
+
+
+def _against_itself(
+    trials: int,
+    config: str,
+    only: OnlyOption,
+    settings: SetOption,
+    env: Env,
+    adapter: AdapterOption,
+) -> None:
+    from snnbench.adapter.discovery import discover
+    from snnbench.analysis import noise
+    from snnbench.plan import config as configs
+    from snnbench.run.local import record_sweep
+    from snnbench.run.progress import say
+
+    path = config_path(config)
+    baseline = configs.load(path, settings or []).baseline
+    one = [f"sweep.libraries=[{baseline!r}]", 'name="aa"', f"protocol.trials={trials}", "protocol.memory_trials=0"]
+    loaded = configs.load(path, [*(settings or []), *one])
+    recording = record_sweep(loaded, discover(adapter or []), only or [], env, None)
+    found = noise.measured(recording)
+    kept = noise.keep(str(recording.machine["model"]), found)
+    typer.echo(f"\n{baseline} against itself, {found.trials} trials of each case ({recording.folder}):\n")
+    typer.echo(noise.table(found))
+    typer.echo(
+        f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
+        f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
+        "among many it must be larger."
+    )
+    say(f"kept in {kept}: `snnbench compare` calls what differs by chance on this machine inconclusive")

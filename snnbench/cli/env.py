@@ -1,0 +1,88 @@
+"""`snnbench env`: the environments that adapters run in."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AdapterOption
+from snnbench.machine import gpus
+
+app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
+
+
+class Device(StrEnum):
+    """What a machine has."""
+
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+LibrariesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="Names of libraries; all if left out.")
+]
+
+
+@app.command(name="sync")
+def sync(
+    libraries: LibrariesArgument = None,
+    adapter: AdapterOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Find the versions that pins come to, those for CUDA, too; install nothing."),
+    ] = False,
+    device: Annotated[
+        Device | None,
+        typer.Option(
+            "--device", help="As for a machine with such devices, to build an image; as for this if left out."
+        ),
+    ] = None,
+) -> None:
+    """Make the environments that are missing. Needs the network; runs afterwards do not."""
+    from snnbench.adapter.contender import find
+    from snnbench.adapter.discovery import discover
+    from snnbench.environments import store
+    from snnbench.run.progress import say
+
+    adapters = discover(adapter or [])
+    cuda = device is Device.cuda if device else gpus.has_cuda() or dry_run
+    patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or ["*"]]
+    wanted = dict.fromkeys(found for pattern in patterns for found in find(pattern, adapters))
+    planned = {contender: store.plan(adapters[contender[0]], contender[1], cuda) for contender in wanted}
+    of_use = {planned[one] for one in wanted if cuda or "cpu" in adapters[one[0]].variants[one[1]].devices}
+    for environment in dict.fromkeys(planned.values()):
+        if dry_run:
+            typer.echo(f"{environment.adapter}: {' '.join(store.resolve(environment))}")
+        elif environment in of_use:
+            typer.echo(f"{environment.adapter}: {store.sync(environment, say).folder}")
+        else:
+            typer.echo(
+                f"{environment.adapter}: not made: it is for CUDA devices{'' if device else ', and there is none here'}"
+            )
+
+
+@app.command(name="list")
+def list_environments() -> None:
+    """Show what there is and how large it is; files that uv shares with its cache count fully."""
+    from snnbench.environments import store
+
+    for found in store.installed():
+        size = f"{found.size_bytes / (1 << 20):.0f} MiB"
+        typer.echo(f"{found.folder}  {size}  {', '.join(found.adapters) or 'half made'}")
+
+
+@app.command(name="remove")
+def remove(libraries: LibrariesArgument = None) -> None:
+    """Remove the environments of these libraries, or all."""
+    from snnbench.environments import store
+    from snnbench.run.progress import say
+
+    installed = store.installed()
+    made = {name for found in installed for name in found.adapters}
+    asked = {name: {one for one in made if one == name or one.startswith(f"{name}/")} for name in libraries or []}
+    if missing := [name for name, found in asked.items() if not found]:
+        known = ", ".join(sorted(made)) or "none"
+        raise typer.BadParameter(f"no environment of {', '.join(missing)} (there are: {known})", param_hint="LIBRARY")
+    for found in installed:
+        if not libraries or set().union(*asked.values()) & set(found.adapters):
+            store.remove(found, say)

@@ -1,0 +1,47 @@
+"""`snnbench list`: the contenders there are, and what each needs."""
+
+import typer
+
+from snnbench.adapter.declaration import Adapter
+from snnbench.cli.options import AdapterOption
+from snnbench.machine import gpus
+
+COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it is")
+
+
+def list_adapters(adapter: AdapterOption = None) -> None:
+    """Every contender: pinned version, devices, profiles it is exact in, and what is missing, with what gets it."""
+    from snnbench.adapter.contender import label
+    from snnbench.adapter.discovery import discover
+
+    cuda = gpus.has_cuda()
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
+    for found in discover(adapter or []).values():
+        for name, variant in found.variants.items():
+            cells = (
+                label(found.name, name),
+                variant.pins.version or "any",
+                " ".join(variant.devices),
+                " ".join(variant.exact) or ("deviates" if variant.deviation else "not said"),
+                _state(found, name, cuda),
+                variant.about,
+            )
+            lines.append(f"| {' | '.join(cells)} |")
+    typer.echo("\n".join(lines))
+
+
+def _state(adapter: Adapter, name: str, cuda: bool) -> str:
+    """Whether a contender can run here; if not, why, and the command that would change it."""
+    from snnbench.environments import store
+
+    variant = adapter.variants[name]
+    environment = store.plan(adapter, name, cuda)
+    command = f"`snnbench env sync {environment.adapter}`"
+    missing = []
+    if variant.needs:
+        missing.append(f"needs {variant.needs}")
+    if not cuda and "cpu" not in variant.devices:
+        missing.append(f"no CUDA device here; on a machine with one: {command}")
+    elif not store.is_ready(environment):
+        missing.append(f"missing: {command}")
+    return "; ".join(missing) or "ready"

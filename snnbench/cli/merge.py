@@ -1,0 +1,29 @@
+"""`snnbench merge`: the recordings of shards become one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import RecordingsArgument
+
+
+def merge(
+    recordings: RecordingsArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the merged recording.")],
+) -> None:
+    """Join the recordings of a run's shards, in any order, and again when more of them are there.
+
+    Refused, with the facts named, where they are not of one run: another config, protocol, machine model or adapter.
+    DIR is new or holds an earlier merge; no other recording is ever rewritten.
+    """
+    from snnbench import report
+    from snnbench.recording import merge as merging
+    from snnbench.recording import record
+    from snnbench.run.progress import say
+
+    merged = merging.merge([record.read(folder) for folder in recordings], output)
+    lacking = merging.missing(merged.config)
+    say(f"{output}: {report.coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
+    if differing := merged.machine.get("varying"):
+        say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {record.MACHINE}")

@@ -1,0 +1,47 @@
+"""`snnbench rank`: the contenders of one recording against each other."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, listed, thresholds_of
+
+
+class RankingFormat(StrEnum):
+    """Tables for a terminal, Markdown, or what another program reads."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+def rank(
+    recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording's folder.")],
+    baseline: Annotated[
+        str, typer.Option("--baseline", metavar="LIBRARY", help="Who others are divided by; the config's if left out.")
+    ] = "",
+    phase: PhaseOption = None,
+    allow: Annotated[
+        str, typer.Option("--allow", metavar="FACTS", help="contended: rank times that others disturbed, too.")
+    ] = "",
+    time_floor: TimeFloorOption = 0.05,
+    alpha: AlphaOption = 0.05,
+    form: Annotated[RankingFormat, typer.Option("--format", help="How to print it.")] = RankingFormat.table,
+    output: OutputOption = None,
+) -> None:
+    """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
+    from snnbench.analysis import rank as ranks
+    from snnbench.analysis.compare import CONTENDED
+    from snnbench.recording import record
+    from snnbench.report.text import rank_table
+
+    thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
+    allowed = listed(allow, [CONTENDED], "--allow")
+    recorded = record.read(recording)
+    if recorded.config.get("sides"):
+        raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
+    ranking = ranks.rank(recorded, baseline, thresholds, phase or (), allowed)
+    emit(rank_table.FORMATS[form](ranking), output)

@@ -1,0 +1,104 @@
+"""`snnbench report`: recordings as tables, tidy data, a page or figures."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snnbench.cli.options import OutputOption, RecordingsArgument
+
+if TYPE_CHECKING:
+    from snnbench.recording.record import Recording
+
+
+class Format(StrEnum):
+    """Markdown tables and an HTML page to read, tidy CSV and Parquet to compute with."""
+
+    markdown = "markdown"
+    csv = "csv"
+    parquet = "parquet"
+    html = "html"
+
+
+class Unwritable(ValueError):
+    """A file or folder that the user named cannot be written; the message says what to do."""
+
+
+def report(
+    recordings: RecordingsArgument,
+    form: Annotated[
+        Format | None,
+        typer.Option("--format", help="Tables (the default) or a page to read, or tidy data.", show_default=False),
+    ] = None,
+    output: OutputOption = None,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="Write the page's charts as SVG and PDF, and how to cite them."),
+    ] = None,
+    splice: Annotated[
+        Path | None,
+        typer.Option("--splice", metavar="FILE", help="Put the tables between the marks in a Markdown file instead."),
+    ] = None,
+    mark: Annotated[
+        str, typer.Option("--mark", metavar="NAME", help="Which marks, in a file with several: report NAME: start.")
+    ] = "",
+) -> None:
+    """Print recordings as Markdown tables, as tidy data, one row for each trial, phase and metric, or as a page.
+
+    snnbench report results/RECORDING --format html -o page.html
+    """
+    from snnbench import report as reports
+    from snnbench.recording import record
+    from snnbench.report.text import splicing
+
+    found = [record.read(folder) for folder in recordings]
+    if splice:
+        splicing.splice(splice, reports.markdown(found, heading="###"), mark)
+        typer.echo(f"{splice}: tables replaced", err=True)
+    if figures:
+        _draw(found, figures)
+    if form or output or not (splice or figures):
+        _write(found, form or Format.markdown, output)
+
+
+def _write(recordings: list["Recording"], form: Format, output: Path | None) -> None:
+    from snnbench import report as reports
+    from snnbench.report import tidy
+    from snnbench.report.page import page
+
+    if form is Format.parquet and output is None:
+        raise typer.BadParameter("parquet is not text; say where to with -o FILE", param_hint="--format")
+    match form:
+        case Format.markdown:
+            content = reports.markdown(recordings).encode()
+        case Format.csv:
+            content = tidy.to_csv(tidy.rows(recordings)).encode()
+        case Format.parquet:
+            content = tidy.to_parquet(tidy.rows(recordings))
+        case Format.html:
+            content = page.html(recordings).encode()
+    if output is None:
+        typer.echo(content, nl=False)
+        return
+    with _writing(output):
+        output.write_bytes(content)
+    typer.echo(f"{output}: written", err=True)
+
+
+def _draw(recordings: list["Recording"], folder: Path) -> None:
+    from snnbench.report.page import figures
+
+    with _writing(folder):
+        for path, shown in figures.write(recordings, folder):
+            typer.echo(f"{path}: {shown}", err=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise Unwritable(f"{path}: cannot be written ({error.strerror or error}); name another place") from error

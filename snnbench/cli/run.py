@@ -1,0 +1,101 @@
+"""`snnbench run`: from a config file to a recording and its table."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import (
+    AdapterOption,
+    ConfigOption,
+    DevicesOption,
+    EnvOption,
+    ExecutorOption,
+    FreshOption,
+    OnlyOption,
+    RecordingOption,
+    SetOption,
+    ShardOption,
+    ShardsOption,
+    SlurmOption,
+    Unfinished,
+    Where,
+    config_path,
+    require_one_way,
+)
+from snnbench.environments.interpreters import Env
+
+
+def run(
+    config: ConfigOption,
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and run none.")] = False,
+    output: RecordingOption = None,
+    devices: DevicesOption = None,
+    shard: ShardOption = None,
+    retry: Annotated[
+        str | None,
+        typer.Option("--retry", metavar="KIND,...", help="Run cells again that ended so, such as timeout,crash."),
+    ] = None,
+    fresh: FreshOption = False,
+    executor: ExecutorOption = Where.local,
+    shards: ShardsOption = None,
+    slurm: SlurmOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Verify and time what a config asks for, and print the table.
+
+    Every cell is recorded as it ends. After an interruption of any kind the same command runs what is missing.
+    """
+    from snnbench import report
+    from snnbench.adapter.discovery import discover
+    from snnbench.plan import config as configs
+    from snnbench.plan.cell import cells
+    from snnbench.plan.shard import parse
+    from snnbench.recording import record
+    from snnbench.run.local import Continuation, record_sweep, selected
+    from snnbench.run.progress import describe, say
+
+    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
+    part = parse(shard) if shard else None
+    continuation = Continuation(_kinds(retry), fresh)
+    loaded = configs.load(config_path(config), settings or [])
+    adapters = discover(adapter or [])
+    if dry_run:
+        works = selected(loaded, adapters, only or [])
+        works = part.of(works) if part else works
+        plan = cells(works, loaded.protocol)
+        typer.echo("\n".join(describe(cell) for cell in plan))
+        say(f"{len(plan)} cells, {len(works)} of them different work")
+        return
+
+    unfinished: list[str] = []
+    if executor is Where.slurm:
+        from snnbench.run.slurm.scheduler import options
+        from snnbench.run.slurm.submit import Asked, run_jobs
+
+        files, chosen = tuple(adapter or []), options(slurm or [])
+        asked = Asked(loaded, files, tuple(only or []), env, output, continuation, shards, chosen)
+        recording, unfinished = run_jobs(asked)
+    else:
+        recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices)
+    typer.echo(report.markdown([recording]), nl=False)
+    say(f"{report.coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
+    if unfinished:
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
+    if any(found.status == "failed" for found in recording.records):
+        raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _kinds(text: str | None) -> tuple[str, ...]:
+    """The kinds of outcome in `--retry`. Raises BadParameter."""
+    from snnbench.suggestions import unknown
+    from snnbench.workloads.outcome import FAILURES, SKIPS
+
+    kinds = tuple(kind.strip() for kind in text.split(",")) if text is not None else ()
+    for kind in kinds:
+        if kind not in {**FAILURES, **SKIPS}:
+            raise typer.BadParameter(unknown("kind", kind, [*FAILURES, *SKIPS]), param_hint="--retry")
+    return kinds

@@ -1,0 +1,79 @@
+"""`snnbench show`: everything about one cell, and the same work measured again."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.environments import interpreters
+from snnbench.environments.interpreters import Env
+from snnbench.machine import description, gpus
+from snnbench.recording import lookup
+
+if TYPE_CHECKING:
+    from snnbench.recording.record import Record, Recording
+
+
+def show(
+    cell: Annotated[str, typer.Argument(metavar="CELL", help="A cell's name, or how it begins.")],
+    where: Annotated[
+        Path, typer.Option("--in", metavar="DIR", help="The recording, or a folder of recordings.")
+    ] = Path("results"),
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Measure the same work again, and say whether it took as long.")
+    ] = False,
+    trials: Annotated[int, typer.Option(min=1, help="Processes of a replay.")] = 3,
+    log: Annotated[bool, typer.Option("--log", help="Print what its worker printed, if it failed.")] = False,
+    samples: Annotated[bool, typer.Option("--samples", help="Print every raw duration.")] = False,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Print all there is to know of a cell: outcome, checks, times, memory, settings.
+
+    --replay measures it again with the adapter and pins of this installation; of a recording nothing is run.
+    """
+    from snnbench.report.text import cell_description
+
+    recording, found = lookup.find(cell, lookup.folders(where))
+    typer.echo("\n".join(cell_description.lines(recording, found)))
+    if samples:
+        typer.echo("\n".join(cell_description.samples(found)) or "no durations: it was not timed")
+    if log:
+        typer.echo(found.log.rstrip() or "no log: only failed workers leave one")
+    if replay:
+        _again(recording, found, trials, env, adapter)
+
+
+def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
+    from snnbench.adapter.contender import UnknownContender, Work
+    from snnbench.adapter.discovery import discover
+    from snnbench.recording.lookup import UnknownCell
+    from snnbench.run import replay as replays
+    from snnbench.run import runner
+    from snnbench.run.progress import describe, ending, say
+    from snnbench.workloads.case import Case
+
+    if found.side:  # what a side changes is in the recording, of which nothing is run
+        raise UnknownCell(f"{found.cell}: is of one side of an A/B test; measure both again with snnbench ab")
+    adapters = discover(adapter or [])
+    if found.library not in adapters or found.variant not in adapters[found.library].variants:
+        raise UnknownContender(f"{found.library}/{found.variant} is not here; --adapter FILE adds it")
+    facts = description.facts()
+    works = [Work(Case(**found.case), found.library, found.variant)]
+    pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
+    setups = {"": runner.Setup(adapters, pythons)}
+    here = runner.Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))
+    say(replays.heading(found, trials))
+    new = replays.again(found, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
+    typer.echo("\nreplayed:")
+    for change in replays.changes(found, recording, adapters[found.library], here):
+        typer.echo(f"not as it was: {change}")
+    failed = [record for record in new if record.status != "measured"]
+    for record in failed:
+        typer.echo(ending(record))
+    old = replays.trials(recording, found)
+    typer.echo("\n".join(replays.told(replays.compared(old, [r for r in new if r not in failed]))))
+    if failed:
+        raise typer.Exit(Exit.FAILED_CELLS)

@@ -1,0 +1,65 @@
+"""`snnbench verify`: the exam and the spot check, without timing anything."""
+
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.exits import Exit
+from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.environments import interpreters
+from snnbench.environments.interpreters import Env
+from snnbench.machine import description, gpus
+from snnbench.run import known_outcomes
+
+
+def verify(
+    libraries: Annotated[
+        list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="norse, norse/box or norse/*; all if left out.")
+    ] = None,
+    config: ConfigOption = "exam",
+    only: OnlyOption = None,
+    settings: SetOption = None,
+    env: EnvOption = Env.managed,
+    adapter: AdapterOption = None,
+) -> None:
+    """Prove that libraries do the work asked for: spikes by position, gradients of weight, bias and input."""
+    from snnbench.adapter import contender
+    from snnbench.adapter.discovery import discover
+    from snnbench.plan import config as configs
+    from snnbench.plan import selection
+    from snnbench.plan.cell import Cell
+    from snnbench.report.text.verdict_table import table
+    from snnbench.run import runner
+    from snnbench.run.progress import say, shown
+
+    adapters = discover(adapter or [])
+    loaded = configs.load(config_path(config), settings or [])
+    patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
+    if patterns and patterns[0].startswith("!"):
+        patterns.insert(0, "*/*")
+    wanted, wrong = contender.find_all(patterns, adapters)
+    if wrong:
+        raise wrong[0]
+    conditions = [selection.parse(expression) for expression in only or []]
+    works = [
+        work
+        for work in configs.expand(loaded, adapters)
+        if all(holds(work) for holds in conditions) and (not patterns or (work.library, work.variant) in wanted)
+    ]
+    if not works:
+        whom = f" for {' '.join(libraries)}" if libraries else ""
+        raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
+    facts = description.facts()
+    pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
+    setups = {"": runner.Setup(adapters, pythons)}
+    setup = runner.Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts))
+    records = []
+    cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
+    with shown(cells) as progress:
+        for cell in cells:
+            progress.start(cell)
+            records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.Inference()))
+            progress.end(cell, records[-1])
+    typer.echo(table(records))
+    if any(found.status == "failed" for found in records):
+        raise typer.Exit(Exit.FAILED_CELLS)

@@ -1,0 +1,1 @@
+"""Environments: a Python for each contender, with what its adapter pins."""

@@ -1,0 +1,233 @@
+"""Managed environments: one per distinct set of pins, made by uv on first need and reused until the pins change."""
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+
+from snnbench.adapter.contender import label
+from snnbench.adapter.declaration import Adapter
+from snnbench.digest import digest
+from snnbench.environments.uv_program import EnvironmentFailed, install
+from snnbench.home import home
+
+SCHEMA = 2  # of what a key stands for and of the marker; 1: the first; 2: `built` and `metadata`
+MARKER = "snnbench.json"  # written last: a folder without it is half made, and will be made anew
+FENCE = "# Ends uv's search for a project here: the overrides of one that is around would change the pins.\n[tool.uv]\n"
+METADATA = "[tool.uv]\ndependency-metadata = [\n{}\n]\n"
+LIST_VERSIONS = """import importlib.metadata, json
+print(json.dumps([(one.metadata["Name"], one.version) for one in importlib.metadata.distributions()]))"""
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a contender's environment is or will be. `interpreter` is what uv is asked for: a path or a specifier."""
+
+    adapter: str
+    source: Path
+    key: str
+    folder: Path
+    python: Path
+    interpreter: str
+    requires_python: str
+    requirements: tuple[str, ...]
+    overrides: tuple[str, ...]
+    built: tuple[str, ...] = ()
+    metadata: tuple[str, ...] = ()
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Whose it is, for errors."""
+        return {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What the key stands for, and the marker says."""
+        return {name: getattr(self, name) for name in ASKED}
+
+
+ASKED = ("requires_python", "requirements", "overrides", "built", "metadata")
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """What a folder under `home()/envs` says of itself in its marker. One without a marker has only `folder`."""
+
+    folder: Path
+    adapters: Sequence[str] = ()
+    requires_python: str = ""
+    requirements: Sequence[str] = ()
+    overrides: Sequence[str] = ()
+    built: Sequence[str] = ()
+    metadata: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
+
+    @property
+    def size_bytes(self) -> int:
+        """What the folder occupies on disk, though uv's cache may share it. Takes a while: every file is looked at."""
+        return sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
+
+
+def current() -> Path:
+    """The interpreter that runs this, for `--env current`."""
+    return Path(sys.executable)
+
+
+def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
+    """The environment that an adapter's header asks for; nothing is made. Raises EnvironmentFailed."""
+    pins = adapter.variants[variant].pins
+    try:
+        specifier = SpecifierSet(pins.requires_python)
+        texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)
+        requirements, overrides, built = (tuple(sorted({str(Requirement(one)) for one in some})) for some in texts)
+    except (InvalidSpecifier, InvalidRequirement) as error:
+        raise EnvironmentFailed(f"{adapter.path}: script header: {str(error).splitlines()[0]}") from error
+    fits = specifier.contains(".".join(map(str, sys.version_info[:3])), prereleases=True)
+    interpreter = sys.executable if fits else str(specifier)
+    abi = (sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag) if fits else sysconfig.get_platform()
+    asked = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
+    key = digest([SCHEMA, asked, os.environ.get("UV_TORCH_BACKEND", ""), abi])
+    folder = home() / "envs" / key
+    name = label(adapter.name, variant) if pins != adapter.variants[adapter.default].pins else adapter.name
+    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *asked)
+
+
+def is_ready(environment: Environment) -> bool:
+    """Whether it was made to the end and its interpreter is still there: it works offline from here on."""
+    return _read(environment.folder) is not None and os.access(environment.python, os.X_OK)
+
+
+def sync(environment: Environment, say: Callable[[str], None]) -> Environment:
+    """Make it if it is missing, passing uv's progress on, line by line, to `say`. Raises EnvironmentFailed."""
+    found = _read(environment.folder)
+    if found and environment.adapter in found.adapters and is_ready(environment):
+        return environment
+    try:
+        with _locked(environment.folder, say) as lock:
+            if not is_ready(environment):
+                _make(environment, lock, say)
+            elif found := _read(environment.folder):
+                _write(replace(found, adapters=sorted({*found.adapters, environment.adapter})))
+    except BrokenPipeError:  # of whoever listens to `say`
+        raise
+    except OSError as error:
+        if not is_ready(environment):  # one made by another user, or in an image, is usable without our name in it
+            reason = f"{environment.adapter}: {error.filename or environment.folder}: {error.strerror}"
+            raise EnvironmentFailed(f"{reason}; set SNNBENCH_HOME to a folder that can be written") from error
+    return environment
+
+
+def versions(python: Path) -> dict[str, str]:
+    """Canonical distribution name -> version: as recorded for a managed environment, else asked of the interpreter."""
+    if record := _read(python.parent.parent):
+        return dict(record.versions)
+    found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # on the path; of a dictionary the last stays
+    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name))
+
+
+def python_version(python: Path) -> str:
+    """The version of an interpreter, such as 3.12.4. Raises EnvironmentFailed."""
+    return _answer(python, "import platform; print(platform.python_version())")
+
+
+def _answer(python: Path, program: str) -> str:
+    """The last line that a program prints under an interpreter. Raises EnvironmentFailed."""
+    safe = os.environ | {"PYTHONSAFEPATH": "1"}  # keeps the working directory's own packages out of the answer
+    try:
+        printed = subprocess.check_output([python, "-c", program], env=safe, stderr=subprocess.PIPE, text=True)
+    except (OSError, subprocess.SubprocessError) as error:
+        said = (str(getattr(error, "stderr", None) or "").strip() or str(error)).splitlines()[-1]
+        raise EnvironmentFailed(f"{python}: {said}; expected a Python 3.8 or later that starts") from error
+    return printed.splitlines()[-1]
+
+
+def installed() -> list[Installed]:
+    """Every environment under `home()`, the oldest first, after the half-made ones."""
+    folders = [folder for folder in (home() / "envs").glob("*") if folder.is_dir()]
+    return sorted((_read(folder) or Installed(folder) for folder in folders), key=lambda one: (one.created, one.folder))
+
+
+def remove(environment: Installed, say: Callable[[str], None]) -> None:
+    """Delete an environment; one that is being made is waited for first."""
+    with _locked(environment.folder, say):
+        (environment.folder / MARKER).unlink(missing_ok=True)  # first: what an interruption leaves is half made
+        shutil.rmtree(environment.folder, ignore_errors=True)
+
+
+def resolve(environment: Environment) -> list[str]:
+    """The versions that its pins come to, as `name==version`; nothing is installed. Raises EnvironmentFailed.
+
+    What is built against the rest is left out: only its build knows what it asks for.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch)
+        options = _options(environment, folder)
+        (folder / "asked.txt").write_text("".join(f"{line}\n" for line in environment.requirements))
+        quiet = ["--quiet", "--no-header", "--no-annotate", "--python", environment.interpreter]
+        said = install(["pip", "compile", *quiet, *options, "asked.txt"], folder, lambda line: None, environment.about)
+    return [line for line in said if "==" in line]
+
+
+def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> None:
+    folder, about = environment.folder, environment.about
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder.parent / "pyproject.toml").write_text(FENCE)
+    say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")
+    venv = ["venv", "--quiet", "--no-project", "--python", environment.interpreter, str(folder)]
+    install(venv, folder.parent, say, about, [lock])
+    options = ["install", "--compile-bytecode", "--python", str(environment.python), *_options(environment, folder)]
+    install(["pip", *options, *environment.requirements], folder, say, about, [lock])
+    if environment.built:  # its build asks what is installed, so not in a place of its own, and not before the rest
+        alone = ["--no-build-isolation", "--no-deps"]
+        install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    found = versions(environment.python)
+    _write(Installed(folder, [environment.adapter], **environment.asked, versions=found, created=now))
+
+
+def _options(environment: Environment, folder: Path) -> list[str]:
+    """What keeps packages out, and what stands in place of what they say: files in `folder`, where uv runs."""
+    (folder / "overrides.txt").write_text("".join(f"{line}\n" for line in environment.overrides))
+    (folder / "pyproject.toml").write_text(METADATA.format(",\n".join(environment.metadata)))
+    return ["--overrides", "overrides.txt"] * bool(environment.overrides)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[int]:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with folder.with_suffix(".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"waiting for another snnbench, which holds environment {folder.name}")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield lock.fileno()
+
+
+def _read(folder: Path) -> Installed | None:
+    try:
+        return Installed(folder, **json.loads((folder / MARKER).read_text()))
+    except (OSError, ValueError, TypeError):  # TypeError: the fields of another schema
+        return None
+
+
+def _write(environment: Installed) -> None:
+    draft = environment.folder / f"{MARKER}.draft"
+    said = {name: value for name, value in asdict(environment).items() if name != "folder"}
+    draft.write_text(json.dumps(said, indent=2) + "\n")
+    draft.replace(environment.folder / MARKER)

@@ -1,0 +1,79 @@
+"""The doctor's look at compilers: what libraries need on the machine to compile their kernels when they run."""
+
+import os
+import shutil
+import sysconfig
+from collections.abc import Iterable, Iterator, Mapping
+from ctypes.util import find_library
+from pathlib import Path
+
+from snnbench.adapter.contender import label
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.pins import Pins
+from snnbench.machine.finding import Finding
+
+TOOLKIT = "/usr/local/cuda"
+"""Where PyTorch looks for the CUDA toolkit last."""
+
+
+def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
+    """A C compiler and Python's headers: Triton compiles a C module when it starts with an empty cache."""
+    named = environ.get("CC")
+    path = next((found for name in ([named] if named else ["gcc", "clang"]) if (found := shutil.which(name))), None)
+    use = "Triton, torch.compile and the kernels in C compile when they run"
+    if path:
+        yield Finding("C compiler", "well", path)
+    else:
+        what = f"CC={named} is no program on the PATH" if named else "neither gcc nor clang is on the PATH"
+        yield Finding("C compiler", "spoils", f"{what}: {use}", "sudo apt install gcc, or set CC")
+    if (include / "Python.h").is_file():
+        yield Finding("Python headers", "well", str(include / "Python.h"))
+    else:
+        what = f"no {include / 'Python.h'}: the C module of Triton includes it"
+        version = sysconfig.get_python_version()
+        step = f"sudo apt install python3-dev, or python{version}-dev where the system's Python is another one"
+        yield Finding("Python headers", "spoils", what, step)
+
+
+def include_folder() -> Path:
+    """Where Triton looks for Python's headers. Debian's `posix_local` names a folder in /usr/local without them."""
+    scheme = sysconfig.get_default_scheme()
+    return Path(sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"])
+
+
+def nvrtc(versions: Mapping[str, str] | None) -> Finding:
+    """NVIDIA's compiler for kernels at run time, where workers run in a Python with these distributions.
+
+    None stands for managed environments.
+    """
+    if versions is None:
+        return Finding("NVRTC", "well", "PyTorch and cuda-core bring it into their environments")
+    packages = [f"{name} {version}" for name, version in versions.items() if name.startswith("nvidia-cuda-nvrtc")]
+    if found := packages or [name for name in [find_library("nvrtc")] if name]:
+        return Finding("NVRTC", "well", found[0])
+    what = "neither in this Python nor among the machine's libraries: kernels in CUDA C++ cannot be compiled"
+    return Finding("NVRTC", "spoils", what, "pip install nvidia-cuda-nvrtc")
+
+
+def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
+    """The compiler of the CUDA toolkit, where a contender needs it. Nothing else does."""
+    contenders = {
+        label(one.name, variant.built_as)
+        for one in adapters
+        for variant in one.variants.values()
+        if "cuda" in variant.devices and _extends_torch(variant.pins)
+    }
+    if not contenders:
+        return
+    homes = [environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
+    places = [shutil.which("nvcc"), *(shutil.which("nvcc", path=str(Path(home) / "bin")) for home in [*homes, TOOLKIT])]
+    if path := next(filter(None, places), None):
+        yield Finding("nvcc", "well", path)
+    else:
+        step = "install NVIDIA's CUDA toolkit of the CUDA version of PyTorch, or leave them out"
+        yield Finding("nvcc", "spoils", f"not found; only {', '.join(sorted(contenders))} compile with it", step)
+
+
+def _extends_torch(pins: Pins) -> bool:
+    """Whether CUDA code is compiled against the PyTorch that is there: at installation, or by ninja at first use."""
+    return bool(pins.built) or any(requirement.startswith("ninja") for requirement in pins.cuda)

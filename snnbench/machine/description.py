@@ -1,0 +1,132 @@
+"""The machine: the facts that speed depends on, what of it may be used, and a name for machines that compare.
+
+Facts come from /proc, /sys and NVML; what cannot be read is None. The host appears as a hash: recordings are public.
+"""
+
+import os
+import platform
+import re
+from collections.abc import Mapping
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from snnbench.digest import hashed
+from snnbench.machine import container
+from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
+from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
+from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
+
+SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
+SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets
+    *("OMP_*", "GOMP_*", "KMP_*", "MKL_*", "OPENBLAS_*", "MALLOC_*", "GLIBC_TUNABLES", "LD_PRELOAD"),
+    *("XLA_*", "JAX_*", "TORCH*", "PYTORCH_*", "TRITON_*", "UV_TORCH_BACKEND", "NVIDIA_TF32_OVERRIDE", "CUBLAS_*"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING"),
+)
+SIMD = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "sve2")
+NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|\d+th gen|with .* graphics)\b"
+
+
+def facts(root: Path = ROOT) -> dict[str, Any]:
+    """What machine.json holds. Sizes in bytes, frequencies in Hz."""
+    total_bytes = int(match_in(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * 1024
+    found: dict[str, Any] = {
+        "schema": SCHEMA,
+        "host": hashed(platform.node()),
+        "cpu": _cpu(root),
+        "memory": {"total_bytes": total_bytes, "limit_bytes": _memory_limit_bytes(root, total_bytes)},
+        "gpus": [gpu(nvidia_driver(), handle) for handle in usable_gpus()],
+        "os": match_in(r'PRETTY_NAME="?([^"\n]+)', root / "etc/os-release") or platform.system(),
+        "kernel": platform.release(),
+        "libc": " ".join(platform.libc_ver()),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "transparent_hugepages": text_in(root / "sys/kernel/mm/transparent_hugepage/enabled"),
+        "virtualisation": _virtualisation(root),
+        "container": container.engine(root, os.environ),
+        "image": container.image(root, os.environ),
+        "load": load(),
+        "environment": settings(os.environ),
+    }
+    return found | {"model": model(found)}
+
+
+def model(facts: Mapping[str, Any]) -> str:
+    """What two machines must share for their times to be compared."""
+    cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / 2**30)
+    return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB"])
+
+
+def slug(facts: Mapping[str, Any]) -> str:
+    """A short name for files and folders: of the GPU where there is one, else of the CPU."""
+    names = _gpu_names(facts) or ["{model} {usable_cpus}cpu".format_map(facts["cpu"])]
+    plain = re.sub(NOISE, " ", " ".join(names).lower())
+    return re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
+
+
+def load() -> tuple[float, float, float]:
+    """Processes that ran or waited for a CPU, on average over the last 1, 5 and 15 minutes."""
+    return os.getloadavg()
+
+
+def settings(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment variables that are recorded."""
+    return {name: environ[name] for name in sorted(environ) if any(map(partial(fnmatchcase, name), SETTINGS))}
+
+
+def _gpu_names(facts: Mapping[str, Any]) -> list[str]:
+    """Every kind once: a case runs on one GPU, however many there are. A slice of a card is not that card."""
+    return sorted({gpu["name"] + (" MIG" if gpu["mig"] else "") for gpu in facts["gpus"]})
+
+
+def _cpu(root: Path) -> dict[str, Any]:
+    block = text_in(root / "proc/cpuinfo").split("\n\n")[0]
+    info = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in block.splitlines())}
+    folders = [root / CPUS / f"cpu{cpu}" for cpu in sorted(allowed_cpus(None))]
+    cores = {text_in(folder / "topology/thread_siblings_list") for folder in (root / CPUS).glob("cpu[0-9]*")} - {""}
+    flags = (info.get("flags") or info.get("Features") or "").split()
+    no_turbo, boost = integer_in(root / CPUS / "intel_pstate/no_turbo"), integer_in(root / CPUS / "cpufreq/boost")
+    return {
+        "model": " ".join((info.get("model name") or f"{platform.machine()} {info.get('CPU part', '')}").split()),
+        "identity": "-".join(info.get(name, "") for name in ("cpu family", "model", "stepping")),
+        "simd": [name for name in SIMD if name in flags],
+        "logical_cpus": os.cpu_count(),
+        "physical_cores": len(cores) or None,
+        "allowed_cpus": sorted(allowed_cpus(None)),
+        "quota_cpus": quota_cpus(root),
+        "usable_cpus": usable_cpus(root),
+        "caches_bytes": caches_bytes(folders[0] / "cache"),
+        "numa_nodes": len(list((root / "sys/devices/system/node").glob("node[0-9]*"))) or None,
+        "frequency_max_hz": (integer_in(folders[0] / "cpufreq/cpuinfo_max_freq") or 0) * 1000 or None,
+        "frequency_governors": sorted({text_in(folder / "cpufreq/scaling_governor") for folder in folders} - {""}),
+        "turbo": not no_turbo if no_turbo is not None else (bool(boost) if boost is not None else None),
+    }
+
+
+def caches_bytes(folder: Path) -> dict[str, int]:
+    """Name of a cache of one CPU, such as L1d, -> its size, be it shared with other CPUs or not."""
+    found = {}
+    for place in sorted(folder.glob("index*")):
+        kind = {"Data": "d", "Instruction": "i"}.get(text_in(place / "type"), "")
+        size = re.fullmatch(r"(\d+)([KM]?)", text_in(place / "size"))
+        if size:
+            found[f"L{text_in(place / 'level')}{kind}"] = int(size[1]) * {"": 1, "K": 2**10, "M": 2**20}[size[2]]
+    return found
+
+
+def _memory_limit_bytes(root: Path, total_bytes: int) -> int | None:
+    """The control group's limit; a limit above what there is (version 1 writes 2^63) is none."""
+    texts = cgroup(root, "memory", "memory.max") + cgroup(root, "memory", "memory.limit_in_bytes")
+    return min((int(text) for text in texts if text.isdigit() and int(text) < total_bytes), default=None)
+
+
+def _virtualisation(root: Path) -> str | None:
+    """What the machine is inside of, as far as it can tell; on bare metal a vendor is only that of the mainboard."""
+    flag = match_in(r"flags\s*:.*\b(hypervisor)\b", root / "proc/cpuinfo")
+    return text_in(root / "sys/hypervisor/type") or (flag and text_in(root / "sys/class/dmi/id/sys_vendor")) or flag
+
+
+def memory_bytes(facts: Mapping[str, Any]) -> int:
+    """What a worker may use where its config does not say: all that there is."""
+    memory = facts["memory"]
+    return int(memory["limit_bytes"] or memory["total_bytes"])

@@ -1,0 +1,1 @@
+"""The plan: from a config file to the cells of a run."""

@@ -1,0 +1,107 @@
+"""A cell: a case, the contender that runs it, a trial and what is measured. One process runs one cell."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+
+from snnbench.adapter.contender import Contender, Work, label
+from snnbench.digest import digest
+from snnbench.plan.config import Protocol
+from snnbench.worker.messages import Measure, Request
+from snnbench.workloads.case import Case
+
+GIB = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """`trial` counts from 0 within what is measured. `side` is "base" or "new" where two sides take turns."""
+
+    case: Case
+    library: str
+    variant: str
+    trial: int
+    measure: Measure
+    side: str = ""
+
+    @property
+    def contender(self) -> Contender:
+        """Who runs it."""
+        return self.library, self.variant
+
+    @property
+    def label(self) -> str:
+        """The contender's name."""
+        return label(self.library, self.variant)
+
+    def key(
+        self,
+        adapter: str,
+        environment: str,
+        machine: str,
+        protocol: Protocol,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> str:
+        """What this cell is, by content: equal keys are equal measurements, on one machine model.
+
+        `adapter` is the digest of an adapter, `environment` the key of one, and `variables` are set on top of what
+        every worker gets.
+        """
+        fields = asdict(self)
+        if not self.side:
+            del fields["side"]  # keys are those of recordings from before there were sides
+        further = [dict(variables)] if variables else []
+        return digest([fields, adapter, environment, machine, protocol.digest, *further])
+
+    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
+        """What its worker is asked to do."""
+        limit = protocol.memory_limit_gib
+        return Request(
+            measure=self.measure,
+            case=self.case,
+            variant=self.variant,
+            phases=protocol.phases,
+            warmup_passes=protocol.warmup_passes,
+            repetitions=protocol.repetitions,
+            min_repetition_ns=round(protocol.min_repetition_ms * 1e6),
+            max_phase_ns=round(protocol.max_phase_seconds * 1e9),
+            check_ns=round(protocol.check_seconds * 1e9),
+            patience_s=protocol.timeout_seconds,
+            memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
+            cpus=tuple(cpus),
+        )
+
+
+def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",)) -> list[Cell]:
+    """Every cell of a run in the order of running: trials are blocks, and contenders are shuffled within a block.
+
+    So a machine that gets slower while it works makes every contender slower, not the last one. Memory comes after the
+    first block of times: a look at early results then has both. The sides of a trial follow each other, in the order of
+    `turns`.
+    """
+    blocks: list[tuple[Measure, int]]
+    if protocol.phases:
+        times: list[tuple[Measure, int]] = [("time", trial) for trial in range(protocol.trials)]
+        blocks = [times[0], *(("memory", trial) for trial in range(protocol.memory_trials)), *times[1:]]
+    else:
+        blocks = [("verify", trial) for trial in range(protocol.trials)]
+    planned = []
+    for measure, trial in blocks:
+        block = list(works)
+        random.Random(f"{protocol.seed} {measure} {trial}").shuffle(block)
+        planned += [
+            Cell(work.case, work.library, work.variant, trial, measure, side)
+            for work in block
+            for side in turns(sides, f"{protocol.seed} {measure} {work.case.key} {work.library}/{work.variant}", trial)
+        ]
+    return planned
+
+
+def turns(sides: Sequence[str], seed: str, trial: int) -> Sequence[str]:
+    """The order of the sides in a trial: drawn for each even one, and turned round for the one after it.
+
+    So as many trials begin with either side, and no drift can know which.
+    """
+    order = random.Random(f"{seed} {trial // 2}").sample(sides, len(sides))
+    return order[::-1] if trial % 2 else order

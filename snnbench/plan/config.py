@@ -1,0 +1,251 @@
+"""A config: what to run, how to measure it and why, read from a file and checked before anything starts.
+
+A sweep is the product of its axes; any value of a case may be a list, and a value in [case] holds for every sweep that
+does not give its own. Nothing that chooses a measurement has a default: what a file leaves out is an error.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+from math import prod
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    StrictBool,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
+from snnbench.adapter.declaration import Adapter
+from snnbench.digest import digest
+from snnbench.machine.cpus import usable_cpus
+from snnbench.plan.config_errors import Mistake, explain, mistakes
+from snnbench.plan.config_file import ConfigError, Document, override, read
+from snnbench.workloads.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
+
+__all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
+
+Phase = Literal["inference", "forward", "backward", "train"]
+
+MOST_CASES = 100_000
+"""More than anyone can run: a slip of the pen in a product of axes, which would only fill the memory."""
+SHOWN_ERRORS = 5
+"""More than a user mends at once; the rest is often a consequence."""
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _filled(value: Any) -> Any:
+    values = _listed(value)
+    if not values:
+        raise PydanticCustomError("empty", "is an empty list: it holds no value")
+    return values
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    if len(set(values)) < len(values):
+        raise PydanticCustomError("repeated", "should not hold a value twice")
+    return values
+
+
+def _profile(name: str) -> str:
+    if name not in PROFILES:
+        raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, PROFILES))})
+    return name
+
+
+T = TypeVar("T")
+Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
+# Strict, because "16", 16.5 and true are slips of the pen here and not numbers of neurons.
+# And bounded, far above what can be run, because recordings hold the configs of strangers.
+Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
+CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
+MOST_ATTEMPTS = 10
+"""How often a cell may be measured again: where that does not help, another machine does."""
+
+Trials = Annotated[int, Field(ge=1, le=10_000, strict=True)]
+TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
+Attempts = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS, strict=True)]
+Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
+Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
+Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
+Profile = Annotated[str, AfterValidator(_profile)]
+
+
+NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"}
+"""Keys of a protocol on which no single cell's numbers depend."""
+
+
+class Protocol(BaseModel, frozen=True, extra="forbid"):
+    """How a case is measured. Without phases it is only verified; without memory trials its memory is not measured."""
+
+    phases: Annotated[tuple[Phase, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
+    trials: Trials
+    memory_trials: TrialsOrNone
+    warmup_passes: Count  # the first holds compilation, so there is always one
+    repetitions: Count
+    min_repetition_ms: Positive
+    max_phase_seconds: Positive  # stops repeating early, once at least 3 repetitions are there
+    timeout_seconds: Positive
+    check_seconds: Positive = 2.0  # larger answers are compared in parts
+    memory_limit_gib: Positive | None = None  # None: the machine's memory
+    seed: CountOrNone  # of the order of trials
+    remeasure: Attempts = 2  # how often a cell that others disturbed is measured again
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits for what one cell's numbers depend on, neither their count nor their order."""
+        return digest(self.model_dump(mode="json", exclude=NOT_OF_A_CELL))
+
+
+class Axes(BaseModel, frozen=True, extra="forbid"):
+    """The values that make up cases: the fields of Case, with a profile for the pair (reset, detach_reset)."""
+
+    profile: Axis[Profile]
+    neurons: Axis[Count]
+    batch: Axis[Count]
+    time_steps: Axis[Count]
+    layers: Axis[Count]
+    device: Axis[Literal["cpu", "cuda"]]
+    dtype: Axis[Dtype]
+    precision: Axis[Precision]
+    threads: Axis[Count]
+    beta: Axis[Fraction]
+    threshold: Axis[Positive]
+    surrogate: Axis[Surrogate]
+    slope: Axis[Positive]
+    input_kind: Axis[InputKind]
+    input_rate: Axis[Rate]
+    input_gradient: Axis[StrictBool]
+    seed: Axis[CountOrNone]
+
+    def cases(self) -> Iterator[Case]:
+        """The product of the axes, in the order of the fields above; the last varies fastest."""
+        names = list(Axes.model_fields)[1:]
+        for profile, *values in product(*(getattr(self, name) for name in Axes.model_fields)):
+            reset, detach_reset = PROFILES[profile]
+            yield Case(reset=reset, detach_reset=detach_reset, **dict(zip(names, values, strict=True)))
+
+
+class Sweep(Axes, frozen=True, extra="forbid"):
+    """Cases, and the contenders that run them. `libraries` holds the patterns of contender.py."""
+
+    name: Name
+    analysis: str = ""
+    libraries: Axis[str]
+
+    @model_validator(mode="after")
+    def _can_be_run(self) -> Self:
+        count = prod(len(getattr(self, name)) for name in Axes.model_fields)
+        if count > MOST_CASES:
+            raise PydanticCustomError("too_many", f"holds {count:,} cases; at most {MOST_CASES:,}")
+        return self
+
+
+class Config(BaseModel):
+    """A whole file. `analysis` says why it exists and how to read it, `baseline` what others are divided by."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: Name
+    analysis: str
+    baseline: str
+    protocol: Protocol
+    sweeps: Axis[Sweep] = Field(alias="sweep")
+    _document: Document = PrivateAttr(default_factory=Document)
+
+    def resolved(self) -> dict[str, Any]:
+        """Plain data with nothing left to defaults; written to a file, it is a config of its own."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+KEYS = {
+    "": ["name", "analysis", "baseline", "protocol", "case", "sweep"],
+    "protocol": list(Protocol.model_fields),
+    "case": list(Axes.model_fields),
+    "sweep": list(Sweep.model_fields),
+}
+"""The keys of each section; of the top where the name is empty."""
+
+
+def load(path: Path, settings: Sequence[str] = ()) -> Config:
+    """The config in the file at `path` after `--set` of `settings` ("key=value"). Raises ConfigError."""
+    document = override(read(path), settings)
+    shared, sweeps = document.tables["case"], document.tables["sweep"]
+    merged = {key: value for key, value in document.tables.items() if key != "case"}
+    merged["sweep"] = [{"threads": usable_cpus(), **shared, **own} for own in sweeps]
+    wrong_in_case = [mistake for mistake in mistakes(Axes, shared, ("case",)) if mistake.kind != "missing"]
+    elsewhere = [mistake for mistake in mistakes(Config, merged) if not _told(mistake, shared, sweeps)]
+    found = wrong_in_case + elsewhere
+    if any(mistake.kind == "extra_forbidden" for mistake in found):  # a mistyped key is missing too: say it once
+        found = [mistake for mistake in found if mistake.kind != "missing"]
+    lines = [explain(document, mistake, KEYS) for mistake in found]
+    lines += [f"{document.where('sweep', number)}: an earlier sweep has this name" for number in _repeated(sweeps)]
+    _raise(lines)
+    config = Config.model_validate(merged)
+    config._document = document
+    return config
+
+
+def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
+    """Every cell in the order of the file, once; `adapters` by name. Raises ConfigError for a library not there."""
+    found: dict[Work, None] = {}
+    contenders = _contenders(config, adapters)
+    for sweep, libraries in zip(config.sweeps, contenders, strict=True):
+        for case in sweep.cases():
+            found.update((Work(case, library, variant), None) for library, variant in libraries)
+    return list(found)
+
+
+def leaves_threads_out(config: Config) -> bool:
+    """Whether some sweep says nothing of threads, so that it has as many as there are CPUs where it was loaded."""
+    tables = config._document.tables
+    return "threads" not in tables["case"] and any("threads" not in sweep for sweep in tables["sweep"])
+
+
+def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Contender]]:
+    where, errors = config._document.where, []
+    contenders: list[list[Contender]] = []
+    for number, sweep in enumerate(config.sweeps):
+        named, wrong = find_all(sweep.libraries, adapters)
+        errors += [f"{where('sweep', number, 'libraries')}: {error}" for error in wrong]
+        if not named and not wrong:
+            errors.append(f"{where('sweep', number, 'libraries')}: its patterns take out all that they name")
+        contenders.append(named)
+    try:
+        if len(find(config.baseline, adapters)) != 1 or "*" in config.baseline:
+            errors.append(f"{where('baseline')}: {config.baseline!r} should be one library or library/variant")
+    except UnknownContender as error:
+        errors.append(f"{where('baseline')}: {error}")
+    _raise(errors)
+    return contenders
+
+
+def _told(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
+    """Whether a mistake in a sweep is one of [case], or one that an earlier sweep has too."""
+    match mistake.location:
+        case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key in KEYS["case"]:
+            return any(key not in sweep for sweep in sweeps[:number])
+        case ("sweep", int(number), str(key), *_):
+            return key in shared and key not in sweeps[number]
+    return False
+
+
+def _repeated(sweeps: list[dict[str, Any]]) -> list[int]:
+    names = [sweep.get("name") for sweep in sweeps]
+    return [number for number, name in enumerate(names) if name is not None and name in names[:number]]
+
+
+def _raise(lines: list[str]) -> None:
+    if lines:
+        raise ConfigError("\n".join(list(dict.fromkeys(lines))[:SHOWN_ERRORS]))

@@ -1,0 +1,80 @@
+"""A mistake: one thing wrong in a config, as pydantic finds it and as one line that a user can act on."""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from snnbench.plan.config_file import Document, Location, short
+from snnbench.suggestions import did_you_mean, nearest, unknown
+
+Keys = dict[str, list[str]]
+
+INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries", "variant": "libraries"}
+"""Fields of a cell that a file gives under another name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """`kind` is pydantic's name for it and `message` its sentence; `choices` are the valid values where listed."""
+
+    location: Location
+    kind: str
+    value: Any
+    message: str
+    choices: tuple[str, ...]
+
+
+def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = ()) -> list[Mistake]:
+    """What keeps `tables`, which stand at the location `within`, from being a `model`."""
+    try:
+        model.model_validate(tables)
+    except ValidationError as error:
+        return [
+            Mistake(
+                location=(*within, *found["loc"]),
+                kind=found["type"],
+                value=found["input"],
+                message=found["msg"],
+                choices=tuple(re.findall(r"'([^']*)'", str(found.get("ctx", {}).get("expected", "")))),
+            )
+            for found in error.errors(include_url=False)
+        ]
+    return []
+
+
+def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
+    """The line for `mistake`: where, what is wrong, what was expected, and the nearest valid name."""
+    depth = min({"protocol": 1, "case": 1, "sweep": 2}.get(str(mistake.location[0]), 0), len(mistake.location) - 1)
+    place, key = mistake.location[: depth + 1], str(mistake.location[depth])
+    section = str(place[0]) if depth else ""
+    match mistake.kind:
+        case "extra_forbidden":
+            where = document.where(*(place if place in document.settings else place[:-1]))
+            return f"{where}: {_unknown_key(section, key, keys)}"
+        case "missing" if section == "sweep" and key in keys["case"]:
+            return f"{document.where(*place[:-1])}: missing key {key!r} (give it here or in [case])"
+        case "missing":
+            return f"{document.where(*place[:-1])}: missing key {key!r}"
+        case "invalid_key":  # YAML has keys that are numbers
+            return f"{document.where(*place[:-1])}: the key {key} should be a string"
+        case "empty" if place == ("sweep",):
+            return f"{document.where()}: no [[sweep]]"
+        case "too_many":
+            return f"{document.where(*place)}: {mistake.message}"
+        case "literal_error":
+            expected = f"is not one of {', '.join(mistake.choices)}{did_you_mean(str(mistake.value), mistake.choices)}"
+        case _:
+            expected = re.sub(r"^[A-Z]\w* should", "should", mistake.message)
+    return f"{document.where(*place)}: {short(mistake.value)} {expected}"
+
+
+def _unknown_key(section: str, key: str, keys: Keys) -> str:
+    near = INSTEAD.get(key) or nearest(key, keys[section])
+    if near in keys[section]:
+        return f"unknown key {key!r} (did you mean {near!r}?)"
+    below = {name: inner for inner in ("protocol", "case") for name in keys[inner]}
+    if not section and (near := nearest(key, below)):
+        return f"unknown key {key!r} (did you mean '{below[near]}.{near}'?)"
+    return unknown("key", key, keys[section])

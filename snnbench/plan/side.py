@@ -1,0 +1,243 @@
+"""A side of an A/B run: what contenders run as there, said by changes to what their adapters pin.
+
+    snntorch==0.9.1            this version in place of the pinned one; a direct reference of PEP 508 does, too
+    ../snntorch@v0.9.1         this revision of a local git repository, built into an environment of its own
+    norse.py                   this adapter file in place of the one of its name
+    python=.venv/bin/python    this interpreter, with what is installed there
+    OMP_NUM_THREADS=1          this environment variable, on top of what every worker gets
+
+A side without changes runs what adapters pin.
+"""
+
+import os
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
+
+from snnbench.adapter.contender import Contender
+from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.pins import Pins
+from snnbench.adapter.reading import read
+from snnbench.environments.compiler_caches import CACHES, EXTENSIONS
+from snnbench.suggestions import did_you_mean
+
+BASE, NEW = "base", "new"
+SIDES = (BASE, NEW)
+FORMS = "LIBRARY==VERSION, PATH@REVISION of a git repository, FILE.py, python=PATH or VARIABLE=VALUE"
+VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=([^=].*|)", re.DOTALL)
+
+
+FIXED = {
+    **dict.fromkeys((*CACHES, EXTENSIONS), "each timed process has an empty folder of its own for it"),
+    "PYTHONPATH": "by it workers find snnbench",
+    "CUDA_VISIBLE_DEVICES": "--devices chooses cards",
+    "UV_*": "it is of making environments, not of running in them",
+}
+"""Variables, or patterns of them, that a side cannot set, and why."""
+
+
+class SideError(ValueError):
+    """A change that has no form of FORMS, or that would change nothing; the message says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What a user changes, as `texts` say it. `requirements` are by canonical name of the distribution."""
+
+    texts: tuple[str, ...] = ()
+    requirements: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[Path, ...] = ()
+    python: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The side in a few words."""
+        return " ".join(self.texts) or "as pinned"
+
+    def adapters(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
+        """The adapters of this side: files in place of those of their name, and requirements in place of pins."""
+        replacements = {adapter.name: adapter for adapter in self.replacements()}
+        return {name: self._pinned(adapter) for name, adapter in {**adapters, **replacements}.items()}
+
+    def replacements(self) -> list[Adapter]:
+        """The adapters in the files of this side. Raises AdapterError."""
+        return [read(path) for path in self.files]
+
+    def _pinned(self, adapter: Adapter) -> Adapter:
+        variants = {name: replace(one, pins=self._pins(one.pins)) for name, one in adapter.variants.items()}
+        return replace(adapter, variants=variants)
+
+    def _pins(self, pins: Pins) -> Pins:
+        def changed(requirements: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(self._changed(one) for one in requirements)
+
+        for name in self.requirements:
+            described = {_distribution(tomllib.loads(f"table = {text}")["table"]["name"]) for text in pins.metadata}
+            if name in {_distribution(one) for one in pins.overrides} | described:
+                reason = "its adapter says by hand what it needs"
+                raise SideError(f"{name}: {reason}, of the pinned version only; change a copy of the adapter, FILE.py")
+        return replace(
+            pins, dependencies=changed(pins.dependencies), cuda=changed(pins.cuda), built=changed(pins.built)
+        )
+
+    def _changed(self, pinned: str) -> str:
+        """A pinned requirement with the version or address of this side, and its own extras and marker."""
+        if (text := self.requirements.get(_distribution(pinned))) is None:
+            return pinned
+        requirement, own = Requirement(text), Requirement(pinned)
+        requirement.extras |= own.extras
+        requirement.marker = requirement.marker or own.marker
+        return str(requirement)
+
+    def changes(self, pins: Pins, library: str, files: Iterable[str], cuda: bool) -> bool:
+        """Whether this side says anything of a library with these pins; `files` are the adapters that it replaces."""
+        if self.python or self.variables or library in files:
+            return True
+        return bool(_pinned(pins, cuda) & self.requirements.keys())
+
+
+def parse(texts: Sequence[str]) -> Side:
+    """The side that these changes make up. Raises SideError."""
+    side = Side()
+    for text in map(str.strip, texts):
+        changed, title = _with(side, text)
+        side = replace(changed, texts=(*side.texts, title))
+    return side
+
+
+def contenders(
+    sides: Iterable[Side], adapters: Mapping[str, Adapter], of: Iterable[Contender], cuda: bool
+) -> list[Contender]:
+    """Those of these contenders that any side changes; all of them where no side says anything.
+
+    With `cuda` environments have what CUDA needs. Raises SideError for a change that concerns none of them.
+    """
+    sides, of = list(sides), list(of)
+    if not any(side.texts for side in sides):
+        return of
+    replaced = [{adapter.name for adapter in side.replacements()} for side in sides]
+    every = {contender: adapters[contender[0]].variants[contender[1]].pins for contender in of}
+    pinned = set().union(*(_pinned(pins, cuda) for pins in every.values()))
+    libraries = {library for library, _ in of}
+    for side, files in zip(sides, replaced, strict=True):
+        for name in side.requirements.keys() - pinned:
+            raise SideError(f"{name}: no contender of this config pins it{did_you_mean(name, sorted(pinned))}")
+        for name in files - libraries:
+            near = did_you_mean(name, sorted(libraries))
+            raise SideError(f"a file is the adapter {name!r} by its name, which this config does not run{near}")
+        for name, value in side.variables.items():
+            if canonicalize_name(name) in pinned | libraries:
+                raise SideError(f"{name}={value} is an environment variable; a version is {name}=={value}")
+    return [
+        (library, variant)
+        for (library, variant), pins in every.items()
+        if any(side.changes(pins, library, files, cuda) for side, files in zip(sides, replaced, strict=True))
+    ]
+
+
+def _with(side: Side, text: str) -> tuple[Side, str]:
+    """The side with one change more, and what to call that: the text, with the commit of a revision."""
+    if text.startswith("python="):
+        if side.python:
+            raise SideError(f"{text}: this side has another interpreter already")
+        return replace(side, python=_interpreter(text.removeprefix("python="))), text
+    if match := VARIABLE.fullmatch(text):
+        return _setting(side, match[1], match[2]), text
+    if text.endswith(".py"):
+        if not Path(text).is_file():
+            raise SideError(f"{text}: no such file")
+        return replace(side, files=(*side.files, Path(text).absolute())), text
+    for at in (place for place, character in enumerate(text) if character == "@"):
+        folder = Path(text[:at]).expanduser()
+        if text[:at] and folder.is_dir():
+            requirement, commit = _of_revision(folder, text[at + 1 :])
+            return _requiring(side, requirement), f"{text} ({commit[:12]})"
+    return _requiring(side, text), text
+
+
+def _setting(side: Side, name: str, value: str) -> Side:
+    if name in side.variables:
+        raise SideError(f"{name}={value}: this side sets {name} already")
+    if reason := next((reason for pattern, reason in FIXED.items() if fnmatchcase(name, pattern)), ""):
+        raise SideError(f"{name}={value}: {reason}")
+    return replace(side, variables={**side.variables, name: value})
+
+
+def _requiring(side: Side, text: str) -> Side:
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        raise SideError(f"cannot read the change {text!r}; write {FORMS}") from None
+    exact = [one for one in requirement.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
+    if not (requirement.url or exact):
+        raise SideError(f"{text!r} names no version; write {requirement.name}==VERSION")
+    if requirement.url and "://" not in requirement.url:
+        raise SideError(
+            f"{text!r}: no folder {requirement.name} here, and no address such as git+file:///PATH@REVISION"
+        )
+    name = canonicalize_name(requirement.name)
+    if name in side.requirements:
+        raise SideError(f"{text}: this side has another {name} already")
+    return replace(side, requirements={**side.requirements, name: str(requirement)})
+
+
+def _interpreter(text: str) -> Path:
+    """The interpreter at a path, as an absolute one: a link to it stays one, for it is what makes an environment."""
+    path = Path(os.path.abspath(Path(text).expanduser()))
+    if not (path.is_file() and os.access(path, os.X_OK)):
+        raise SideError(f"python={text}: no program here; expected an interpreter such as .venv/bin/python")
+    return path
+
+
+def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
+    """The direct reference to a commit of a local repository, for a branch may move; and the commit."""
+    root = _git(folder, "rev-parse", "--show-toplevel", lacking="is in no git repository")
+    commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
+    inside = _git(folder, "rev-parse", "--show-prefix", lacking="is in no git repository").rstrip("/")
+    address = f"git+{Path(root).as_uri()}@{commit}" + (f"#subdirectory={quote(inside)}" if inside else "")
+    path = f"{inside}/pyproject.toml".lstrip("/")
+    unnamed = f"says no name in {path} at {revision}; write NAME @ {address}"
+    name = _name(_git(folder, "show", f"{commit}:{path}", lacking=unnamed))
+    if not name:
+        raise SideError(f"{folder} {unnamed}")
+    return f"{name} @ {address}", commit
+
+
+def _name(text: str) -> str:
+    """The distribution that a pyproject.toml with this text describes, or nothing."""
+    try:
+        document: dict[str, Any] = tomllib.loads(text)
+        tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
+        return next((str(table["name"]) for table in tables if "name" in table), "")
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+        return ""
+
+
+def _git(folder: Path, *arguments: str, lacking: str) -> str:
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise SideError(f"{folder}: a revision needs git, which is not here") from None
+    if done.returncode:
+        raise SideError(f"{folder} {lacking}")
+    return done.stdout.decode(errors="replace").strip()
+
+
+def _pinned(pins: Pins, cuda: bool) -> set[str]:
+    """The distributions that pins name, by canonical name."""
+    return {_distribution(one) for one in (*pins.dependencies, *pins.built, *(pins.cuda if cuda else ()))}
+
+
+def _distribution(requirement: str) -> str:
+    """The canonical name of the distribution that a requirement is of."""
+    return canonicalize_name(re.split(r"[=<>!~\[;@ ]", requirement.strip())[0])

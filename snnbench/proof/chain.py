@@ -1,0 +1,72 @@
+"""The chain of a network: each of its layers as a network of its own, on the spikes that the layer before it gave.
+
+The library builds every link as it builds the network, with the weights of that layer, and runs it in the same way. So
+each layer shows its spikes and gradients, in any framework, and nothing that is timed has to be looked into.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.adapter.refusal import Incorrect
+from snnbench.backends import Session
+from snnbench.proof.fresh import copied
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import Problem
+
+Array = NDArray[np.float32]
+Pass = Callable[[Session], Answer]
+"""Runs one pass of a phase, and reads what it gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a layer was asked by itself (content 0: what entered, and the cotangent that arrived), and its answer."""
+
+    problem: Problem
+    answer: Answer
+
+
+class Chain:
+    """The layers of a problem, each in a `session` of its own."""
+
+    def __init__(self, problem: Problem, session: Callable[[Problem], Session]) -> None:
+        self.problem = problem
+        content = problem.input(0), problem.cotangent(0)
+        self._problems = [problem.layer(number, *content) for number in range(problem.case.layers)]
+        self._sessions = [session(layer) for layer in self._problems]
+
+    def links(self, which: int, run: Pass) -> list[Link]:
+        """Run the layers from the first to the last on content `which`, and, with gradients, back to the first.
+
+        Raises Incorrect where a layer gives nothing that the next one could take.
+        """
+        links: list[Link] = []
+        entering, cotangent = self.problem.input(which), self.problem.cotangent(which)
+        for number in range(len(self._sessions)):
+            links.append(self._run(number, entering, cotangent, run))
+            entering = _passed_on(f"spikes of layer {number} by itself", links[-1].answer.spikes, entering.shape)
+        if links[-1].answer.weights is None:
+            return links
+        for number in reversed(range(len(links) - 1)):
+            arriving = links[number + 1].answer.input
+            cotangent = _passed_on(f"input gradient of layer {number + 1} by itself", arriving, cotangent.shape)
+            links[number] = self._run(number, links[number].problem.input(0), cotangent, run)
+            spikes = _passed_on(f"spikes of layer {number} by itself", links[number].answer.spikes, cotangent.shape)
+            if not np.array_equal(spikes, links[number + 1].problem.input(0)):
+                raise Incorrect(f"layer {number} by itself gives other spikes to the same input when it runs again")
+        return links
+
+    def _run(self, number: int, entering: Array, cotangent: Array, run: Pass) -> Link:
+        self._problems[number].put(0, entering, cotangent)
+        self._sessions[number].load(0, 0)
+        return Link(self.problem.layer(number, entering, cotangent), copied(run(self._sessions[number])))
+
+
+def _passed_on(name: str, array: NDArray[np.generic] | None, shape: tuple[int, ...]) -> Array:
+    """An answer of one layer, as what the next one gets."""
+    if array is None or array.shape != shape:
+        raise Incorrect(f"{name}: got shape {'none' if array is None else list(array.shape)}, expected {list(shape)}")
+    return np.ascontiguousarray(array, np.float32)

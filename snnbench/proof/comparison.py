@@ -1,0 +1,129 @@
+"""Verification: is the answer of a pass the answer of the reference, spike by spike and gradient by gradient?
+
+Tolerances come from number formats alone: `u` below is the unit roundoff of a format, half the distance from 1 to the
+next number. Nothing here was set by trying until a library passed.
+"""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.tolerance import product_format
+from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Verdict
+from snnbench.workloads.rule import Rule, rule_of
+
+
+@dataclass(slots=True)
+class Finding:
+    """What one comparison found. Errors are relative, in the Euclidean norm.
+
+    `neurons` were compared over the whole batch, and `samples` of the batch over all neurons; where that was not
+    everything, `seed` says which they were.
+    """
+
+    compared: int = 0
+    differing: int = 0
+    unexplained: int = 0
+    first_wrong: str = ""
+    rate: float = 0.0
+    expected_rate: float | None = None
+    gradient_errors: dict[str, float] = field(default_factory=dict)
+    cosines: dict[str, float] = field(default_factory=dict)
+    neurons: int | None = None
+    samples: int | None = None
+    seed: int | None = None
+    complaints: list[str] = field(default_factory=list)
+
+    @property
+    def correct(self) -> bool:
+        """No complaint was made."""
+        return not self.complaints
+
+    @property
+    def message(self) -> str:
+        """Every complaint on one line."""
+        return "; ".join(self.complaints)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a reply."""
+        return asdict(self) | {"correct": self.correct}
+
+
+def verdict(case: Case, correct: bool, deviation: str | None) -> Verdict:
+    """The word for a case whose checks ended so."""
+    if not correct:
+        return "deviates" if deviation else "incorrect"
+    if deviation:
+        return "deviates"
+    return "exact" if product_format(case) in ("float32", "float64") else "equivalent"
+
+
+def compare_spikes(
+    finding: Finding,
+    got: NDArray[Any],
+    expected: NDArray[Any],
+    potential: NDArray[Any],
+    neuron: Case | Rule,
+    margin: NDArray[Any] | float = 0.0,
+    places: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> NDArray[Any]:
+    """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
+
+    A difference is explained where the reference's potential is within `margin` of where the neuron fires once more,
+    and the answer is a number of spikes at all. `places` are the batch and neuron numbers that the last two axes stand
+    for, if not simply counted from 0.
+    """
+    if got.shape != expected.shape:
+        finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
+        return np.ones(expected.shape, bool)
+    differs: NDArray[np.bool_] = got != expected
+    rule = rule_of(neuron)
+    far_off = np.abs(got - expected) > 1  # by rounding nobody fires twice more
+    wrong = differs & ((rule.distance(potential) > margin) | ~rule.possible(got) | far_off)
+    finding.compared += differs.size
+    finding.differing += int(differs.sum())
+    finding.unexplained += int(wrong.sum())
+    spikes = got.sum(dtype=np.float64) if rule.possible(got).all() else np.count_nonzero(got)
+    finding.rate = float(spikes) / got.size if got.size else 0.0  # finite even where an answer is not
+    shown = wrong if wrong.any() else differs
+    if shown.any() and (wrong.any() or not finding.first_wrong):
+        t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
+        batch, column = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
+        finding.first_wrong = (
+            f"t={t}, b={batch}, n={column}: u={potential[t, b, n]:.6g}, "
+            f"expected {expected[t, b, n]:g}, got {float(got[t, b, n]):g}"
+        )
+    if wrong.any():
+        where = f", the first at {finding.first_wrong}"
+        finding.complaints.append(f"{int(differs.sum())} of {differs.size} spikes differ{where}")
+    return differs
+
+
+def compare_gradient(
+    finding: Finding, name: str, got: NDArray[Any] | None, expected: NDArray[Any], tolerance: float
+) -> None:
+    """Compare one gradient in the Euclidean norm, and complain."""
+    if got is None or got.shape != expected.shape:
+        shape = "none" if got is None else list(got.shape)
+        finding.complaints.append(f"gradient of {name}: got shape {shape}, expected {list(expected.shape)}")
+        return
+    got = np.asarray(got, np.float64)
+    scale, size = float(np.linalg.norm(expected)), float(np.linalg.norm(got))
+    error = float(np.linalg.norm(got - expected))
+    relative = error / scale if scale else float(error > 0)
+    # A reply is JSON, which has no NaN and no infinity: what is not finite is a complaint of its own.
+    if not np.isfinite([size, relative]).all():
+        finding.complaints.append(f"gradient of {name} is not finite")
+        return
+    finding.gradient_errors[name] = max(relative, finding.gradient_errors.get(name, 0.0))
+    cosine = float(np.vdot(got, expected)) / (scale * size) if scale and size else float(scale == size)
+    finding.cosines[name] = min(cosine, finding.cosines.get(name, 1.0))
+    if scale > 0 and size == 0:
+        finding.complaints.append(f"gradient of {name} is zero")
+    elif relative > tolerance:
+        finding.complaints.append(
+            f"gradient of {name} is off by {relative:.2g} (relative; {tolerance:.1g} allowed), cosine {cosine:.6f}"
+        )

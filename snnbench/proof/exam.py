@@ -1,0 +1,80 @@
+"""The exact exam: a tiny network in which no rounding exists, so spikes must match at every position.
+
+Three passes in one process: two on different inputs, so that an answer kept from the first cannot pass, and a third on
+the second input with its cotangent reversed in time, so that a gradient which ignores time cannot.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
+from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import REVERSED, Problem
+
+PASSES = ((0, 0), (1, 1), (1, REVERSED))
+"""(number of the input, number of the cotangent) of each pass."""
+
+
+def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
+    """Put `run(input, cotangent)` to the exam and report what was found in all passes together.
+
+    Without `backward` only the spikes are asked for.
+    """
+    finding = Finding()
+    case = problem.case
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
+    for which_input, which_cotangent in PASSES:
+        inputs = problem.input(which_input).astype(np.float64)
+        cotangent = problem.cotangent(which_cotangent).astype(np.float64)
+        traces = reference.network_forward(layers, inputs, case)
+        expected = reference.network_backward(layers, inputs, traces, cotangent, case) if backward else None
+        _compare(finding, run(which_input, which_cotangent), traces[-1], expected, case, tolerance)
+        if not finding.correct:
+            break  # the first complaint says most; later ones follow from it
+    return finding
+
+
+def continuation(problem: Problem, spikes: NDArray[Any] | None) -> str:
+    """What a second pass, on input 1 after input 0 and without a reset, did with the state of the first.
+
+    "continues" where its spikes [T, B, N] are those of both inputs in a row, "restarts" where they are those of input 1
+    alone, else "neither".
+    """
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    first, second = (problem.input(which).astype(np.float64) for which in (0, 1))
+    in_a_row = reference.network_forward(layers, np.concatenate([first, second]), problem.case)[-1].spikes[len(first) :]
+    alone = reference.network_forward(layers, second, problem.case)[-1].spikes
+    for kind, expected in (("continues", in_a_row), ("restarts", alone)):
+        if spikes is not None and np.array_equal(spikes, expected):
+            return kind
+    return "neither"
+
+
+def _compare(
+    finding: Finding,
+    answer: Answer,
+    trace: reference.Trace,
+    expected: reference.Gradients | None,
+    case: Case,
+    tolerance: float,
+) -> None:
+    if answer.spikes is None:
+        finding.complaints.append("no spikes")
+        return
+    compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
+    if expected is None:
+        return
+    for number in range(case.layers):
+        name = "weight" if case.layers == 1 else f"weight of layer {number}"
+        got = answer.weights[number] if answer.weights else None
+        compare_gradient(finding, name, got, expected.weights[number], tolerance)
+        got = answer.biases[number] if answer.biases else None
+        compare_gradient(finding, name.replace("weight", "bias"), got, expected.biases[number], tolerance)
+    compare_gradient(finding, "input", answer.input, expected.input, tolerance)

@@ -1,0 +1,61 @@
+"""The extent of a comparison: how many neurons and samples of a case, and which, are compared in a given time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.workloads.case import Case
+
+FEWEST_NEURONS, FEWEST_SAMPLES = 32, 1
+"""Compared whatever it costs."""
+PLACE_NS = 250
+"""What comparing a spike takes, its share of gradients included, on a CPU of 2020. Constants, so that the same case is
+compared as far on every machine."""
+FLOPS_PER_NS = 40
+"""Of float64 products."""
+PHASES = 4
+PRODUCTS = 3
+"""The current and the gradients of weight and input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """How much is compared: so many neurons over the whole batch, and so many samples over all neurons.
+
+    All of both is everything, and then each place is compared once.
+    """
+
+    neurons: int
+    samples: int
+
+
+def extent(case: Case, budget_ns: int) -> Extent:
+    """What a process can compare in so much time: everything, which serves all phases, or a part for each phase.
+
+    Of a phase's share half goes to neurons and half to samples. Layers that are judged one by one share the budget, and
+    the extent is that of each.
+    """
+    neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
+    sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
+    if case.is_judged_by_layer:
+        budget_ns //= case.layers
+    elif case.layers > 1:
+        return Extent(case.neurons, case.batch)
+    if case.neurons * neuron_ns <= budget_ns:
+        return Extent(case.neurons, case.batch)
+    half_ns = budget_ns / PHASES / 2
+    neurons = max(FEWEST_NEURONS, int(half_ns / neuron_ns))
+    samples = max(FEWEST_SAMPLES, int(half_ns / sample_ns))
+    return Extent(min(neurons, case.neurons), min(samples, case.batch))
+
+
+def sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
+    """`count` different numbers below `size`, sorted; with more than one, the first and the last among them."""
+    if count >= size:
+        return np.arange(size)
+    generator = np.random.Generator(np.random.Philox(seed))
+    if count == 1:
+        return generator.integers(0, size, 1).astype(np.intp)
+    inner = 1 + generator.choice(size - 2, count - 2, replace=False)
+    return np.sort(np.concatenate([[0], inner, [size - 1]])).astype(np.intp)

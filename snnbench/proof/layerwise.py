@@ -1,0 +1,147 @@
+"""The layerwise check, for several layers in 16 bits, where one rounded hidden spike puts a sample on another path.
+
+No reference that runs from the input on its own can foretell such an answer. So it is judged in two steps:
+
+* Each layer by itself is held to the reference on the spikes that entered it and the cotangent that arrived, as a
+  network of one layer is: every margin and tolerance is that of one layer. The decay is the case's, or, for a library
+  that holds it in 16 bits, the case's rounded to them, and one of the two in all layers.
+* The network's answer is that of its layers one after the other. The same program on the same numbers gives the same
+  bits, so spikes must be equal at every place. Gradients may differ by the order of their sums: each by no more than a
+  gradient of one layer may be off, and each row, column, step and sample of it as well, which is little beside all.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.chain import Link
+from snnbench.proof.comparison import Finding, compare_gradient
+from snnbench.proof.network_check import Tolerance
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import round_to
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import Problem
+from snnbench.workloads.rule import Rule, rule_of
+
+
+class Layerwise:
+    """How an answer to one content is compared.
+
+    `run` runs the layers on it, and `judge` makes the check of one by a rule; None is the rule of the case.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[], Sequence[Link]],
+        judge: Callable[[Problem, Rule | None], SpotCheck],
+        rule: Rule | None = None,
+    ) -> None:
+        self._run, self._judge, self._rule = run, judge, rule
+
+    @cached_property
+    def _links(self) -> Sequence[Link]:
+        return self._run()
+
+    @cached_property
+    def _findings(self) -> list[Finding]:
+        exact = self._findings_by(self._rule)
+        if all(of_layer.correct for of_layer in exact):
+            return exact
+        case = self._links[0].problem.case
+        rule = self._rule or rule_of(case)
+        decay = float(round_to(np.array([rule.beta], np.float32), case.dtype)[0])
+        rounded = self._findings_by(replace(rule, beta=decay)) if decay != rule.beta else exact
+        return rounded if all(of_layer.correct for of_layer in rounded) else exact
+
+    def _findings_by(self, rule: Rule | None) -> list[Finding]:
+        return [self._judge(link.problem, rule).check(link.answer) for link in self._links]
+
+    def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
+        """Compare `spikes` [T, B, N] and what gradients there are."""
+        for number, of_layer in enumerate(self._findings):
+            _add(finding, of_layer, number)
+        if finding.complaints:
+            return
+        self._compare_spikes(finding, spikes)
+        if answer.weights is not None and not finding.complaints:
+            self._compare_gradients(finding, answer, tolerance)
+
+    def _compare_spikes(self, finding: Finding, spikes: NDArray[np.generic]) -> None:
+        expected = self._links[-1].answer.spikes
+        assert expected is not None  # or its own check would have complained
+        differs = spikes != expected
+        if differs.any():
+            t, b, n = (int(axis[0]) for axis in np.nonzero(differs))
+            finding.unexplained += (count := int(differs.sum()))
+            finding.differing += count
+            finding.first_wrong = f"t={t}, b={b}, n={n}"
+            finding.complaints.append(
+                f"{count} of {differs.size} spikes differ from what its layers give one after the other, the first at "
+                f"{finding.first_wrong}: expected {float(expected[t, b, n]):g}, got {float(spikes[t, b, n]):g}"
+            )
+
+    def _compare_gradients(self, finding: Finding, answer: Answer, tolerance: Tolerance) -> None:
+        case = self._links[0].problem.case
+        summed = tolerance(case.time_steps * case.batch)
+        for number, link in enumerate(self._links):
+            alone = link.answer
+            if answer.weights is None or answer.biases is None or alone.weights is None or alone.biases is None:
+                finding.complaints.append(f"no gradient of layer {number}")
+                return
+            _compare(finding, f"weight of layer {number}", answer.weights[number], alone.weights[0], summed)
+            _compare(finding, f"bias of layer {number}", answer.biases[number], alone.biases[0], summed)
+        entering = self._links[0].answer.input
+        if case.input_gradient and entering is not None:
+            _compare(finding, "input", answer.input, entering, tolerance(case.neurons))
+
+
+def _add(finding: Finding, of_layer: Finding, number: int) -> None:
+    """What was found of one layer, which it names; the rate is that of the last."""
+    finding.compared += of_layer.compared
+    finding.differing += of_layer.differing
+    finding.unexplained += of_layer.unexplained
+    finding.rate = of_layer.rate
+    if of_layer.first_wrong and not finding.first_wrong:
+        finding.first_wrong = f"layer {number}, {of_layer.first_wrong}"
+    for values, more in ((finding.gradient_errors, of_layer.gradient_errors), (finding.cosines, of_layer.cosines)):
+        values.update({_named(name, number): value for name, value in more.items()})
+    finding.complaints += [f"layer {number} by itself: {complaint}" for complaint in of_layer.complaints]
+
+
+def _named(gradient: str, number: int) -> str:
+    return "input" if (gradient, number) == ("input", 0) else f"{gradient} of layer {number}"
+
+
+def _compare(
+    finding: Finding,
+    name: str,
+    got: NDArray[np.generic] | None,
+    alone: NDArray[np.generic],
+    tolerance: float,
+) -> None:
+    """Compare a gradient with that of the layer alone: all of it, and each row, column, step or sample of it.
+
+    What a part is off by is relative to its own norm, or to the root mean square of all such norms if that is larger.
+    """
+    expected = np.asarray(alone, np.float64)
+    compare_gradient(finding, name, got, expected, tolerance)
+    if finding.complaints or got is None:
+        return
+    error = np.asarray(got, np.float64) - expected
+    for axis in range(expected.ndim):
+        off, size = (_norms(array, axis) for array in (error, expected))
+        relative = off / np.maximum(np.maximum(size, np.sqrt(np.mean(size**2))), np.finfo(float).tiny)
+        worst = int(relative.argmax())
+        if relative[worst] > tolerance:
+            off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({tolerance:.1g} allowed)"
+            finding.complaints.append(f"gradient of {name} is off by {off_by}")
+            return
+
+
+def _norms(array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
+    """The Euclidean norm of each part along an axis."""
+    norms: NDArray[np.float64] = np.sqrt((array**2).sum(tuple(other for other in range(array.ndim) if other != axis)))
+    return norms

@@ -1,0 +1,89 @@
+"""The check of several layers: the whole answer against a reference that runs from the input on its own.
+
+A spike that rounding moved in a hidden layer puts its whole sample on another path. So samples are judged. One may
+leave the reference's path only once a potential of its own, in some layer, came as close to the threshold as rounding
+reaches, and only as many may as spikes may differ. Gradients over the batch are compared where all samples agree, the
+input gradient for each sample that does.
+"""
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
+from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums, product_format, round_to
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Layer
+from snnbench.workloads.rule import Rule
+
+Array = NDArray[np.float64]
+Tolerance = Callable[[int], float]
+"""Relative error allowed in a gradient whose entries are sums of so many terms."""
+
+
+class NetworkCheck:
+    """The reference of a network on one input [T, B, N] and cotangent [T, B, N], computed once for all answers."""
+
+    def __init__(
+        self,
+        case: Case,
+        rule: Rule,
+        layers: list[Layer],
+        inputs: NDArray[np.float32],
+        cotangent: NDArray[np.float32],
+    ) -> None:
+        self.case, self.rule = case, rule
+        self.inputs = inputs.astype(np.float64)
+        self._cotangent = cotangent
+        rounded = ((round_to(weight, product_format(case)), round_to(bias, case.dtype)) for weight, bias in layers)
+        self.layers = [(rule.weights(weight), bias) for weight, bias in rounded]
+        self.traces = reference.network_forward(self.layers, self.inputs, rule)
+
+    def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
+        """Compare `spikes` [T, B, N] and what gradients there are."""
+        case = self.case
+        got, last = np.asarray(spikes, np.float64), self.traces[-1]
+        differing = (got != last.spikes).any(2)
+        # A difference is explained by a close potential at its own step or before.
+        explained = np.logical_or.accumulate(self._close)[np.argmax(differing, 0), np.arange(case.batch)]
+        differs = differing.any(0)
+        excused = differs & explained
+        if excused.sum() > min(allowed_differences(case.updates), case.batch - 1):
+            excused[:] = False
+        agreeing = ~differs
+        judged = ~excused
+        compare_spikes(finding, got[:, judged], last.spikes[:, judged], last.potential[:, judged], self.rule)
+        finding.differing = int((got != last.spikes).sum())
+        if answer.weights is None or answer.biases is None or finding.complaints:
+            return
+        expected = self._gradients
+        if not differs.any():
+            summed = tolerance(case.time_steps * case.batch)
+            for number in range(case.layers):
+                weight, bias = answer.weights[number], answer.biases[number]
+                compare_gradient(finding, f"weight of layer {number}", weight, expected.weights[number], summed)
+                compare_gradient(finding, f"bias of layer {number}", bias, expected.biases[number], summed)
+        if case.input_gradient:
+            entering = None if answer.input is None else answer.input[:, agreeing]
+            compare_gradient(finding, "input", entering, expected.input[:, agreeing], tolerance(case.neurons))
+
+    @cached_property
+    def _gradients(self) -> reference.Gradients:
+        cotangent = round_to(self._cotangent, self.case.dtype)
+        return reference.network_backward(self.layers, self.inputs, self.traces, cotangent, self.rule)
+
+    @cached_property
+    def _close(self) -> NDArray[np.bool_]:
+        """Where [T, B] a potential of any layer is within the reach of rounding of the threshold."""
+        inputs, close = self.inputs, np.zeros(self.inputs.shape[:2], bool)
+        for (weight, bias), trace in zip(self.layers, self.traces, strict=True):
+            terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
+            reach = of_sums(terms, self.rule, self.case)
+            margin = of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach)
+            close |= (self.rule.distance(trace.potential) <= margin).any(2)
+            inputs = trace.spikes
+        return close

@@ -1,0 +1,39 @@
+"""The passes of a session: what each phase runs, and what a pass gave."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from snnbench.backends import Session
+from snnbench.workloads.answer import Answer
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What a phase runs, what must exist before that, and how to read what came out."""
+
+    run: Callable[[Any], Any]
+    read: Callable[[Any], Answer]
+    prepare: Callable[[], Any] | None = None
+
+
+def pieces(session: Session) -> dict[str, Piece]:
+    """Every phase of a session."""
+    return {
+        "inference": Piece(lambda _: session.inference(), lambda spikes: session.answer(spikes, None)),
+        "forward": Piece(lambda _: session.forward(), lambda kept: session.answer(session.spikes_of(kept), None)),
+        "backward": Piece(
+            lambda kept: (kept, session.backward(kept)),
+            lambda outputs: session.answer(session.spikes_of(outputs[0]), outputs[1]),
+            session.forward,
+        ),
+        "train": Piece(lambda _: session.train(), lambda outputs: session.answer(*outputs)),
+    }
+
+
+def answer_of(phase: str, session: Session) -> Answer:
+    """The answer of one pass of a phase to what is in place."""
+    piece = pieces(session)[phase]
+    outputs = piece.run(piece.prepare() if piece.prepare else None)
+    session.synchronise(outputs)
+    return piece.read(outputs)

@@ -1,0 +1,122 @@
+"""The proof of a timed phase: what each of its answers is compared with, and what has to be new about its content."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from snnbench.backends import Session
+from snnbench.proof.comparison import Finding
+from snnbench.proof.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.workloads.answer import Answer
+
+LOOKS = 3
+"""Answers that are read twice: the first time may not take longer."""
+
+
+def random_seed() -> int:
+    """Another one in every process and phase, so that no library can know which part of its answer is compared."""
+    return int.from_bytes(os.urandom(6))
+
+
+@dataclass(slots=True)
+class PhaseProof:
+    """The answers of one phase. `check` is of content 0, `check_drawn(number)` of content drawn anew.
+
+    `spot` is what was found of the first answer, and `fresh` of the others; `reading_ns` is what reading an answer took
+    beyond reading it again.
+    """
+
+    session: Session
+    read: Callable[[Any], Answer]
+    check: SpotCheck
+    check_drawn: Callable[[int], SpotCheck]
+    contents: Contents
+    on_cpu: bool
+    spot: Finding | None = None
+    fresh: Finding = field(default_factory=Finding)
+    reading_ns: list[int] = field(default_factory=list)
+    verified: Answer | None = None
+    content: Content | None = None
+
+    def prepare(self, drawn: bool) -> None:
+        """Make content that no pass has seen."""
+        self.content = self.contents.next(drawn)
+        for array in (self.contents.problem.input, self.contents.problem.cotangent):
+            array(self.content.number)
+
+    def load(self) -> None:
+        """Put it in place."""
+        if self.content is None:
+            raise ValueError("no content was prepared")
+        self.session.load(self.content.number, self.content.number)
+
+    def touch(self) -> None:
+        """Do what `load` does, to the same effect on caches, and leave the content as it is.
+
+        Where `load` writes into an array, that would be new content for a library that looks at versions only, so as
+        many bytes are copied elsewhere.
+        """
+        if self.content is None or not getattr(self.session, "loads_in_place", True):
+            return self.load()
+        problem, number = self.contents.problem, self.content.number
+        copies = [np.copy(array) for array in (problem.input(number), problem.cotangent(number))]
+        del copies
+
+    def keep(self, outputs: Any) -> None:
+        """Compare the answer to the new content."""
+        answer = self._read(outputs)
+        content = self.content
+        if content is None:
+            raise ValueError("no content was renewed")
+        if self.fresh.complaints:
+            return  # the first says most
+        if content.order is None:
+            self._add(self.check_drawn(content.number).check(answer))
+        else:
+            self.judge(in_first_order(answer, content.order))
+
+    def keep_last(self, outputs: Any) -> None:
+        """Compare the answer to content 0."""
+        self.judge(self._read(outputs))
+
+    def judge(self, answer: Answer) -> None:
+        """Compare an answer to content 0: the first with the reference, the others with the first where they can be."""
+        case = self.check.case
+        if self.verified is None:
+            self.spot, self.verified = self.check.check(answer), answer
+            return
+        tolerance = max(self.check.tolerance(case.time_steps * case.batch), self.check.tolerance(case.neurons))
+        differs = differing(answer, self.verified)
+        if differs is None:
+            self._add(self.check.check(answer))
+        elif differs.any():
+            self._add(self.check.check_where(answer, differs))
+        else:
+            compare_gradients(self.fresh, answer, self.verified, tolerance)
+
+    def _read(self, outputs: Any) -> Answer:
+        if not self.on_cpu or len(self.reading_ns) == LOOKS:
+            return copied(self.read(outputs))
+        started = time.perf_counter_ns()
+        answer = copied(self.read(outputs))
+        first_ns = time.perf_counter_ns() - started
+        copied(self.read(outputs))
+        self.reading_ns.append(2 * first_ns - (time.perf_counter_ns() - started))
+        return answer
+
+    def _add(self, finding: Finding) -> None:
+        self.fresh.compared += finding.compared
+        self.fresh.differing += finding.differing
+        self.fresh.unexplained += finding.unexplained
+        self.fresh.rate = finding.rate
+        self.fresh.first_wrong = self.fresh.first_wrong or finding.first_wrong
+        for name, error in finding.gradient_errors.items():
+            self.fresh.gradient_errors[name] = max(error, self.fresh.gradient_errors.get(name, 0.0))
+        for name, cosine in finding.cosines.items():
+            self.fresh.cosines[name] = min(cosine, self.fresh.cosines.get(name, 1.0))
+        self.fresh.complaints += finding.complaints

@@ -1,0 +1,97 @@
+"""A sample of a case: the input currents of some neurons for some samples of the batch.
+
+Where the input is spikes, a current is a sum of float32 weights. Float64 has 29 bits more than a weight, so such a sum
+is exact, in any order and in blocks of any size, unless a weight is 2^29 times smaller than the sum.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.tolerance import of_sums, product_format, round_to
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Layer
+from snnbench.workloads.rule import Rule
+
+Array = NDArray[np.float64]
+ENTRIES_AT_ONCE = 1 << 22
+"""Numbers of the input in float64 at once: 32 MiB."""
+NEURONS_AT_ONCE = 1024
+"""Rows of the weight in float64 at once: 128 MiB at N = 16384."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A [T, b, n] part of the case: the numbers of its samples and neurons, and their current."""
+
+    batch: NDArray[np.intp]
+    neurons: NDArray[np.intp]
+    current: Array
+
+    @property
+    def places(self) -> int:
+        """How many spikes it has."""
+        return self.current.size
+
+
+def draw(
+    layer: Layer,
+    inputs: NDArray[np.float32],
+    case: Case,
+    rule: Rule,
+    batch: NDArray[np.intp],
+    neurons: NDArray[np.intp],
+) -> Sample:
+    """The sample of these neurons and samples of the batch, from the weights of the first layer.
+
+    A weight is rounded once; products run over many time steps at once.
+    """
+    weight, bias = layer
+    current = np.empty((case.time_steps, len(batch), len(neurons)))
+    of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
+    for part in weight_slices(len(neurons)):
+        chosen = rule.weights(round_to(weight[neurons[part]], product_format(case))).T
+        offset = round_to(bias[neurons[part]], case.dtype)
+        for steps in blocks(case.time_steps, len(batch) * case.neurons):
+            entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
+            current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
+    return Sample(batch, neurons, current)
+
+
+def columns(
+    layer: Layer,
+    inputs: NDArray[np.float32],
+    case: Case,
+    rule: Rule,
+    batch: NDArray[np.intp],
+    neurons: NDArray[np.intp],
+) -> tuple[Array, Array]:
+    """The current [T, k] of k neurons, each for a sample of the batch of its own, and how far rounding may move it."""
+    weight, bias = layer
+    current = np.empty((case.time_steps, len(batch)))
+    terms = np.empty_like(current)
+    for b in np.unique(batch):
+        entering = inputs[:, b].astype(np.float64)
+        of_sample = np.nonzero(batch == b)[0]
+        for part in weight_slices(len(of_sample)):
+            where = of_sample[part]
+            chosen = rule.weights(round_to(weight[neurons[where]], product_format(case))).T
+            offset = round_to(bias[neurons[where]], case.dtype)
+            current[:, where] = entering @ chosen + offset
+            terms[:, where] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
+    return current, of_sums(terms, rule, case)
+
+
+def blocks(time_steps: int, entries: int) -> list[slice]:
+    """The time steps in blocks, for arrays with so many entries a step."""
+    return _slices(time_steps, max(1, ENTRIES_AT_ONCE // entries))
+
+
+def weight_slices(neurons: int) -> list[slice]:
+    """The neurons in blocks, for weights in float64."""
+    return _slices(neurons, NEURONS_AT_ONCE)
+
+
+def _slices(size: int, at_once: int) -> list[slice]:
+    return [slice(start, min(size, start + at_once)) for start in range(0, size, at_once)]

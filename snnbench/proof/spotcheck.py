@@ -1,0 +1,291 @@
+"""The spot check: the timed case itself, at full size, against float64: all of it where that costs little.
+
+Neurons are independent given their input current, and samples are independent of each other. So where all of the case
+would take longer than a budget, a part of it is compared: some neurons over the whole batch (their spikes, their rows
+of the weight gradient, their bias gradient), and some samples over all neurons (their spikes and input gradients).
+Every check draws another part. A network of several layers has no independent neurons: network_check.py compares it
+whole.
+
+The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only where the
+reference's potential is so close to the threshold that rounding decides.
+
+A worker compares the answers of several phases with one input. The currents do not depend on an answer, and the
+reference and its gradients only on the answer's spikes, so each is computed once for all answers that agree; how far
+rounding reaches is worked out only where spikes differ.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
+from snnbench.proof.extent import Extent, extent, sampled
+from snnbench.proof.network_check import NetworkCheck, Tolerance
+from snnbench.proof.sample import Sample, blocks, columns, draw, weight_slices
+from snnbench.proof.tolerance import (
+    RATE_WINDOW,
+    allowed_differences,
+    gradient_tolerance,
+    of_potentials,
+    product_format,
+    round_to,
+)
+from snnbench.workloads import reference
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.problem import Layer, Problem
+from snnbench.workloads.rule import Rule, rule_of
+
+Array = NDArray[np.float64]
+MOST_COLUMNS = 1024
+
+
+@dataclass(slots=True)
+class Followed:
+    """The reference on a sample with the resets of an answer's `spikes`, and what was computed from it so far.
+
+    `gradient` is dL/d(current) [T, b, n]; `weight` and `input` are what follows from it for the parameters.
+    """
+
+    spikes: Array
+    trace: reference.Trace
+    gradient: Array | None = None
+    weight: Array | None = None
+    input: Array | None = None
+
+
+class Network(Protocol):
+    """How the answer of several layers is compared."""
+
+    def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
+        """Compare `spikes` [T, B, N] and what gradients there are, and complain."""
+
+
+class SpotCheck:
+    """The reference of one numbered input of a problem; `check` compares a pass's answer with it.
+
+    The neuron is the case's, or the `rule` that a library declares of its own, which may be too silent for the case:
+    without `guarded` no firing rate is asked for. `seed` draws the part that is compared where all of it would take
+    longer than `budget_ns`. `network` compares several layers, if not network_check.py does.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        which: int,
+        rule: Rule | None = None,
+        cotangent: int | None = None,
+        guarded: bool = True,
+        budget_ns: int = 0,
+        seed: int = 0,
+        network: Network | None = None,
+    ) -> None:
+        self.which, self.guarded, self.seed = which, guarded, seed
+        self.extent = extent(problem.case, budget_ns)
+        self.case, self.rule = problem.case, rule or rule_of(problem.case)
+        self.layers: list[Layer] = problem.layers()
+        self.inputs = problem.input(which)
+        if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
+            self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
+        self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
+        # A surrogate that a library fixes may be narrow; it magnifies the rounding of a distance by its slope.
+        narrow = rule is not None and product_format(self.case) in ("float32", "float64")
+        self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
+        self._given = network
+        self._followed: dict[str, Followed] = {}
+
+    def tolerance(self, summed: int) -> float:
+        """Relative error allowed in a gradient whose entries are sums of so many terms."""
+        return self._magnified * gradient_tolerance(self.case, summed=summed)
+
+    def check(self, answer: Answer) -> Finding:
+        """Compare what `answer` holds: spikes, gradients, or both (gradients need the spikes they belong to)."""
+        finding = Finding()
+        if answer.spikes is None:
+            finding.complaints.append("no spikes")
+        elif (answer.weights is None) != (answer.biases is None):
+            finding.complaints.append(f"no gradient of {'weight' if answer.weights is None else 'bias'}")
+        elif answer.spikes.shape != self.inputs.shape:
+            compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
+        elif self.case.layers == 1:
+            self._parts(finding, answer, answer.spikes)
+        else:
+            self._network.check(finding, answer, answer.spikes, self.tolerance)
+        finding.neurons, finding.samples = self.extent.neurons, self.extent.samples
+        finding.seed = None if self.everything else self.seed
+        if finding.correct and self.guarded:
+            self._guard(finding)
+        return finding
+
+    def check_where(self, answer: Answer, differs: NDArray[np.bool_]) -> Finding:
+        """Compare what `check` does, and each neuron whose spikes [T, B, N] differ somewhere from another answer's.
+
+        Of too many neurons the first MOST_COLUMNS are compared.
+        """
+        finding = Finding()
+        if self.case.layers == 1 and not self.everything and answer.spikes is not None:
+            b, n = (axis[:MOST_COLUMNS] for axis in np.nonzero(differs.any(0)))
+            given = (self.layers[0], self.inputs, self.case, self.rule, b, n)
+            current, summing = columns(*given)
+            got = np.asarray(answer.spikes[:, b, n], np.float64)
+            trace = reference.forward(current, self.rule, forced=got)
+            margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
+            expected = self.rule.fired(trace.potential)
+            potential = trace.potential[:, None]  # as of one sample, to whose number only the messages refer
+            differing = compare_spikes(
+                finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n)
+            )
+            self._limit(finding, differing)
+        return finding if finding.complaints else self.check(answer)
+
+    @property
+    def everything(self) -> bool:
+        """Whether all spikes and gradients are compared."""
+        return self.extent == Extent(self.case.neurons, self.case.batch)
+
+    def distance(self, answer: Answer) -> Finding:
+        """How far an answer is from the reference left to itself, on sampled neurons: of what does other work.
+
+        Spikes are counted, and nothing is complained about; the gradients are those of two different trains.
+        """
+        finding = Finding()
+        if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.layers > 1:
+            return finding
+        sample = self._few
+        trace = reference.forward(sample.current, self.rule)
+        got = np.asarray(answer.spikes[:, :, sample.neurons], np.float64)
+        compare_spikes(finding, got, trace.spikes, trace.potential, self.rule)
+        finding.expected_rate = float(trace.spikes.mean())
+        finding.neurons, finding.samples = self.extent.neurons, 0
+        finding.seed = None if self.everything else self.seed
+        if answer.weights is not None:
+            gradient = reference.backward(self._cotangent_of(sample), trace, self.rule)
+            got = np.asarray(answer.weights[0])[sample.neurons]
+            compare_gradient(finding, "weight", got, self._weight_gradient(gradient), np.inf)
+        finding.complaints.clear()
+        return finding
+
+    @cached_property
+    def _few(self) -> Sample:
+        """Some neurons, or all, over the whole batch."""
+        neurons = sampled(self.case.neurons, self.extent.neurons, self.seed)
+        return self._draw(np.arange(self.case.batch), neurons)
+
+    @cached_property
+    def _some(self) -> Sample:
+        """Some samples of the batch over all neurons; where everything is compared, they are the same as `_few`."""
+        if self.everything:
+            return self._few
+        return self._draw(sampled(self.case.batch, self.extent.samples, self.seed), np.arange(self.case.neurons))
+
+    def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+        return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
+
+    @cached_property
+    def _network(self) -> Network:
+        return self._given or NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
+
+    def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
+        """Compare neurons, and then samples, unless these are all neurons."""
+        sample = self._few
+        followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
+        if answer.weights is not None and answer.biases is not None and not finding.complaints:
+            self._compare_parameters(finding, followed, sample, answer)
+        if finding.complaints:
+            return
+        if not self.everything:
+            sample = self._some
+            followed = self._compare(finding, "some", sample, np.asarray(spikes[:, sample.batch], np.float64))
+        if answer.weights is not None and self.case.input_gradient and not finding.complaints:
+            if followed.input is None:
+                followed.input = self._input_gradient(self._gradient(followed, sample))
+            got = None if answer.input is None else answer.input[:, sample.batch]
+            compare_gradient(finding, "input", got, followed.input, self.tolerance(self.case.neurons))
+
+    def _compare_parameters(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
+        tolerance = self.tolerance(self.case.time_steps * self.case.batch)
+        weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
+        shape = self.layers[0][0].shape
+        if weights.shape != shape:
+            compare_gradient(finding, "weight", weights, np.empty(shape), tolerance)
+            return
+        gradient = self._gradient(followed, sample)
+        if followed.weight is None:
+            followed.weight = self._weight_gradient(gradient)
+        compare_gradient(finding, "weight", weights[sample.neurons], followed.weight, tolerance)
+        compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), tolerance)
+
+    def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
+        """Compare the spikes of a sample with the reference that follows them."""
+        followed = self._follow(name, sample, got)
+        potential = followed.trace.potential
+        expected = self.rule.fired(potential)
+        margin = self._margin(sample, followed, got != expected)
+        places = sample.batch, sample.neurons
+        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, places)
+        self._limit(finding, differs)
+        return followed
+
+    def _margin(self, sample: Sample, followed: Followed, differs: NDArray[np.bool_]) -> Array | float:
+        """How far rounding may have moved each potential; 0 for neurons without a difference."""
+        b, n = np.nonzero(differs.any(0))
+        if not len(b):
+            return 0.0
+        where = (slice(None), b, n)
+        given = (self.layers[0], self.inputs, self.case, self.rule)
+        _, summing = columns(*given, sample.batch[b], sample.neurons[n])
+        trace = followed.trace
+        part = reference.Trace(trace.potential[where], trace.spikes[where], trace.decayed[where])
+        margin = np.zeros_like(sample.current)
+        margin[where] = of_potentials(part, self.rule, self.case.dtype, sample.current[where], summing)
+        return margin
+
+    def _follow(self, name: str, sample: Sample, got: Array) -> Followed:
+        """The reference that follows these spikes: that of the last answer, where its spikes were the same."""
+        last = self._followed.get(name)
+        if last is None or not np.array_equal(last.spikes, got):
+            trace = reference.forward(sample.current, self.rule, forced=got)
+            last = self._followed[name] = Followed(got, trace)
+        return last
+
+    def _cotangent_of(self, sample: Sample) -> Array:
+        return round_to(self._cotangent[:, sample.batch[:, None], sample.neurons], self.case.dtype)
+
+    def _gradient(self, followed: Followed, sample: Sample) -> Array:
+        """dL/d(current) [T, b, n] of a sample."""
+        if followed.gradient is None:
+            followed.gradient = reference.backward(self._cotangent_of(sample), followed.trace, self.rule)
+        return followed.gradient
+
+    def _weight_gradient(self, gradient: Array) -> Array:
+        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
+        case = self.case
+        total = np.zeros((gradient.shape[2], case.neurons))
+        for steps in blocks(case.time_steps, case.batch * case.neurons):
+            entering = self.inputs[steps].reshape(-1, case.neurons).astype(np.float64)
+            total += gradient[steps].reshape(len(entering), -1).T @ entering
+        return total
+
+    def _input_gradient(self, gradient: Array) -> Array:
+        """dL/d(input) [T, b, N] for gradients of the current [T, b, N]."""
+        rows = gradient.reshape(-1, gradient.shape[2])
+        total = np.zeros_like(rows)
+        for part in weight_slices(self.case.neurons):
+            chosen = round_to(self.layers[0][0][part], product_format(self.case))
+            total += rows[:, part] @ self.rule.weights(chosen)
+        return total.reshape(gradient.shape)
+
+    def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
+        """In full precision explained differences must also be rare; in formats with fewer digits they are not."""
+        allowed, count = allowed_differences(differs.size), int(differs.sum())
+        if product_format(self.case) in ("float32", "float64") and count > allowed and finding.correct:
+            finding.complaints.append(
+                f"{count} of {differs.size} spikes differ, {allowed} allowed; the first at {finding.first_wrong}"
+            )
+
+    def _guard(self, finding: Finding) -> None:
+        low, high = RATE_WINDOW
+        if not low <= finding.rate <= high * self.rule.most_spikes:
+            finding.complaints.append(f"{finding.rate:.3g} spikes per step, outside the window {low} to {high}")

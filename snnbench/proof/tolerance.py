@@ -1,0 +1,124 @@
+"""Rounding: of the reference's operands to a format, and how far it may take a correct answer from the reference."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.workloads.case import Case
+from snnbench.workloads.reference import Trace
+from snnbench.workloads.rule import Rule
+
+Array = NDArray[np.float64]
+CLOSE_ROUNDOFFS = 32
+"""How many roundings of the summed terms may separate a potential from the threshold where a spike differs."""
+TENSOR_CORE_TERMS = 8
+"""Terms that a tensor core adds in one instruction, in TF32 (PTX ISA, mma.m16n8k8)."""
+
+
+def round_to(array: NDArray[np.float32], number_format: str) -> Array:
+    """`array` rounded to the nearest (ties to even) number with the significand of `number_format`, as float64."""
+    if number_format in ("float32", "float64"):
+        return array.astype(np.float64)
+    if number_format == "float16":
+        return array.astype(np.float16).astype(np.float64)
+    dropped = {"tf32": 13, "bfloat16": 16}[number_format]
+    bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+    half = np.uint32((1 << (dropped - 1)) - 1) + ((bits >> np.uint32(dropped)) & np.uint32(1))
+    return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
+
+
+def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
+    """How far summing `terms` of this total size, in whatever order, may move a current.
+
+    Tensor cores, which multiply in TF32, sum in float32 and cut off where others round: after every TENSOR_CORE_TERMS
+    terms a partial sum loses up to two roundoffs of its size, always downwards. A sum that ends at the threshold has
+    partial sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
+    """
+    unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
+    cuts = 2 * case.neurons / TENSOR_CORE_TERMS if product_format(case) == "tf32" else 0.0
+    return unit * (CLOSE_ROUNDOFFS * (rule.threshold + terms) + cuts * rule.threshold)
+
+
+def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing: Array) -> Array:
+    """How far rounding may have moved each potential [T, ...]: that of the sums in the current, and of the state.
+
+    One rounding an operation, with r the unit roundoff of `dtype`, and of the sums in the `current` the reach of
+    `summing`: e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound
+    (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough to need
+    no carrying by the membrane; a synapse adds up what its currents were off by.
+
+    In fixed point a state is off by whole units or not at all: a current is where rounding reaches the next multiple,
+    and a decay may turn each unit that came in into one that stays. Where rounding decides about a reset without a
+    spike, the state is off by all of the potential.
+    """
+    if rule.unit:
+        return _in_fixed_point(trace, rule, current, summing)
+    roundoff = UNIT_ROUNDOFF[dtype]
+    margin = np.empty_like(trace.potential)
+    carried = np.zeros(trace.potential.shape[1:])
+    through_synapse = np.zeros_like(carried)
+    for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
+        i = np.abs(u - decayed)
+        through_synapse = rule.synapse * (through_synapse + roundoff * i) + rule.gain * summing[t]
+        state = carried + roundoff * (np.abs(decayed) + i + np.abs(u))
+        margin[t] = state + through_synapse
+        carried = rule.beta * (state + roundoff * np.abs(u)) * rule.kept(trace.spikes[t])
+    return margin
+
+
+def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) -> Array:
+    """Of a rule without a synapse."""
+    unit = rule.unit
+    margin = np.empty_like(trace.potential)
+    state = np.zeros(trace.potential.shape[1:])
+    for t, x in enumerate(rule.gain * current):
+        reach = rule.gain * summing[t]
+        to_next = np.abs(x - np.round(x / unit) * unit)
+        carried = np.where(state > 0, np.floor(rule.beta * state / unit) + 1, 0) * unit
+        margin[t] = carried + np.where(to_next <= reach, np.ceil(reach / unit) * unit, 0)
+        state = margin[t] * rule.kept(trace.spikes[t])
+        if rule.resets_at is not None:
+            u = trace.potential[t]
+            doubtful = (trace.spikes[t] == 0) & (margin[t] > 0) & (np.abs(u - rule.resets_at) <= margin[t])
+            state = np.where(doubtful, np.abs(u) + margin[t], np.where(u >= rule.resets_at, 0.0, state))
+    return margin
+
+
+UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+"""Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
+GRADIENT_ROUNDOFFS = 84
+"""Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, rounding over long sequences and sums."""
+EXAM_GRADIENT_ROUNDOFFS = 168
+"""The same for the exam, whose norms are small: 1e-5 in float32."""
+REDUCED_GRADIENT_ROUNDOFFS = 16
+"""The same for formats with fewer digits: the roundings of a state that is kept for about 1 / (1 - beta) steps."""
+DIFFERENCE_RATE = 1e-6
+"""In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
+RATE_WINDOW = (0.01, 0.9)
+"""Spikes per step: outside of it a case is too silent or too saturated to tell right from wrong."""
+
+
+def allowed_differences(count: int) -> int:
+    """How many of `count` spikes may differ: the rate, four standard deviations of so rare an event, and one.
+
+    A sample is small beside a million spikes, where two differences by chance must not call a library wrong.
+    """
+    expected = DIFFERENCE_RATE * count
+    return int(expected + 4 * expected**0.5 + 1)
+
+
+def product_format(case: Case) -> str:
+    """The format in which the matrix products see their operands."""
+    return "tf32" if case.precision == "tf32" and case.dtype == "float32" else case.dtype
+
+
+def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: int = 1) -> float:
+    """Relative error allowed in a gradient of this case whose entries are sums of so many terms.
+
+    A sum of n random terms in a single float32 accumulator is off by about 0.30 sqrt(n) roundoffs of its own size: each
+    of n partial sums, which grow as sqrt(k), is rounded by 0.425 roundoffs (root mean square). A correct matrix product
+    may sum so, and is given three times that.
+    """
+    number_format = product_format(case)
+    full = number_format in ("float32", "float64")
+    allowed = max(roundoffs, summed**0.5) if full else REDUCED_GRADIENT_ROUNDOFFS
+    return allowed * UNIT_ROUNDOFF[number_format]

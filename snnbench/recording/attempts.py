@@ -1,0 +1,48 @@
+"""Attempts: which times are measured again, since others disturbed them or the machine drifted, and how often.
+
+Each attempt is a record of the same cell, and none is ever dropped. record.py says which of them counts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from snnbench.recording.record import AGAIN, Record, Recording, repeated
+
+
+def disturbed(one: Record) -> bool:
+    """Whether others took CPUs from this cell while it was timed, or the machine was not as usual beside it."""
+    return one.status == "measured" and one.measure == "time" and bool(AGAIN & {*one.flags})
+
+
+def limit(config: Mapping[str, Any]) -> int:
+    """How often a cell of a recording with this config.json may be measured again; 0 before there was such a key."""
+    allowed = config.get("config", {}).get("protocol", {}).get("remeasure", 0)
+    return allowed if type(allowed) is int else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """By cell: the `current` attempt of a cell that is to be run, and the `next` one of a cell that is disturbed."""
+
+    current: dict[str, int]
+    next: dict[str, int]
+
+
+def of(recording: Recording) -> Attempts:
+    """The attempts of all cells of a recording."""
+    found = Attempts({one.cell: one.attempt for one in recording.records}, {})
+    others: dict[str, list[Record]] = {}
+    for one in recording.attempts:
+        others.setdefault(one.cell, []).append(one)
+    for one in recording.records:
+        if disturbed(one):
+            tried = [each.attempt for each in (one, *others.get(one.cell, [])) if not repeated(each.outcome)]
+            found.next[one.cell] = 1 + max(tried)
+    return found
+
+
+def due(recording: Recording) -> int:
+    """How many cells are still to be measured again."""
+    allowed = limit(recording.config)
+    return sum(attempt <= allowed for attempt in of(recording).next.values())

@@ -1,0 +1,226 @@
+"""Merging: the recordings of a run's shards become one, whatever their order and however often.
+
+What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
+counts before one that failed, and of two that failed the later. But what says that the work was another is never
+dropped for a time: in two recordings it is a contradiction, and within one it stays there. All attempts of a cell that
+was disturbed are kept, each as a cell is.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from snnbench.analysis.metrics import contender
+from snnbench.plan.shard import parse
+from snnbench.recording import merged_machine
+from snnbench.recording import record as records
+from snnbench.recording.record import Record, Recording
+from snnbench.recording.writer import append
+from snnbench.workloads.outcome import DISPROVED
+
+OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
+"""What the configs of shards say of a shard, or of which shards there are and which of them were not finished."""
+
+
+Attempt = tuple[str, int]
+"""(cell, attempt)."""
+
+
+class Disagreement(ValueError):
+    """Recordings that are not of one run; the message has a line for each difference."""
+
+
+def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
+    """Write all cells of `recordings` to a recording in `folder`. Raises Disagreement, RecordingError.
+
+    `folder` may hold an earlier merge of some of them, which then takes part; any other recording there is refused.
+    """
+    target = folder.resolve()
+    if any("shard" in part.config and part.folder.resolve() == target for part in recordings):
+        raise Disagreement(f"{folder}: is one of the recordings to merge; name another folder")
+    others = [part for part in recordings if part.folder.resolve() != target]
+    parts = _agreeing([*others, *_earlier(folder)])
+    begun = _config(parts) | {"shards": [], "finished": False}  # until the records are there
+    with append(folder, begun, merged_machine.joined(part.machine for part in parts)) as writer:
+        parts = _agreeing([*others, *_earlier(folder)])  # read again: another merge may have ended meanwhile
+        writer.environments(_environments(parts))
+        found = [*_disproofs(parts), *cells(parts)]
+        writer.replace(found, _config(parts), merged_machine.joined(part.machine for part in parts))
+    return records.read(folder)
+
+
+def _earlier(folder: Path) -> list[Recording]:
+    """The merge that is in a folder, if one is. Raises Disagreement where it holds a recording that is none."""
+    path = folder / records.RECORDS
+    config = records.document(folder / records.CONFIG)
+    if "shards" in config and path.is_file():
+        return [records.read(folder)]
+    if config or (path.is_file() and path.stat().st_size):
+        raise Disagreement(
+            f"{folder}: holds a recording that is no merge, and none is ever rewritten; name another folder"
+        )
+    return []
+
+
+def _agreeing(parts: list[Recording]) -> list[Recording]:
+    if lines := [*_differing(parts), *_contradicting(parts)]:
+        raise Disagreement("\n".join(lines))
+    return parts
+
+
+def cells(parts: Sequence[Recording]) -> list[Record]:
+    """Every attempt of every cell of all parts once, in the order in which they were started."""
+    best: dict[Attempt, Record] = {}
+    for one in (one for part in parts for one in _all(part)):
+        best[_attempt(one)] = max(best.get(_attempt(one), one), one, key=_weight)
+    return sorted(best.values(), key=_when)
+
+
+def _all(part: Recording) -> list[Record]:
+    """All attempts, without the flag of drift: the whole may give it to others than its parts did."""
+    return [records.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
+
+
+def _attempt(one: Record) -> Attempt:
+    return one.cell, one.attempt
+
+
+def _disproofs(parts: Sequence[Recording]) -> list[Record]:
+    """The failures that were there before their cells were measured, each once."""
+    return sorted({_text(one): one for part in parts for one in part.disproved}.values(), key=_when)
+
+
+def missing(config: Mapping[str, Any]) -> list[str]:
+    """The shards that a merged recording still lacks."""
+    there = [parse(str(text)) for text in config.get("shards", [])]
+    count = there[0].count if there else 0
+    return [f"{index}/{count}" for index in range(1, count + 1) if index not in {one.index for one in there}]
+
+
+def _weight(one: Record) -> tuple[bool, bool, str, str]:
+    """What decides between two records of a cell, by their content and not by the order in which they are given."""
+    conclusive = not records.repeated(one.outcome)
+    return one.status == "measured", conclusive, one.started, _text(one)
+
+
+def _when(one: Record) -> tuple[str, int, int, str]:
+    """What was started in one second keeps the order of its attempts and trials."""
+    return one.started, one.attempt, one.trial, one.cell
+
+
+def _text(one: Record) -> str:
+    return _sorted(asdict(one))
+
+
+def _sorted(document: Any) -> str:
+    return json.dumps(document, sort_keys=True)
+
+
+def _differing(parts: Sequence[Recording]) -> list[str]:
+    """Facts in which the parts are not of one run."""
+    first, lines = parts[0], []
+    for part in parts[1:]:
+        facts = [
+            ("machine", first.machine.get("model"), part.machine.get("model")),
+            ("snnbench", first.config.get("snnbench"), part.config.get("snnbench")),
+            ("--only", first.config.get("only"), part.config.get("only")),
+            *_flat("config", first.config.get("config"), part.config.get("config")),
+        ]
+        if not any(one != two for _, one, two in facts):
+            facts.append(("run", _whole(first), _whole(part)))
+        lines += [
+            f"{name}: {one!r} in {first.folder}, {two!r} in {part.folder}" for name, one, two in facts if one != two
+        ]
+    return lines + _adapters(parts)
+
+
+def _adapters(parts: Sequence[Recording]) -> list[str]:
+    """Contenders that were not the same file, or not in the same environment, everywhere."""
+    lines: list[str] = []
+    known: dict[tuple[str, str], tuple[str, Path]] = {}
+    for part in parts:
+        for one in part.records:
+            name = contender(one)
+            for what, value in (("adapter", one.adapter), ("environment", one.environment)):
+                seen, where = known.setdefault((name, what), (value, part.folder))
+                if seen != value:
+                    lines.append(f"{what} of {name}: {seen} in {where}, {value} in {part.folder}")
+    return list(dict.fromkeys(lines))
+
+
+def _contradicting(parts: Sequence[Recording]) -> list[str]:
+    """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
+    measured: dict[Attempt, tuple[Record, Path]] = {}
+    disproved = {_attempt(one): (one, part.folder) for part in parts for one in _all(part) if _disproved(one)}
+    lines = []
+    for part in parts:
+        for one in _all(part):
+            if one.status == "measured":
+                other, where = measured.setdefault(_attempt(one), (one, part.folder))
+                if other != one:
+                    lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
+                if _attempt(one) in disproved:
+                    failed, where = disproved[_attempt(one)]
+                    name = f"{one.cell} ({contender(one)})"
+                    lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
+    return lines
+
+
+def _disproved(one: Record) -> bool:
+    return one.outcome.get("kind") in DISPROVED
+
+
+def _config(parts: Sequence[Recording]) -> dict[str, Any]:
+    """The whole run's: finished where all shards are there and finished."""
+    shards: set[str] = set()
+    for part in parts:
+        shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
+    # Of what may differ and is not compared, the same in whatever order the parts are given.
+    whole = min(({n: v for n, v in part.config.items() if n not in OF_A_SHARD} for part in parts), key=_sorted)
+    whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
+    planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
+    whole |= {"planned": max(planned)} if any(planned) else {}
+    themselves = {part.config["shard"] for part in parts if "shard" in part.config}
+    if unfinished := _unfinished(parts, themselves):
+        whole |= {"unfinished": sorted(unfinished, key=lambda text: parse(text).index)}
+    counting = [part for part in parts if _counts(part.config, themselves)] or parts
+    finished = all(part.config.get("finished") for part in counting)
+    return whole | {"finished": finished and not unfinished and not missing(whole)}
+
+
+def _unfinished(parts: Sequence[Recording], themselves: set[str]) -> set[str]:
+    """The shards that were not finished when they were merged, here or earlier, and are not here anew."""
+    unfinished = {part.config["shard"] for part in parts if "shard" in part.config and not part.config.get("finished")}
+    return unfinished.union(*(set(part.config.get("unfinished", [])) - themselves for part in parts))
+
+
+def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
+    """Whether it matters if a part is finished: of an earlier merge not, where that is known of its shards.
+
+    It lacks some, or says which are not finished, or all are here anew.
+    """
+    if "shards" not in config:
+        return True
+    return not (missing(config) or config.get("unfinished") or themselves >= set(config["shards"]))
+
+
+def _whole(part: Recording) -> object:
+    return part.config.get("whole") or part.config.get("identity")
+
+
+def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
+    every = sorted((item for part in parts for item in part.environments.items()), key=_sorted)
+    return dict(reversed(every))
+
+
+def _flat(path: str, one: Any, two: Any) -> list[tuple[str, Any, Any]]:
+    """Where two documents differ, by path."""
+    if isinstance(one, dict) and isinstance(two, dict):
+        keys = dict.fromkeys((*one, *two))
+        return [found for key in keys for found in _flat(f"{path}.{key}", one.get(key), two.get(key))]
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        pairs = enumerate(zip(one, two, strict=True))
+        return [found for number, pair in pairs for found in _flat(f"{path}.{number}", *pair)]
+    return [(path, one, two)] if one != two else []

@@ -1,0 +1,251 @@
+"""A record is what became of one cell, one line of JSON; a recording is a folder of them from one machine.
+
+    results/2026-11-21_quick_<machine>/
+        config.json       the resolved config, and what was selected from it
+        machine.json      facts of the machine
+        records.jsonl     one record a line
+        environments.json versions of everything that was installed, by environment key
+
+It can be read at any moment, also while it is written. A line that a kill or a full disk tore is not a record, and its
+cell is run again.
+"""
+
+import gc
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from snnbench import printable
+from snnbench.plan.cell import Cell
+from snnbench.recording import drift, schema
+from snnbench.recording.drift import DRIFTED
+from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
+from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import DISPROVED
+
+SCHEMA = 6
+"""1: first version.
+2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
+3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
+checks.
+4: `attempt`, which was always 0 before; `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase, `fresh-` checks, and in
+checks how much they compared; `growth_bytes` of memory.
+5: `side`, and `variables` in settings.
+6: `probes`, and `instructions` in each phase.
+"""
+
+RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
+AGAIN = {"contended", DRIFTED}
+"""The flags of a time that is measured again."""
+FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
+
+
+class RecordingError(ValueError):
+    """A folder is not the recording asked for, or cannot be written; the message says what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
+
+    `attempt` is 0, or counts how often the cell was measured again before because others disturbed it. `side` is "base"
+    or "new" where two sides took turns.
+
+    `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
+    measured has no `phases`, `memory`, `peaks` or `probes`, and not even the seconds that its worker lived.
+    """
+
+    cell: str
+    library: str
+    variant: str
+    trial: int
+    measure: str
+    case: dict[str, Any]
+    outcome: dict[str, Any]
+    attempt: int = 0
+    side: str = ""
+    version: str | None = None
+    adapter: str = ""
+    environment: str = ""
+    checks: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    phases: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    peaks: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, Any] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    started: str = ""
+    wall_s: float | None = None
+    log: str = ""
+
+    def __post_init__(self) -> None:
+        held = self.phases or self.memory or self.peaks or self.probes or self.wall_s is not None
+        if self.outcome["status"] != "measured" and held:
+            raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
+
+    @property
+    def status(self) -> str:
+        """measured, skipped or failed."""
+        return str(self.outcome["status"])
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recording as read: `torn` counts lines that are not records; `environments` has versions by package by key.
+
+    `records` has one record a cell, the attempt that counts, and `attempts` the others of cells that were disturbed.
+    `disproved` has the failures of cells that were measured later, though their work had been found to be another.
+    """
+
+    folder: Path
+    config: dict[str, Any]
+    machine: dict[str, Any]
+    records: list[Record]
+    torn: int
+    environments: dict[str, Any] = field(default_factory=dict)
+    disproved: list[Record] = field(default_factory=list)
+    attempts: list[Record] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+
+def read(folder: Path) -> Recording:
+    """The recording in `folder`, also while it is written. Of two records of one attempt of a cell the later counts.
+
+    Of a contender only the records of its latest adapter file and environment count: what was measured before either
+    changed is no trial of what there is now.
+    """
+    if not (folder / RECORDS).is_file():
+        raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
+    by_cell: dict[str, dict[int, Record]] = {}
+    latest: dict[tuple[str, str, str], tuple[str, str]] = {}
+    failures: dict[tuple[str, int], Record] = {}
+    torn = 0
+    with _uncollected():
+        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
+            record = parse(line, folder)
+            if record is None:
+                torn += bool(line.strip())
+            else:
+                by_cell.setdefault(record.cell, {})[record.attempt] = record
+                if record.outcome.get("kind") in DISPROVED:
+                    failures[record.cell, record.attempt] = record
+                latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
+    levels = drift.relative(one for tried in by_cell.values() for one in tried.values())
+    records, attempts = [], []
+    for tried in by_cell.values():
+        for number, one in tried.items():
+            level = levels.get((one.cell, number))
+            tried[number] = flagged(one, level is not None and level.drifted)
+        counting = chosen(list(tried.values()))
+        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
+            records.append(counting)
+            attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
+    disproved = [
+        failures[one.cell, one.attempt]
+        for one in [*records, *attempts]
+        if one.status == "measured" and (one.cell, one.attempt) in failures
+    ]
+    config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
+    return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
+
+
+def flagged(one: Record, drifted: bool) -> Record:
+    """The record with the one flag that only a whole recording gives, or without it, whatever its line says."""
+    if drifted == (DRIFTED in one.flags):
+        return one
+    return replace(one, flags=[*(flag for flag in one.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
+
+
+def chosen(attempts: Sequence[Record]) -> Record:
+    """The attempt of a cell that counts: of those measured the least disturbed, and of equals the later.
+
+    Of a time to be measured again for one reason and one for two the former is less disturbed, then one beside fewer
+    others. What they took is raw in the record; a flag may lack.
+
+    None takes back what another found of the work itself. Without a measured one the latest counts.
+    """
+    if disproved := [one for one in attempts if one.outcome.get("kind") in DISPROVED]:
+        return max(disproved, key=lambda one: one.attempt)
+    measured = [one for one in attempts if one.status == "measured"]
+
+    def disturbance(one: Record) -> tuple[int, float, int]:
+        taken = others_cpus(one.phases)
+        return (taken > CONTENDED_CPUS) + (DRIFTED in one.flags), taken, -one.attempt
+
+    return min(measured or attempts, key=disturbance)
+
+
+def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:
+    """Whether the next run does the cell again, because how it ended says nothing of it, or is a kind to `retry`.
+
+    A cell is no more to blame for the loss of its node, of which a scheduler told, than for an interrupt.
+    """
+    kind = outcome.get("kind")
+    return kind == "cancelled" or (kind == "lost" and "scheduler" in outcome) or kind in retry
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without the search for cycles, of which parsed records have none: it was two thirds of reading 10,000 of them."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def parse(line: str, folder: Path) -> Record | None:
+    """The record in a line, or None where it is none. Raises RecordingError where its schema is a newer one."""
+    try:
+        document = _loaded(line)
+        if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
+            raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
+        if document["schema"] < 3:
+            document["case"]["input_kind"] = "spikes"
+        if schema.complaint("record", document):
+            return None
+        return Record(**{name: value for name, value in document.items() if name != "schema"})
+    except RecordingError:
+        raise
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _loaded(text: str) -> Any:
+    """JSON, in which there are no NaN and infinities, and no characters that do something to a terminal."""
+    document = json.loads(text, parse_constant=_no_number)
+    escaped = "\\u" in text or not text.isascii()
+    return printable.cleaned(document) if escaped else document
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")
+
+
+def document(path: Path) -> dict[str, Any]:
+    """A document of a recording; empty where there is none. Raises RecordingError."""
+    try:
+        found = _loaded(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"{path}: {error}") from error
+    if not isinstance(found, dict):
+        raise RecordingError(f"{path}: expected a JSON object")
+    if complaint := schema.complaint(path.stem, found):
+        raise RecordingError(f"{path}: {complaint}")
+    return found
+
+
+def recorded(one: Record) -> Cell:
+    """The cell that a record is of."""
+    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure, one.side)  # type: ignore[arg-type]

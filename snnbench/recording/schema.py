@@ -1,0 +1,284 @@
+"""The schema of a recording's documents: what a line of records.jsonl, config.json and machine.json must look like.
+
+Recordings come from strangers. What does not fit is refused where it is read, so that nothing later meets it.
+"""
+
+from functools import cache
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
+
+from snnbench.plan.config import MOST_ATTEMPTS
+from snnbench.printable import printable
+from snnbench.workloads.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
+
+MOST_NS = 10**18
+"""30 years: no duration is longer."""
+
+FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
+"""What a phase has since schema 2, together or not at all."""
+
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Size = Annotated[int, Field(ge=1, le=10**12)]
+Attempt = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS)]
+Duration = Annotated[int, Field(ge=0, le=MOST_NS)]
+Elapsed = Annotated[int, Field(ge=1, le=MOST_NS)]
+Bytes = Annotated[int, Field(ge=-(10**18), le=10**18)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Ratio = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}$")]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
+PhaseName = Literal["inference", "forward", "backward", "train"]
+
+
+class CaseDocument(TypedDict):
+    """A case, every field of it."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    workload: Literal["linear_lif"]
+    neurons: Size
+    batch: Size
+    time_steps: Size
+    layers: Size
+    device: Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")]
+    dtype: Dtype
+    precision: Precision
+    threads: Size
+    beta: Number
+    threshold: Number
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: Number
+    input_kind: InputKind
+    input_rate: Number
+    input_gradient: bool
+    seed: Count
+
+
+class OutcomeDocument(TypedDict):
+    """How a cell ended."""
+
+    status: Literal["measured", "skipped", "failed"]
+    verdict: NotRequired[Literal["exact", "equivalent", "deviates"]]
+    kind: NotRequired[Name]
+    reason: NotRequired[str]
+    deviation: NotRequired[str]
+    inference_only: NotRequired[str]
+    inferred_from: NotRequired[str]
+    own_rule: NotRequired[dict[str, Any]]
+    scheduler: NotRequired[Name]
+
+
+class CheckDocument(TypedDict):
+    """What an exam or spot check found."""
+
+    compared: Count
+    differing: Count
+    unexplained: NotRequired[Count]
+    first_wrong: NotRequired[str]
+    rate: NotRequired[Ratio]
+    expected_rate: NotRequired[Ratio | None]
+    gradient_errors: dict[str, Ratio]
+    cosines: NotRequired[dict[str, Number]]
+    neurons: NotRequired[Size | None]
+    samples: NotRequired[Count | None]
+    seed: NotRequired[Count | None]
+    complaints: list[str]
+    correct: NotRequired[bool]
+
+
+class ContentionDocument(TypedDict):
+    """CPUs that others took."""
+
+    foreign_cpus: Number
+    stolen_cpus: Number
+    own_cpus: NotRequired[Number]
+
+
+class TimingDocument(TypedDict):
+    """A phase's raw durations, and its floor since schema 2."""
+
+    first_call_ns: Duration
+    busy_passes: NotRequired[Count]
+    warmup_ns: list[Duration]
+    passes: Size
+    repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
+    device_ns: NotRequired[list[Duration]]
+    fresh_ns: NotRequired[list[Elapsed]]
+    drawn_ns: NotRequired[list[Elapsed]]
+    repeated_ns: NotRequired[list[Elapsed]]
+    instructions: NotRequired[list[Count]]
+    compilations: NotRequired[Count]
+    contention: NotRequired[ContentionDocument]
+    flops: NotRequired[Count]
+    least_bytes: NotRequired[Count]
+    floor_ns: NotRequired[Annotated[float, Field(gt=0, le=MOST_NS)]]
+    times_floor: NotRequired[Ratio]
+
+
+class PeakDocument(TypedDict):
+    """A peak's raw durations."""
+
+    work: Size
+    passes: Size
+    first_call_ns: Duration
+    repetitions_ns: Annotated[list[Elapsed], Field(min_length=1)]
+
+
+class ProbeDocument(TypedDict):
+    """A probe's raw durations, by look."""
+
+    looks_ns: Annotated[list[Annotated[list[Elapsed], Field(min_length=1)]], Field(min_length=1)]
+
+
+class MemoryDocument(TypedDict):
+    """A memory cell's bytes."""
+
+    phase: PhaseName
+    static_bytes: Bytes
+    host: NotRequired[dict[Name, Bytes | None]]
+    device: NotRequired[dict[Name, Bytes | None]]
+
+
+class ReplyDocument(TypedDict):
+    """What a worker answers; judge.py says which outcomes there are."""
+
+    outcome: dict[str, Any]
+    checks: dict[Name, CheckDocument]
+    settings: dict[str, Any]
+    phases: dict[PhaseName, TimingDocument]
+    memory: MemoryDocument | dict[None, None]
+    peaks: dict[Name, PeakDocument]
+    probes: dict[Name, ProbeDocument]
+
+
+class RecordDocument(TypedDict):
+    """A line of records.jsonl."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
+
+    schema: Annotated[int, Field(ge=1)]
+    cell: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
+    library: Name
+    variant: Name
+    trial: Count
+    measure: Literal["time", "memory", "verify"]
+    case: CaseDocument
+    outcome: OutcomeDocument
+    attempt: NotRequired[Attempt]
+    side: NotRequired[Literal["", "base", "new"]]
+    version: NotRequired[str | None]
+    adapter: NotRequired[Key]
+    environment: NotRequired[Key]
+    checks: NotRequired[dict[Name, CheckDocument]]
+    settings: NotRequired[dict[str, Any]]
+    phases: NotRequired[dict[PhaseName, TimingDocument]]
+    memory: NotRequired[MemoryDocument | dict[None, None]]
+    peaks: NotRequired[dict[Name, PeakDocument]]
+    probes: NotRequired[dict[Name, ProbeDocument]]
+    flags: NotRequired[list[Name]]
+    started: NotRequired[str]
+    wall_s: NotRequired[Ratio | None]
+    log: NotRequired[str]
+
+
+class ConfigDocument(TypedDict):
+    """config.json, as far as anything is read from it; it may be empty."""
+
+    snnbench: NotRequired[str]
+    baseline: NotRequired[str]
+    identity: NotRequired[str]
+    whole: NotRequired[str]
+    machine: NotRequired[str]
+    shard: NotRequired[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]
+    shards: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
+    unfinished: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
+    finished: NotRequired[bool]
+    planned: NotRequired[Count]
+    whole_planned: NotRequired[Count]
+    only: NotRequired[list[str] | None]
+    sides: NotRequired[dict[Literal["base", "new"], list[str]]]
+    stops_early: NotRequired[bool]
+    decides: NotRequired["DecidesDocument"]
+    config: NotRequired["AskedDocument"]
+
+
+class DecidesDocument(TypedDict):
+    """How the words of an A/B test are decided, in config.json."""
+
+    time_floor: Ratio
+    alpha: Annotated[float, Field(gt=0, lt=1)]
+    phases: list[PhaseName]
+    allowed: list[Literal["contended"]]
+
+
+class AskedDocument(TypedDict):
+    """The resolved config in config.json."""
+
+    name: NotRequired[str]
+    analysis: NotRequired[str]
+    protocol: NotRequired[dict[str, Any]]
+    sweep: NotRequired[list[dict[str, Any]]]
+
+
+class MachineDocument(TypedDict):
+    """machine.json, as far as anything is read from it; it may be empty."""
+
+    model: NotRequired[str]
+    host: NotRequired[str]
+    hosts: NotRequired[list[str]]
+    cpu: NotRequired[dict[str, Any]]
+    memory: NotRequired[dict[str, Any]]
+    gpus: NotRequired[list[dict[str, Any]]]
+    container: NotRequired[str | None]
+    image: NotRequired[dict[Name, str] | None]
+    environment: NotRequired[dict[str, str]]
+    varying: NotRequired[dict[str, list[Any]]]
+
+
+def _complete(document: RecordDocument) -> RecordDocument:
+    """What depends on more than one field."""
+    outcome, case = document["outcome"], document["case"]
+    if (outcome["status"] == "measured") != ("verdict" in outcome):
+        raise ValueError("a verdict is of what was measured, and nothing else")
+    if outcome["status"] != "measured" and not ("kind" in outcome and "reason" in outcome):
+        raise ValueError("what was not measured has a kind and a reason")
+    if outcome.get("verdict") == "deviates" and "deviation" not in outcome:
+        raise ValueError("what deviates says what differs")
+    if (case["reset"], case["detach_reset"]) not in PROFILES.values():
+        raise ValueError("no profile has this reset")
+    for phase, timing in document.get("phases", {}).items():
+        if len(FLOOR & timing.keys()) not in (0, len(FLOOR)):
+            raise ValueError(f"{phase} has a part of its floor")
+    if document.get("memory") and "host" not in document["memory"] and "device" not in document["memory"]:
+        raise ValueError("memory of no place")
+    for name, check in document.get("checks", {}).items():
+        if name.startswith("common-") and not {"rate", "expected_rate", "cosines"} <= check.keys():
+            raise ValueError(f"{name} says nothing of the other neuron")
+    return document
+
+
+@cache
+def _adapter(name: str) -> TypeAdapter[Any]:
+    shapes: dict[str, Any] = {
+        "reply": ReplyDocument,
+        "record": Annotated[RecordDocument, AfterValidator(_complete)],
+        "config": ConfigDocument,
+        "machine": MachineDocument,
+        "environments": dict[str, dict[str, str]],
+    }
+    return TypeAdapter(shapes[name])
+
+
+def complaint(name: str, document: Any) -> str | None:
+    """What is wrong with a reply, record, config, machine or environments, in one line; None if nothing is."""
+    try:
+        _adapter(name).validate_python(document, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return printable(f"{where}: {first['msg']}" if where else str(first["msg"]))[:300]
+    return None

@@ -1,0 +1,1 @@
+"""The page: recordings as one HTML file, and its charts as figures."""

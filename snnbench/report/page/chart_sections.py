@@ -1,0 +1,165 @@
+"""The sections that are charts: one for each setting, at the size that shows most."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from snnbench.report import wording
+from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
+from snnbench.report.findings import Findings, about_intervals
+from snnbench.report.section import Chart, Section, Table
+from snnbench.workloads.case import Case
+
+PEAK = "peak"
+"""Stands for that of the device or of the host."""
+PANELS = 16
+"""Most charts of a section: the numbers of the others are in the tidy data."""
+
+
+def times(findings: Findings) -> Section:
+    """Headline time against neurons where they were swept, and a row a contender where they were not."""
+    title, phase = "Time", findings.headline
+    if not phase:
+        return Section("time", title, ["Left out: nothing was timed."])
+    makers: list[Callable[[str], Chart]] = []
+    for cases in findings.settings.values():
+        families = [
+            family for family in wording.families(cases, "neurons") if len(family) > 1 and findings.timed(family)
+        ]
+        makers += [partial(lines.against, findings, family, "neurons", phase) for family in families]
+        drawn = {case for family in families for case in family}
+        drawn |= {case for axis in wording.SIZES for case in wording.swept(cases, axis)}  # in charts of growth
+        alone = [case for case in findings.timed(cases) if case not in drawn]
+        makers += [partial(dots.at, findings, case, phase) for case in alone]
+    sentences = [
+        f"One pass of {phase} in ms: the median over trials of each trial's median{_intervals(findings)}. The dotted "
+        "line is the floor, below which this machine cannot do the work."
+    ]
+    if not makers:
+        sentences.append("Neurons were not swept, but another size was: the charts are those of growth, below.")
+    return _section("time", title, sentences, makers)
+
+
+def _intervals(findings: Findings) -> str:
+    return about_intervals(point for case in findings.cases for point in findings.points(case, findings.headline))
+
+
+def memories(findings: Findings) -> Section:
+    """Stacked bars."""
+    title, phase = "Memory", memory.phase_of(findings)
+    if not phase:
+        return Section("memory", title, ["Left out: memory was not measured."])
+    shown = _fullest(findings, (phase, PEAK), (phase, "static"))
+    makers = [partial(memory.bars, findings, case) for case in shown]
+    sentences = [
+        f"Of one pass of {phase}, in a process that timed nothing: static (weights, input, cotangent), retained (what "
+        "a forward pass leaves for the backward pass), and the peak above these."
+    ]
+    return _section("memory", title, sentences, makers)
+
+
+def fronts(findings: Findings) -> Section:
+    """Time against memory."""
+    title, phase, held = "Time against memory", findings.headline, memory.phase_of(findings)
+    shown = [
+        case
+        for case in (_fullest(findings, (phase, "time"), (held, PEAK)) if phase and held else [])
+        if len(pareto.pairs_of(findings, case, phase, held)) > 1
+    ]
+    if not shown:
+        return Section("pareto", title, ["Left out: no two contenders have both a time and a peak in one case."])
+    makers = [partial(pareto.scatter, findings, case, phase, held) for case in shown]
+    sentences = ["Nobody is both faster and smaller than a contender on the front. What deviates is left out."]
+    return _section("pareto", title, sentences, makers)
+
+
+def splits(findings: Findings) -> Section:
+    """Forward and backward."""
+    title = "Forward and backward"
+    shown = _fullest(findings, ("forward", "time"), ("backward", "time"))
+    if not shown:
+        return Section("split", title, ["Left out: forward and backward were not both timed."])
+    makers = [partial(split.bars, findings, case) for case in shown]
+    sentences = [
+        "Both are timed in passes of their own, with a wait between, so they need not add up to a training pass, "
+        "which the tick marks."
+    ]
+    return _section("split", title, sentences, makers)
+
+
+def first_calls(findings: Findings) -> Section:
+    """First calls and break-even."""
+    title, phase = "First call", findings.headline
+    shown = [
+        case
+        for case in (_fullest(findings, (phase, "time"), (phase, "first_call")) if phase else [])
+        if any(point.ranked for point in findings.points(case, phase))
+    ]
+    if not shown:
+        return Section("first-call", title, ["Left out: nothing was timed."])
+    makers = [partial(firstcall.dumbbells, findings, case, phase) for case in shown]
+    sentences = [
+        "The first call holds compilation and is in no other number. A contender with a dear first call and a cheap "
+        "pass is ahead in total from some pass on: first call + (passes - 1) * pass. Starting a process is in neither."
+    ]
+    return _section("first-call", title, sentences, makers)
+
+
+def ratios(findings: Findings) -> Section:
+    """Tables of ratios to the baseline, a column a case."""
+    title, base, phase = "Ratio to the baseline", findings.baseline, findings.headline
+    found = []
+    for cases in findings.settings.values():
+        if table := _ratios(findings, cases, base, phase):
+            found.append(table)
+    if not found:
+        why = f"the baseline, {base}, has no time" if base and phase else "the config names no baseline that was timed"
+        return Section("ratio", title, [f"Left out: {why}."])
+    sentences = [f"Time of {phase} divided by that of {base}: above 1 is slower. What deviates has no ratio."]
+    return Section("ratio", title, sentences, tables=found)
+
+
+def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) -> Table | None:
+    columns: list[str] = []
+    ratios_: dict[str, dict[str, str]] = {}
+    for case in cases if phase else ():
+        points = {point.contender: point for point in findings.points(case, phase)}
+        if base not in points or not points[base].ranked:
+            continue
+        column = wording.told_apart(case, cases)
+        columns.append(column)
+        for name, point in points.items():
+            ratio = f"{point.value / points[base].value:.2f}" if point.ranked else "-"
+            ratios_.setdefault(name, {})[column] = ratio
+    if not columns:
+        return None
+    order = sorted(ratios_, key=lambda name: [_last(ratios_[name].get(column)) for column in reversed(columns)])
+    rows = [[name, *(ratios_[name].get(column, "-") for column in columns)] for name in order]
+    return Table(
+        ["library", *columns],
+        rows,
+        caption=", ".join(part for part in (findings.name(cases[0]), wording.in_common(cases)) if part),
+    )
+
+
+def _last(ratio: str | None) -> float:
+    """Rows by their ratio in the largest case; those without one last."""
+    return float(ratio) if ratio and ratio != "-" else float("inf")
+
+
+def _fullest(findings: Findings, *metrics: tuple[str, str]) -> list[Case]:
+    """A case of each setting: that in which most contenders have all the metrics."""
+    found = []
+    for cases in findings.settings.values():
+        named = [(phase, f"{findings.place(cases[0])}_peak" if metric == PEAK else metric) for phase, metric in metrics]
+        if (case := findings.fullest(cases, *named)) is not None:
+            found.append(case)
+    return found
+
+
+def _section(name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]) -> Section:
+    charts = [make(f"{name}-{number}") for number, make in enumerate(makers[:PANELS], start=1)]
+    left = len(makers) - PANELS
+    closing = (
+        [f"{left} more charts are left out; their numbers are in the tidy data (--format csv)."] if left > 0 else []
+    )
+    return Section(name, title, sentences, charts=charts, closing=closing)

@@ -1,0 +1,33 @@
+"""Figures for papers: the charts of a report as SVG and PDF, with the lines that cite their recordings."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from snnbench.recording.record import Recording
+from snnbench.report.page import citation
+from snnbench.report.page.outline import outline
+
+WIDTH = 420
+"""px, that is points in a PDF: a column of most papers, or a little more."""
+FONT = "Helvetica, Arial, sans-serif"
+
+
+def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path, str]]:
+    """Write everything into `folder`, made if it is not there; yields each file with what it shows."""
+    import vl_convert
+
+    from snnbench.report.charts import style
+
+    folder.mkdir(parents=True, exist_ok=True)
+    configuration = style.configuration(style.variables("light"), FONT)
+    for number, recording in enumerate(recordings, start=1):
+        prefix = f"r{number}-" if len(recordings) > 1 else ""
+        for chart in (chart for section in outline(recording) for chart in section.charts):
+            specification = chart.specification | {"width": WIDTH, "config": configuration}
+            svg, pdf = (folder / f"{prefix}{chart.name}.{suffix}" for suffix in ("svg", "pdf"))
+            svg.write_text(vl_convert.vegalite_to_svg(specification), encoding="utf-8")
+            pdf.write_bytes(vl_convert.vegalite_to_pdf(specification))
+            yield svg, f"(and {pdf.suffix}) {chart.words}"
+    for name, text in (("citation.bib", citation.bibtex(recordings)), ("CITATION.cff", citation.cff(recordings))):
+        (folder / name).write_text(text, encoding="utf-8")
+        yield folder / name, "how to cite this"

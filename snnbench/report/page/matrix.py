@@ -1,0 +1,113 @@
+"""The equivalence matrix: what verification found of each contender in each setting, in a sign and a word."""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from snnbench.analysis.metrics import contender
+from snnbench.recording.record import Record
+from snnbench.report import wording
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import listed
+from snnbench.report.section import Section, Table
+from snnbench.report.text import recording_tables
+from snnbench.report.wording import setting
+from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import SKIPS, VERDICTS
+
+SIGNS = {
+    "exact": "\u2713",
+    "equivalent": "\u2248",
+    "deviates": "\u2260",
+    "incorrect": "\u2717",
+    "unsupported": "\u2013",
+    "unavailable": "\u2013",
+    "failed": "!",
+}
+"""Beside the word, so that a column can be run over with the eye; the word is what counts."""
+MEANINGS = VERDICTS | SKIPS
+
+
+def section(findings: Findings) -> Section:
+    """A row a contender, a column a setting; how much was compared, why not, and how far those that deviate are."""
+    title = "Who does the same work"
+    if not findings.standings:
+        return Section("matrix", title, ["Left out: the recording holds no cell."])
+    names = {one: findings.name(one) for one in findings.settings}
+    cells: dict[str, dict[str, list[Record]]] = {}
+    for record in findings.recording.records:
+        at = cells.setdefault(contender(record), {})
+        at.setdefault(names[setting(Case(**record.case))], []).append(record)
+    columns = list(dict.fromkeys(names.values()))
+    rows = [[one, *(_cell(by_name.get(name, [])) for name in columns)] for one, by_name in sorted(cells.items())]
+    found = [Table(["library", *columns], rows, texts=len(columns) + 1)]
+    return Section(
+        "matrix",
+        title,
+        ["Times are compared within a column only: another reset or another device is another question."],
+        remarks=[*_checked(findings), *_reasons(findings)],
+        tables=[*found, *_distances(findings)],
+        folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
+    )
+
+
+def _checked(findings: Findings) -> list[str]:
+    """How much of the answers was compared with the reference: once for all work, or by cases and contenders.
+
+    Cases of a setting that are alike are named together. Recordings that do not say it are silent.
+    """
+    remarks: list[str] = []
+    different: set[str] = set()
+    for cases in findings.settings.values():
+        alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
+        for case in cases:
+            by_extent = recording_tables.extents(findings.standings[case])
+            named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
+            alike.setdefault(tuple(named.items()), []).append(case)
+            different |= by_extent.keys()
+        for extents, some in alike.items():
+            sizes = listed([wording.told_apart(case, cases) for case in some])
+            where = findings.name(some[0]) + (f", {sizes}" if len(alike) > 1 else "")
+            remarks += [f"Checked in {where}: {extent}{names}." for extent, names in extents]
+    return remarks if len(different) > 1 else [f"Checked: {extent}." for extent in different]
+
+
+def _cell(records: Iterable[Record]) -> str:
+    """What became of all cells, the worst last, with how many where they differ."""
+    words = Counter(_word(record) for record in records)
+    if not words:
+        return "not asked"
+    ordered = sorted(words, key=lambda word: list(SIGNS).index(word.split()[0]))
+    counts = {word: f"{words[word]} " if len(words) > 1 else "" for word in ordered}
+    found = [f"{SIGNS[word.split()[0]]} {counts[word]}{word}" for word in ordered]
+    return ", ".join(one.replace(" ", "\u00a0") for one in found)
+
+
+def _word(record: Record) -> str:
+    if record.status == "measured":
+        return str(record.outcome["verdict"])
+    kind = str(record.outcome["kind"])
+    return kind if kind in SIGNS else f"failed ({kind})"
+
+
+def _reasons(findings: Findings) -> list[str]:
+    """Once each: why a contender takes no part, or what it does otherwise. Failures have a section of their own."""
+    said: dict[str, list[str]] = {}
+    for case, found in findings.standings.items():
+        for standing in found:
+            for reason in standing.reasons:
+                if not reason.startswith("failed"):
+                    where = said.setdefault(f"{standing.contender}: {reason}", [])
+                    where += [findings.name(case)] if findings.name(case) not in where else []
+    every = len({findings.name(case) for case in findings.cases})
+    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in said.items()]
+
+
+def _distances(findings: Findings) -> list[Table]:
+    """A table a setting, of its first case: answers of those that deviate beside those of the case's own neuron."""
+    found = []
+    for cases in findings.settings.values():
+        measured = ((case, recording_tables.distances(findings.standings[case])) for case in cases)
+        for case, rows in list((case, rows) for case, rows in measured if rows)[:1]:
+            caption = f"How far from this neuron those are that deviate: {findings.label(case)}"
+            found.append(Table(recording_tables.DISTANCES, rows, texts=2, caption=caption))
+    return found

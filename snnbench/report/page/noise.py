@@ -1,0 +1,104 @@
+"""How steady the numbers are: what differs between trials, what was flagged, and the noisiest cells in full."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from snnbench.analysis.metrics import contender
+from snnbench.recording.flags import FLAGS
+from snnbench.report.charts.machine import over_time
+from snnbench.report.charts.noise import repetitions
+from snnbench.report.findings import Findings
+from snnbench.report.numbers import counted
+from snnbench.report.section import Section, Table
+from snnbench.workloads.case import Case
+
+NOISIEST = 6
+MACHINE = (
+    "Each process also times fixed work that belongs to no library. The first chart has it over the run: what moves "
+    "there moves with the machine, whatever is measured."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """(highest - lowest) / median of the trials of one contender in one case, in the headline phase."""
+
+    case: Case
+    contender: str
+    relative: float
+
+
+def section(findings: Findings) -> Section:
+    """A row a contender, the noisiest first, and the repetitions of the noisiest cells."""
+    title = "Noise"
+    phase = findings.headline
+    if not phase:
+        return Section("noise", title, ["Left out: nothing was timed."])
+    spreads = sorted(_spreads(findings, phase), key=lambda one: -one.relative)
+    flags = _flags(findings)
+    by_name: dict[str, list[Spread]] = {}
+    for one in spreads:
+        by_name.setdefault(one.contender, []).append(one)
+    timed = {p.contender for case in findings.cases for p in findings.points(case, phase)}
+    rows = []
+    for name in [*by_name, *sorted(timed - by_name.keys())]:
+        found = by_name.get(name, [])
+        middle = sorted(one.relative for one in found)[len(found) // 2] if found else None
+        rows.append(
+            [
+                name,
+                findings.label(found[0].case) if found else "one trial only",
+                ", ".join(f"{flag} {count}" for flag, count in sorted(flags[name].items())) or "-",
+                f"{middle:.1%}" if middle is not None else "-",
+                f"{found[0].relative:.1%}" if found else "-",
+            ]
+        )
+    noisiest = enumerate(spreads[:NOISIEST])
+    charts = [repetitions(findings, one.case, one.contender, phase, f"noise-{n + 1}") for n, one in noisiest]
+    machine = over_time(findings.recording)
+    return Section(
+        "noise",
+        title,
+        [
+            f"The spread is the highest trial less the lowest, by the median, in {phase}. A trial is a process of its "
+            "own, and what differs between trials is what another day may show again.",
+            "Flags count the processes that they were raised in; nothing was dropped for them."
+            + (f" The charts are of the {len(charts)} noisiest cells." if spreads else ""),
+            *_again(findings),
+            *([MACHINE] if machine else []),
+        ],
+        tables=[Table(["library", "noisiest in", "flags", "usual spread", "largest spread"], rows, texts=3)],
+        charts=[*([machine] if machine else []), *charts],
+        folded=[("What the flags mean", "\n".join(f"{flag}: {meaning}" for flag, meaning in FLAGS.items()))],
+    )
+
+
+def _again(findings: Findings) -> list[str]:
+    """How many cells were measured again, if any."""
+    cells = {one.cell for one in findings.recording.attempts}
+    if not cells:
+        return []
+    verb = "was" if len(cells) == 1 else "were"
+    return [
+        f"{counted(len(cells), 'cell')} {verb} measured again because others disturbed them or the machine drifted: "
+        "the least disturbed attempt counts, and `snnbench show CELL` has the others."
+    ]
+
+
+def _spreads(findings: Findings, phase: str) -> list[Spread]:
+    found = []
+    for case, standings in findings.standings.items():
+        for standing in standings:
+            summary = standing.summaries.get((phase, "time"))
+            if summary and summary.count > 1:
+                relative = (max(summary.trials) - min(summary.trials)) / summary.median
+                found.append(Spread(case, standing.contender, relative))
+    return found
+
+
+def _flags(findings: Findings) -> dict[str, Counter[str]]:
+    """By contender, how many processes had which flag."""
+    found: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
+    for record in findings.recording.records:
+        found[contender(record)].update(record.flags)
+    return found

@@ -1,0 +1,29 @@
+"""The outline of a report: its sections, in the order in which a reader needs them."""
+
+from snnbench.recording.record import Recording
+from snnbench.report.findings import find
+from snnbench.report.page import chart_sections, failures, headline, matrix, noise, provenance, scaling, sides
+from snnbench.report.section import Section
+
+SECTIONS = (
+    headline.section,
+    matrix.section,
+    chart_sections.times,
+    chart_sections.memories,
+    chart_sections.fronts,
+    chart_sections.splits,
+    chart_sections.first_calls,
+    scaling.section,
+    chart_sections.ratios,
+    failures.section,
+    noise.section,
+    provenance.section,
+)
+"""Who does the same work comes before any time."""
+
+
+def outline(recording: Recording) -> list[Section]:
+    """Every section of one recording; one without data says so. That of an A/B test begins with its words."""
+    findings = find(recording)
+    first = (sides.section,) if recording.config.get("sides") else ()
+    return [section(findings) for section in (*first, *SECTIONS)]

@@ -1,0 +1,121 @@
+"""The page: recordings as one HTML file that needs no network, no server and nothing beside it.
+
+Names, messages and prose in a recording come from strangers. Jinja escapes all of it; what is inlined as JSON cannot
+end its element; and the page's own policy lets no script run but the two whose hashes it names, and fetches nothing.
+"""
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import snnbench
+from snnbench.recording.record import Recording
+from snnbench.report import wording
+from snnbench.report.page.outline import outline
+from snnbench.report.section import Section
+from snnbench.workloads.case import Case
+
+TEMPLATE = Path(__file__).parent / "template"
+FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
+GROUNDS = {
+    "light": {"--ground": "#FFFFFF", "--raised": "#F5F5F3", "--link": "#00558C"},
+    "dark": {"--ground": "#161616", "--raised": "#222222", "--link": "#8CC4EE"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One recording on the page; `prefix` makes its anchors its own."""
+
+    prefix: str
+    name: str
+    machine: str
+    analysis: Sequence[str]
+    shared: str
+    sections: Sequence[Section]
+
+
+def html(recordings: Sequence[Recording]) -> str:
+    """The whole page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    from snnbench.report.charts import style
+
+    parts = [_part(recording, f"r{number}-") for number, recording in enumerate(recordings, start=1)]
+    drawn = {
+        f"{part.prefix}{chart.name}": chart.specification
+        for part in parts
+        for section in part.sections
+        for chart in section.charts
+    }
+    names = {name: f"var({name})" for name in style.variables("light")}
+    data = {"configuration": style.configuration(names, FONT), "specifications": drawn}
+    scripts = [_library(), (TEMPLATE / "page.js").read_text(encoding="utf-8")] if drawn else ["", ""]
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("page.html").render(
+        title=recordings[0].name if len(recordings) == 1 else f"{len(recordings)} recordings",
+        version=snnbench.__version__,
+        policy=_policy(scripts),
+        style=Markup(_style()),
+        parts=parts,
+        any_chart=bool(drawn),
+        data=Markup(inlined(data)),
+        library=Markup(scripts[0]),
+        script=Markup(scripts[1]),
+    )
+
+
+def inlined(value: Any) -> str:
+    """JSON that can stand in a script element: no `<` could end it, no `&` be taken for an entity."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _part(recording: Recording, prefix: str) -> Part:
+    sections = outline(recording)
+    config = recording.config.get("config", {})
+    paragraphs = str(config.get("analysis", "")).split("\n\n")
+    cases = {Case(**record.case): None for record in recording.records}
+    return Part(
+        prefix=prefix,
+        name=recording.name,
+        machine=str(recording.machine.get("model", "unknown machine")),
+        analysis=[" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()],
+        shared=wording.shared(cases),
+        sections=sections,
+    )
+
+
+def _policy(scripts: Iterable[str]) -> str:
+    """The Content-Security-Policy: these scripts, styles of the page, and nothing from anywhere."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
+    return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+def _style() -> str:
+    from snnbench.report.charts import style
+
+    rules = {
+        mode: "".join(f"{name}:{value};" for name, value in (style.variables(mode) | GROUNDS[mode]).items())
+        for mode in GROUNDS
+    }
+    dark = f"@media screen and (prefers-color-scheme: dark) {{ :root {{ {rules['dark']} }} }}"
+    return f":root {{ {rules['light']} }}\n{dark}\n{(TEMPLATE / 'page.css').read_text(encoding='utf-8')}"
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and Vega-Embed in one script."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")

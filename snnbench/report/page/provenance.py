@@ -1,0 +1,63 @@
+"""Where the numbers come from: machine, versions, config, and how to cite them."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from snnbench.analysis.metrics import contender
+from snnbench.report.findings import Findings
+from snnbench.report.page import citation
+from snnbench.report.section import Section, Table
+
+LEFT_OUT = ("schema", "model")
+
+
+def section(findings: Findings) -> Section:
+    """All that a reader needs to measure the same again."""
+    recording = findings.recording
+    config = recording.config.get("config", {})
+    version = str(recording.config.get("snnbench", "unknown"))
+    about = [
+        ["recording", recording.name],
+        ["snnbench", version],
+        ["measured", citation.measured(recording) or "unknown"],
+        ["finished", "yes" if recording.config.get("finished") else "no"],
+        *([["only", str(only)]] if (only := recording.config.get("only")) else []),
+    ]
+    machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}
+    facts = [["model", str(recording.machine.get("model", "unknown machine"))], *map(list, _flat(machine))]
+    installed = recording.environments
+    folded = [("The resolved config", json.dumps(config, indent=2, ensure_ascii=False))] if config else []
+    folded += [("Everything installed, by environment", json.dumps(installed, indent=2))] if installed else []
+    return Section(
+        "provenance",
+        "Provenance",
+        tables=[
+            Table(["recording", "value"], about, texts=2),
+            Table(["machine", "value"], facts, texts=2),
+            Table(["library", "version", "framework", "adapter", "environment"], _versions(findings), texts=5),
+        ],
+        folded=[*folded, ("How to cite it", citation.bibtex([recording]))],
+    )
+
+
+def _flat(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """(name, value) of every fact that is known."""
+    for name, value in sorted(facts.items()):
+        path = f"{prefix}{name}".replace("_", " ")
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name} ")
+        elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
+            for place, one in enumerate(value):
+                yield from _flat(one if isinstance(one, dict) else {"": one}, f"{prefix}{name} {place} ")
+        elif value not in (None, "", []):
+            yield path, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _versions(findings: Findings) -> list[list[str]]:
+    rows = {}
+    for one in findings.recording.records:
+        frameworks = [f"{name} {one.settings[name]}" for name in ("torch", "jax", "numpy") if one.settings.get(name)]
+        row = [contender(one), one.version or "-", ", ".join(frameworks) or "-", one.adapter or "-"]
+        rows[contender(one)] = [*row, one.environment or "-"]
+    return [rows[name] for name in sorted(rows)]

@@ -1,0 +1,77 @@
+"""How times grow with each size that was swept."""
+
+from collections.abc import Sequence
+
+from snnbench.analysis.exponent import exponent
+from snnbench.report import wording
+from snnbench.report.charts import lines
+from snnbench.report.findings import Findings
+from snnbench.report.section import Chart, Section, Table
+from snnbench.workloads.case import Case
+
+PANELS = 12
+"""Most tables."""
+STEEP = 1.5
+"""An exponent whose whole interval is above this is nearer to a square than to a line."""
+
+
+def section(findings: Findings) -> Section:
+    """Exponents of every axis with three values, and charts against those other than neurons, which have their own."""
+    charts: list[Chart] = []
+    tables: list[Table] = []
+    remarks: list[str] = []
+    settings = findings.settings.values()
+    families = [(axis, wording.swept(cases, axis)) for axis in wording.SIZES for cases in settings]
+    families = [(axis, cases) for axis, cases in families if findings.timed(cases)]
+    for axis, cases in families[:PANELS]:
+        table, steep = _table(findings, cases, axis)
+        tables += [table] if table.rows else []
+        remarks += steep
+        if axis != "neurons":
+            name = f"scaling-{axis.replace('_', '-')}-{len(charts) + 1}"
+            charts.append(lines.against(findings, cases, axis, findings.headline, name))
+    left = len(families) - PANELS
+    title = "Growth with each size"
+    if not families:
+        return Section("scaling", title, ["Left out: no size was swept over three values or more."])
+    return Section(
+        "scaling",
+        title,
+        [
+            "Exponents of a power law, fitted on logarithms: 1 grows in proportion, 2 with the square. In brackets a "
+            "95 % interval, which is wide where a time does not follow a power law; after the semicolon the exponent "
+            "between the two largest sizes, which says most of sizes beyond.",
+        ],
+        remarks=remarks,
+        tables=tables,
+        charts=charts,
+        closing=[f"{left} more sweeps are left out; their numbers are in the tidy data (--format csv)."]
+        if left > 0
+        else [],
+    )
+
+
+def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
+    """A row a contender, a column a phase; and who grows faster than in proportion where most do not."""
+    where = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}"
+    found: dict[str, dict[str, str]] = {}
+    steep = []
+    for phase in findings.phases:
+        times: dict[str, list[tuple[int, float]]] = {}
+        for case in cases:
+            for point in findings.points(case, phase):
+                times.setdefault(point.contender, []).append((wording.size(case, axis), point.value))
+        for contender, pairs in times.items():
+            if len(pairs) < wording.SWEPT:
+                continue
+            fit = exponent(*zip(*pairs, strict=True))
+            text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
+            found.setdefault(contender, {})[phase] = text
+            if axis == "time_steps" and fit.low > STEEP:
+                steep.append(f"{contender}: {phase} grows with T to the power {fit.value:.2f} ({where}).")
+    rows = [
+        [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in found.items()
+    ]
+    low, high = wording.size(cases[0], axis), wording.size(cases[-1], axis)
+    caption = f"Exponent in {wording.NAMES[axis]}, {low} to {high}: {where}"
+    return Table(["library", *findings.phases], sorted(rows), caption=caption), steep

@@ -1,0 +1,30 @@
+"""The two sides of an A/B test, compared: a row for each time and peak, changes first."""
+
+from snnbench.analysis.abtest import compare_sides
+from snnbench.analysis.comparability import Incomparable
+from snnbench.report.findings import Findings
+from snnbench.report.section import Section, Table
+from snnbench.report.text.change_table import sheet_of, summary
+
+TEXTS = ("word", "library", "case", "phase", "metric")
+
+
+def section(findings: Findings) -> Section:
+    """The words of `snnbench compare RECORDING`, decided as the run did."""
+    try:
+        comparison = compare_sides(findings.recording)
+    except Incomparable as error:
+        return Section("slower-or-not", "Slower or not", [str(error)])
+    common, sheet = sheet_of(comparison)
+    sentences = [
+        f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
+        f"{summary(comparison)}.",
+        f"All cells: {common}." if common else "",
+    ]
+    return Section(
+        "slower-or-not",
+        "Slower or not",
+        [sentence for sentence in sentences if sentence],
+        remarks=[f"changed: {line}" for line in comparison.changed],
+        tables=[Table(sheet.columns, sheet.rows, texts=sum(name in TEXTS for name in sheet.columns))],
+    )

@@ -1,0 +1,1 @@
+"""Reports in text: tables for a terminal, in Markdown, CSV and JSON."""

@@ -1,0 +1,120 @@
+"""One cell in full: what became of it, what was checked, and what was measured, as text."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from snnbench.analysis.metrics import contender
+from snnbench.recording.drift import DRIFTED
+from snnbench.recording.record import Record, Recording
+from snnbench.report.wording import title
+from snnbench.worker.contention import others_cpus
+from snnbench.worker.durations import Summary, summarise, trial_median
+from snnbench.worker.probe import WORDS
+from snnbench.workloads.case import Case
+
+MIB = 1 << 20
+SINGLE = {
+    "fresh_ns": "on content in another order",
+    "drawn_ns": "on content drawn anew",
+    "repeated_ns": "on content that repeats",
+}
+
+
+def lines(recording: Recording, one: Record) -> Iterator[str]:
+    """Everything but raw durations and what the worker printed."""
+    yield f"cell {one.cell} of {recording.folder}"
+    yield f"{contender(one)} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
+    yield title(Case(**one.case))
+    yield f"on {recording.machine.get('model', 'an unknown machine')}, started {one.started}" + (
+        f", the worker lived {one.wall_s:g} s" if one.wall_s is not None else ""
+    )
+    yield f"adapter {one.adapter or 'unknown'}, environment {one.environment or 'unknown'}"
+    if one.flags:
+        yield f"flags: {' '.join(one.flags)}"
+    yield from _attempts(recording, one)
+    yield from (f"check {name}: {_check(check)}" for name, check in one.checks.items())
+    yield from (f"{phase}: {_timing(timing)}" for phase, timing in one.phases.items())
+    if one.memory:
+        yield f"memory of {one.memory['phase']}: static {one.memory['static_bytes'] / MIB:.4g} MiB"
+        for place in ("host", "device"):
+            sizes = {name: value for name, value in one.memory.get(place, {}).items() if value is not None}
+            if sizes:
+                told = ", ".join(
+                    f"{name.removesuffix('_bytes')} {value / MIB:.4g} MiB" for name, value in sizes.items()
+                )
+                yield f"  {place}: {told}"
+    if one.settings:
+        yield f"settings: {json.dumps(one.settings)}"
+
+
+def _attempts(recording: Recording, one: Record) -> Iterator[str]:
+    """Which attempt of a cell that was disturbed this is, and what became of the others."""
+    others = [other for other in recording.attempts if other.cell == one.cell]
+    if not others:
+        return
+    yield f"attempt {one.attempt + 1} of {1 + len(others)} counts: {_circumstances(one)}"
+    for other in others:
+        times = [
+            f"{phase} {trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms"
+            for phase, timing in other.phases.items()
+        ]
+        yield f"  attempt {other.attempt + 1} does not: {', '.join([_circumstances(other), *times])}"
+
+
+def _circumstances(one: Record) -> str:
+    if not one.phases:
+        return said(one.outcome)
+    moved = ", the machine drifted" if DRIFTED in one.flags else ""
+    return f"others took {others_cpus(one.phases):.2g} CPUs{moved}"
+
+
+def samples(one: Record) -> Iterator[str]:
+    """Every raw duration, in nanoseconds of a repetition, and the instructions retired meanwhile."""
+    for phase, timing in one.phases.items():
+        yield f"{phase}: {timing['passes']} passes a repetition, first call {timing['first_call_ns']} ns"
+        yield f"  warm-up: {' '.join(map(str, timing['warmup_ns']))}"
+        yield f"  repetitions: {' '.join(map(str, timing['repetitions_ns']))}"
+        if timing.get("device_ns"):
+            yield f"  by the device's clock: {' '.join(map(str, timing['device_ns']))}"
+        if timing.get("instructions"):
+            yield f"  instructions: {' '.join(map(str, timing['instructions']))}"
+        for name, words in SINGLE.items():
+            if timing.get(name):
+                yield f"  single passes {words}: {' '.join(map(str, timing[name]))}"
+    for name, peak in one.peaks.items():
+        yield f"peak {name}: {peak['passes']} passes a repetition: {' '.join(map(str, peak['repetitions_ns']))}"
+    for name, probe in one.probes.items():
+        for when, look in zip(("before", "after"), probe["looks_ns"], strict=False):
+            yield f"probe of {WORDS[name]}, {when}: {' '.join(map(str, look))}"
+
+
+def said(outcome: Mapping[str, Any]) -> str:
+    """An outcome in words."""
+    if outcome["status"] == "measured":
+        return f"measured, {outcome['verdict']}" + (f" ({outcome['deviation']})" if "deviation" in outcome else "")
+    return f"{outcome['status']}: {outcome['kind']}: {outcome['reason']}"
+
+
+def _check(check: Mapping[str, Any]) -> str:
+    errors = ", ".join(f"{name} {error:.2g}" for name, error in check["gradient_errors"].items())
+    rate = f", {check['rate']:.3g} spikes a step" if "rate" in check else ""
+    told = f"{check['differing']} of {check['compared']} spikes differ{rate}"
+    return "; ".join([told + (f", gradients off by {errors}" if errors else ""), *check["complaints"]])
+
+
+def _timing(timing: Mapping[str, Any]) -> str:
+    passes = [ns / timing["passes"] for ns in timing["repetitions_ns"]]
+    found: Summary = summarise(passes)
+    floor = f", {timing['times_floor']:.3g} times the floor" if "times_floor" in timing else ""
+    return (
+        f"{trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms a pass "
+        f"({found.low / 1e6:.4g}-{found.high / 1e6:.4g}){floor}, {found.count} repetitions of {timing['passes']}, "
+        f"first call {timing['first_call_ns'] / 1e6:.4g} ms{_instructions(timing)}"
+    )
+
+
+def _instructions(timing: Mapping[str, Any]) -> str:
+    """How many instructions a pass retired, where the processor counts them."""
+    counts = timing.get("instructions")
+    return f", {trial_median(counts, timing['passes']) / 1e6:.4g} million instructions a pass" if counts else ""

@@ -1,0 +1,222 @@
+"""What `compare` prints: a table for a terminal, Markdown, CSV, JSON, and JUnit's XML for what runs tests.
+
+All say which facts differ and were allowed, and what changed; JSON and CSV always hold what `explained` adds to tables.
+"""
+
+import json
+from collections.abc import Callable, Collection
+from typing import Any
+from xml.etree import ElementTree
+
+from snnbench.analysis.compare import METRICS, Cell, Comparison, Side
+from snnbench.analysis.decision import WORDS
+from snnbench.analysis.movement import Movement
+from snnbench.report.text.table import Sheet, captions, interval, quantities, quantity, rounded, to_csv
+from snnbench.report.wording import title
+
+COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio", "interval", "reason")
+NUMBERS = ("ratio", "low", "high", "p", "q")
+CSV_COLUMNS = (
+    *("word", "reason", "contender", "case", "title", "phase", "metric", "unit", "base", "new", *NUMBERS),
+    *("base_trials", "new_trials", "base_low", "base_high", "new_low", "new_high"),
+    *("control", "explained_low", "explained_high", "allowed"),
+)
+
+
+def summary(comparison: Comparison) -> str:
+    """How many cells there are of each word, in one line."""
+    counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items() if count)
+    return f"{len(comparison.cells)} cell{'s' * (len(comparison.cells) != 1)}: {counts}"
+
+
+def table(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+    """Aligned columns for a terminal, with a summary at the end."""
+    common, sheet = sheet_of(comparison)
+    if explained:
+        sheet.notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)}
+    return "\n".join([*_opening(comparison, common), "", sheet.text(), "", *_closing(comparison), ""])
+
+
+def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+    """The same as a table of Markdown."""
+    common, sheet = sheet_of(comparison)
+    if explained:
+        sheet.columns = (*sheet.columns, "explanation")
+        sheet.rows = [(*row, explanation(cell)) for row, cell in zip(sheet.rows, comparison.cells, strict=True)]
+    opening = [f"- {line}" for line in _opening(comparison, common)]
+    closing = [f"{line}." for line in _closing(comparison)]
+    return "\n".join([*opening, "", sheet.markdown(), "", "\n\n".join(closing), ""])
+
+
+def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+    """A row a cell; trials are separated by spaces, and facts that were allowed by semicolons, in every row."""
+    rows = []
+    for cell in comparison.cells:
+        found = _cell(cell)
+        row: dict[str, Any] = {name: found[name] for name in CSV_COLUMNS if name in found}
+        row |= {"case": cell.case.key, "title": title(cell.case), "allowed": "; ".join(comparison.allowed)}
+        low, high = found["explained"] or (None, None)
+        row |= {"explained_low": low, "explained_high": high}
+        for name in ("base", "new"):
+            side = found[name] or {}
+            row[name] = side.get("median")
+            row[f"{name}_trials"] = " ".join(map(str, side.get("trials", [])))
+            row |= {f"{name}_{end}": side.get("interval", {}).get(end) for end in ("low", "high")}
+        rows.append(row)
+    return to_csv(rows, CSV_COLUMNS)
+
+
+def to_json(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+    """Everything, under the names of this package's own fields."""
+    limits = comparison.thresholds
+    found = {
+        "base": comparison.base,
+        "new": comparison.new,
+        "allowed": comparison.allowed,
+        "changed": comparison.changed,
+        "movement": _movement(comparison.movement),
+        "tells": comparison.tells,
+        "thresholds": {name: getattr(limits, name) for name in ("time_floor", "memory_floor", "alpha", "chance")},
+        "counts": comparison.counts,
+        "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
+    }
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+def junit(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
+    """A test case a cell: a failure where its word is one of `failing`, skipped where nothing is known of it."""
+    counts = comparison.counts
+    unknown = [word for word in WORDS[2:-1] if word not in failing]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"snnbench compare {comparison.base} {comparison.new}",
+        tests=str(len(comparison.cells)),
+        failures=str(sum(counts[word] for word in set(failing))),
+        errors="0",
+        skipped=str(sum(counts[word] for word in unknown)),
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    machine = [comparison.movement.said()] if comparison.movement else []
+    for name, lines in (("allowed", comparison.allowed), ("changed", comparison.changed), ("machine", machine)):
+        for line in lines:
+            ElementTree.SubElement(properties, "property", name=name, value=line)
+    for cell in comparison.cells:
+        name = " ".join(part for part in (cell.contender, cell.phase, cell.metric) if part)
+        test = ElementTree.SubElement(suite, "testcase", classname=title(cell.case), name=name)
+        if cell.word in failing:
+            said = f"{cell.word}: {cell.reason}" if cell.ratio is None else f"{cell.word}: ratio {cell.ratio:.3f}"
+            ElementTree.SubElement(test, "failure", message=said, type=cell.word)
+        elif cell.word in unknown:
+            ElementTree.SubElement(test, "skipped", message=f"{cell.word}: {cell.reason}")
+        ElementTree.SubElement(test, "system-out").text = explanation(cell)
+    if not len(properties):
+        suite.remove(properties)
+    ElementTree.indent(suite)
+    return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def explanation(cell: Cell) -> str:
+    """What the word of a cell rests on: the medians of trials, the interval of their ratio, p and q."""
+    parts = []
+    for name, side in (("base", cell.base), ("new", cell.new)):
+        if side:
+            found = quantities(side.summary.trials, METRICS[cell.metric])
+            ends = (side.interval.low, side.interval.high) if side.interval else ()
+            within = (
+                f", median within {' to '.join(quantity(end, METRICS[cell.metric]) for end in ends)}" if ends else ""
+            )
+            parts.append(f"{name} {found}{within}")
+    if difference := cell.difference:
+        if difference.low is not None:
+            parts.append(f"ratio within {interval(difference.low, difference.high)}")
+        parts += ["certain: neither side varies"] if difference.certain else []
+        if difference.p is not None and cell.q is not None:
+            parts.append(f"p {difference.p:.2g}, q {cell.q:.2g}")
+    if explained := cell.explained:
+        parts.append(f"the machine explains {interval(explained.low, explained.high)}")
+    return "; ".join(parts) or cell.reason
+
+
+FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
+    "table": table,
+    "markdown": markdown,
+    "csv": csv,
+    "json": to_json,
+    "junit": junit,
+}
+
+
+def _opening(comparison: Comparison, common: str) -> list[str]:
+    lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
+    if comparison.movement:
+        lines += [comparison.movement.said()]
+    lines += [f"all cells: {common}"]
+    lines += [f"allowed: {fact}" for fact in comparison.allowed]
+    return lines + [f"changed: {line}" for line in comparison.changed]
+
+
+def _closing(comparison: Comparison) -> list[str]:
+    lines = [summary(comparison)]
+    return [*lines, f"both at once would tell: `{comparison.tells}`"] if comparison.tells else lines
+
+
+def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
+    """What all cases have in common, and a row a cell; without a column for the case where there is one only."""
+    common, own = captions({cell.case: None for cell in comparison.cells})
+    sheet = Sheet(COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case"))
+    for cell in comparison.cells:
+        difference = cell.difference
+        texts = {
+            "word": cell.word,
+            "library": cell.contender,
+            "case": own[cell.case],
+            "phase": cell.phase or "-",
+            "metric": cell.metric.replace("_", " ") or "-",
+            "base": _shown(cell.base, cell.metric),
+            "new": _shown(cell.new, cell.metric),
+            "ratio": "-" if cell.ratio is None else f"{cell.ratio:.3f}",
+            "interval": interval(difference.low, difference.high) if difference else "-",
+            "reason": cell.reason,
+        }
+        sheet.rows.append([texts[name] for name in sheet.columns])
+    return common, sheet
+
+
+def _shown(side: Side | None, metric: str) -> str:
+    return quantity(side.summary.median, METRICS[metric]) if side else "-"
+
+
+def _fields(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell.case, name) for name in cell.case.__dataclass_fields__}
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    difference = cell.difference
+    return {
+        "word": cell.word,
+        "reason": cell.reason,
+        "contender": cell.contender,
+        "phase": cell.phase,
+        "metric": cell.metric,
+        "unit": METRICS.get(cell.metric, ""),
+        "base": _of_side(cell.base),
+        "new": _of_side(cell.new),
+        **{name: rounded(getattr(difference, name, None)) for name in NUMBERS[:-1]},
+        "q": rounded(cell.q),
+        "control": rounded(cell.explained.control if cell.explained else None),
+        "explained": [rounded(cell.explained.low), rounded(cell.explained.high)] if cell.explained else None,
+    }
+
+
+def _movement(movement: Movement | None) -> dict[str, Any] | None:
+    if movement is None:
+        return None
+    probes = {name: rounded(ratio) for name, ratio in movement.probes.items()}
+    return {"witness": movement.witness, "probes": probes, "control": rounded(movement.control)}
+
+
+def _of_side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    found: dict[str, Any] = {"median": side.summary.median, "trials": list(side.summary.trials)}
+    return found | ({"interval": {"low": side.interval.low, "high": side.interval.high}} if side.interval else {})

@@ -1,0 +1,132 @@
+"""What `rank` prints: tables for a terminal or in Markdown, CSV and JSON."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from snnbench.analysis.rank import Mean, Place, Ranked, Ranking
+from snnbench.report.text.table import Sheet, captions, interval, quantities, quantity, rounded, to_csv
+from snnbench.report.wording import title
+
+CSV_COLUMNS = (
+    *("case", "title", "phase", "rank", "contender", "time_ns", "low_ns", "high_ns", "trials_ns"),
+    *("ratio", "low", "high", "p", "q", "word", "reason"),
+)
+
+
+def table(ranked: Ranked) -> str:
+    """Aligned columns, for a terminal."""
+    return "\n".join(_lines(ranked, "", Sheet.text))
+
+
+def markdown(ranked: Ranked) -> str:
+    """The same in Markdown."""
+    return "\n".join(_lines(ranked, "### ", Sheet.markdown))
+
+
+def csv(ranked: Ranked) -> str:
+    """A row for each contender in each case and phase, ranked or not."""
+    rows = []
+    for ranking in ranked.rankings:
+        shared = {"case": ranking.case.key, "title": title(ranking.case), "phase": ranking.phase}
+        for place in ranking.places:
+            found = _place(place)
+            rows.append(shared | found | {"trials_ns": " ".join(map(str, found["trials_ns"]))})
+        rows += [shared | {"contender": name, "reason": reason} for name, reason in ranking.apart]
+    return to_csv(rows, CSV_COLUMNS)
+
+
+def to_json(ranked: Ranked) -> str:
+    """Everything, under the names of this package's own fields."""
+    rankings = [
+        {
+            "case": {"key": one.case.key, **{name: getattr(one.case, name) for name in one.case.__dataclass_fields__}},
+            "phase": one.phase,
+            "places": [_place(place) for place in one.places],
+            "apart": [{"contender": name, "reason": reason} for name, reason in one.apart],
+        }
+        for one in ranked.rankings
+    ]
+    means = [
+        {"of": list(one.of), "phase": one.phase, "cases": one.cases, "known": one.known, "lacking": one.lacking}
+        | {"ratios": {name: rounded(ratio) for name, ratio in one.ratios.items()}}
+        for one in ranked.means
+    ]
+    found: dict[str, Any] = {"recording": ranked.recording, "baseline": ranked.baseline, "allowed": ranked.allowed}
+    found |= {"rankings": rankings, "means": means}
+    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
+
+
+def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator[str]:
+    common, own = captions({ranking.case: None for ranking in ranked.rankings})
+    yield f"{ranked.recording}: times over those of {ranked.baseline}; nobody in a rank is slower than another"
+    yield f"{'' if not mark else chr(10)}all cases: {common}"
+    yield from (f"{'' if not mark else chr(10)}allowed: {fact}" for fact in ranked.allowed)
+    for ranking in ranked.rankings:
+        heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
+        yield f"\n{mark}{heading or 'not timed'}\n"
+        if ranking.places:
+            yield shown(_sheet(ranking, ranked.baseline))
+        yield from ([""] if mark and ranking.places and ranking.apart else [])
+        yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
+    for mean in ranked.means:
+        yield f"\n{mark}geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
+        if mean.ratios:
+            yield ""
+            rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
+            yield shown(Sheet(("library", "ratio"), list(rows)))
+    yield ""
+
+
+def _of(mean: Mean) -> str:
+    """Over how many cases a mean is, and who keeps others out."""
+    absent = ", ".join(f"{name} lacks {count}" for name, count in mean.lacking.items())
+    return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
+
+
+def _sheet(ranking: Ranking, baseline: str) -> Sheet:
+    sheet = Sheet(("rank", "library", "time", "ratio", "interval", "word", "trials", "reason"))
+    for place in ranking.places:
+        difference = place.cell.difference if place.cell else None
+        ratio = "1" if place.contender == baseline else "-"
+        if difference and difference.ratio is not None:
+            ratio = f"{difference.ratio:.3f}"
+        within = interval(difference.low, difference.high) if difference else "-"
+        sheet.rows.append(
+            (
+                "-" if place.rank is None else str(place.rank),
+                place.contender,
+                quantity(place.side.summary.median, "ns"),
+                ratio,
+                within,
+                place.cell.word if place.cell else "baseline",
+                quantities(place.side.summary.trials, "ns"),
+                _reason(place),
+            )
+        )
+    return sheet
+
+
+def _reason(place: Place) -> str:
+    return "; ".join(part for part in (place.cell.reason if place.cell else "", place.reason) if part)
+
+
+def _place(place: Place) -> dict[str, Any]:
+    difference = place.cell.difference if place.cell else None
+    low, high = place.interval or (None, None)
+    return {
+        "rank": place.rank,
+        "contender": place.contender,
+        "time_ns": place.side.summary.median,
+        "low_ns": rounded(low),
+        "high_ns": rounded(high),
+        "trials_ns": list(place.side.summary.trials),
+        "ratio": rounded(difference.ratio) if difference else (None if place.cell else 1.0),
+        **{name: rounded(getattr(difference, name, None)) for name in ("low", "high", "p")},
+        "q": rounded(place.cell.q) if place.cell else None,
+        "word": place.cell.word if place.cell else "baseline",
+        "reason": _reason(place),
+    }

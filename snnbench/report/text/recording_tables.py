@@ -1,0 +1,141 @@
+"""The report: one Markdown table for every case, contenders by the time of their training pass."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.proof.tolerance import RATE_WINDOW
+from snnbench.recording.record import Record, Recording
+from snnbench.report.numbers import MIB, number
+from snnbench.report.wording import title
+from snnbench.worker.durations import Summary
+
+DISTANCES = (
+    "library",
+    "held to its own rule",
+    "places that agree",
+    "spikes per step",
+    "of this neuron",
+    "cosine of weight gradients",
+)
+
+
+def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
+    """Tables of all recordings."""
+    return "\n".join(part for recording in recordings for part in _recording(recording, heading)).rstrip() + "\n"
+
+
+def coverage(records: Iterable[Record]) -> str:
+    """How many cells were measured, and what became of the others."""
+    records = list(records)
+    others = Counter(record.outcome["kind"] for record in records if record.status != "measured")
+    measured = sum(record.status == "measured" for record in records)
+    rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
+    return f"{measured} of {len(records)} cells measured" + (f"; {rest}" if rest else "")
+
+
+def _recording(recording: Recording, heading: str) -> list[str]:
+    parts = [
+        f"{heading} {recording.name}",
+        "",
+        f"{recording.machine.get('model', 'unknown machine')}. {coverage(recording.records)}.",
+        "",
+    ]
+    for case, found in standings(recording.records).items():
+        parts += [f"{heading}# {title(case)}", "", *_table(found, str(recording.config.get("baseline", ""))), ""]
+    return parts
+
+
+def _table(found: list[Standing], baseline: str) -> list[str]:
+    shown = [standing for standing in found if standing.verdict]
+    base = next((s for s in shown if s.contender == baseline and s.verdict != "deviates"), None)
+    phases = [p for p in PHASES if any((p, "time") in standing.summaries for standing in shown)]
+    memory = next((p for p in PHASES for s in shown if (p, "static") in s.summaries), None)
+    place = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
+    columns = ["library", "version", "verdict"]
+    columns += [f"{phase} ms" for phase in phases[:1]] + (["ratio"] if phases and base else [])
+    columns += ["x floor"] if phases else []
+    columns += [f"{phase} ms" for phase in phases[1:]]
+    columns += [f"{place} peak MiB", "retained MiB"] if memory else []
+    columns += ["first call ms", "trials"] if phases else []
+    numbered = [standing for standing in shown if phases or memory or not standing.distance]
+    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * 3 + " ---: |" * (len(columns) - 3)] if numbered else []
+    for standing in numbered:
+        cells = [standing.contender, standing.version, standing.verdict]
+        if phases:
+            cells += [_spread(standing.summaries.get((phases[0], "time")), 1e6)]
+            cells += [_ratio(standing, base, phases[0])] if base else []
+            cells += [_times_floor(standing, phases[0])]
+            cells += [_value(standing.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
+        if memory:
+            cells += [_value(standing.summaries.get((memory, f"{place}_{m}")), MIB) for m in ("peak", "retained")]
+        if phases:
+            timed = standing.summaries.get((phases[0], "time"))
+            cells += [_value(standing.summaries.get((phases[0], "first_call")), 1e6)]
+            cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
+        lines.append("| " + " | ".join(cells) + " |")
+    lines += [""] if numbered else []
+    lines += _distances(shown)
+    lines += _checked(shown)
+    return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
+
+
+def extents(found: Iterable[Standing]) -> dict[str, list[str]]:
+    """How much was compared with the reference -> the contenders that have an answer of which so much was compared."""
+    by_extent: dict[str, list[str]] = {}
+    for standing in found:
+        if standing.checked and standing.verdict:
+            by_extent.setdefault(standing.checked, []).append(standing.contender)
+    return by_extent
+
+
+def _checked(shown: list[Standing]) -> list[str]:
+    """How much was compared with the reference: one line for all, or one for each extent."""
+    by_extent = extents(shown)
+    if len(by_extent) == 1:
+        return [f"Checked: {next(iter(by_extent))}.", ""]
+    return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
+
+
+def distances(found: Iterable[Standing]) -> list[list[str]]:
+    """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
+    rows = []
+    for standing in found:
+        if not (check := standing.distance):
+            continue
+        cosine = check["cosines"].get("weight")
+        silent = check["rate"] < RATE_WINDOW[0]
+        own = ("in the exam; too silent here" if silent else "yes") if standing.own_rule else "none declared"
+        cells = [standing.contender, own]
+        cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
+        rows.append([*cells, f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"])
+    return rows
+
+
+def _distances(found: Iterable[Standing]) -> list[str]:
+    rows = distances(found)
+    if not rows:
+        return []
+    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
+    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+
+
+def _ratio(standing: Standing, base: Standing, phase: str) -> str:
+    mine, other = (s.summaries.get((phase, "time")) for s in (standing, base))
+    return f"{mine.median / other.median:.2f}" if mine and other and standing.verdict != "deviates" else "-"
+
+
+def _times_floor(standing: Standing, phase: str) -> str:
+    mine, floor_ns = standing.summaries.get((phase, "time")), standing.floors_ns.get(phase)
+    return f"{mine.median / floor_ns:.2f}" if mine and floor_ns and standing.verdict != "deviates" else "-"
+
+
+def _value(summary: Summary | None, unit: float) -> str:
+    return "-" if summary is None else number(summary.median / unit)
+
+
+def _spread(summary: Summary | None, unit: float) -> str:
+    if summary is None:
+        return "-"
+    quartiles = f" ({number(summary.low / unit)}-{number(summary.high / unit)})" if summary.count > 1 else ""
+    return number(summary.median / unit) + quartiles

@@ -1,0 +1,59 @@
+"""The table of verdicts: what verification found of each contender in each case."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from snnbench.analysis.metrics import common, contender
+from snnbench.recording.record import Record
+from snnbench.workloads.case import Case
+
+TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
+COLUMNS = (*TEXTS, "spikes off", "gradients off by")
+
+
+def table(records: Iterable[Record]) -> str:
+    """Markdown: a row for each case that was tried, and below it why others were not, and what deviates where."""
+    ordered = sorted(records, key=lambda record: (contender(record), *_case_order(Case(**record.case))))
+    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
+    lines += [_line(record) for record in ordered if record.status != "skipped"]
+    remarks: dict[str, list[str]] = {}
+    for record in ordered:
+        if remark := _remark(record):
+            where = remarks.setdefault(f"{contender(record)}: {remark}", [])
+            profile = Case(**record.case).profile
+            where += [profile] if profile not in where else []
+    return "\n".join([*lines, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
+
+
+def _line(record: Record) -> str:
+    case = Case(**record.case)
+    checks = common(record) or list(record.checks.values())
+    compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
+    errors = [error for check in checks for error in check["gradient_errors"].values()]
+    found = record.outcome.get("verdict") or record.outcome["kind"]
+    cells: list[Any] = [contender(record), record.version or "", case.profile, case.surrogate, case.layers]
+    cells += [
+        case.dtype,
+        case.device,
+        found,
+        f"{differing} of {compared}" if compared else "-",
+        f"{max(errors):.1e}" if errors else "-",
+    ]
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def _remark(record: Record) -> str:
+    """Why a contender was not found to do the work; nothing where it was."""
+    if record.status != "measured":
+        return f"{record.outcome['kind']}: {record.outcome['reason']}"
+    if "inference_only" in record.outcome:
+        return f"inference only, no gradient was checked: {record.outcome['inference_only']}"
+    if "deviation" not in record.outcome:
+        return ""
+    found = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
+    own = ["held to its own rule"] if "own_rule" in record.outcome else []
+    return "; ".join([f"deviates: {record.outcome['deviation']}", *own, *found[:1]])
+
+
+def _case_order(case: Case) -> tuple[Any, ...]:
+    return case.profile, case.surrogate, case.layers, case.dtype, case.device

@@ -1,0 +1,100 @@
+"""Tidy data: one row for each case, contender, trial, phase and metric of one or more recordings.
+
+A contender that was found incorrect in any cell of a case has no measurement of that case here: whatever its other
+processes measured was not proved to be the work.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, get_type_hints
+
+from snnbench.analysis.metrics import incorrect, metrics, pair
+from snnbench.recording.record import Recording
+from snnbench.workloads.case import Case
+
+Row = dict[str, Any]
+
+CASE_FIELDS = [name for name in Case.__dataclass_fields__ if name != "workload"]
+COLUMNS = [
+    "recording",
+    "library",
+    "variant",
+    "side",
+    "version",
+    *CASE_FIELDS,
+    "measure",
+    "trial",
+    "status",
+    "kind",
+    "reason",
+    "verdict",
+    "flags",
+    "phase",
+    "metric",
+    "unit",
+    "value",
+]
+"""Columns of the table; a row of a cell that was not measured has its status, and no phase, metric or value."""
+
+TYPES = {
+    **{
+        name: get_type_hints(Case)[name].__name__
+        for name in CASE_FIELDS
+        if isinstance(get_type_hints(Case)[name], type)
+    },
+    "trial": "int",
+    "value": "float",
+}
+"""Types of the columns that are not text."""
+
+
+def rows(recordings: Iterable[Recording]) -> list[Row]:
+    """All rows of all recordings."""
+    return [row for recording in recordings for row in _of_recording(recording)]
+
+
+def _of_recording(recording: Recording) -> Iterator[Row]:
+    wrong = incorrect(recording.records)
+    for record in recording.records:
+        shared: Row = {
+            "recording": recording.name,
+            "library": record.library,
+            "variant": record.variant,
+            "side": record.side,
+            "version": record.version,
+            **{name: record.case[name] for name in CASE_FIELDS},
+            "measure": record.measure,
+            "trial": record.trial,
+            "status": record.status,
+            "kind": record.outcome.get("kind"),
+            "reason": record.outcome.get("reason"),
+            "verdict": record.outcome.get("verdict"),
+            "flags": " ".join(record.flags),
+        }
+        measured = [] if pair(record) in wrong else list(metrics(record))
+        for phase, metric, unit, value in measured:
+            yield {**shared, "phase": phase, "metric": metric, "unit": unit, "value": value}
+        if not measured:
+            yield shared
+
+
+def to_csv(table: list[Row]) -> str:
+    """The rows as CSV, one header line first."""
+    import pandas as pd
+
+    frame = pd.DataFrame(table, columns=COLUMNS)
+    csv: str = frame.to_csv(index=False)
+    return csv
+
+
+def to_parquet(table: list[Row]) -> bytes:
+    """The rows as a Parquet file, whose columns have the same types whatever the rows are."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+    schema = pa.schema([(name, types[TYPES.get(name, "str")]) for name in COLUMNS])
+    columns = {name: [row.get(name) for row in table] for name in COLUMNS}
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.table(columns, schema=schema), sink)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

@@ -1,0 +1,182 @@
+"""The local executor: every planned cell becomes a record, one after the other on the CPU, side by side on cards.
+
+All cells of a case run on one card, so that what is compared was measured on the same one; cases are dealt out to the
+cards. Cells on the CPU come first, and have the machine for themselves.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from threading import Lock
+from typing import Protocol as Interface
+
+from snnbench.machine import cpus
+from snnbench.machine.gpus import Card
+from snnbench.plan.cell import Cell
+from snnbench.recording import in_progress
+from snnbench.recording.record import Record, RecordingError
+from snnbench.recording.writer import Writer
+from snnbench.run import endings, known_outcomes
+from snnbench.run.process import Stopped, stopping
+from snnbench.run.runner import Run, Task, finished, measure_together
+from snnbench.workloads.case import Case
+
+GONE = endings.failed("lost", "whoever ran it was gone before it had a record")
+"""What is marked as the outcome of a cell that runs."""
+
+
+class Progress(Interface):
+    """Who wants to know how far a run is."""
+
+    def start(self, cell: Cell) -> None:
+        """A cell is about to run."""
+
+    def end(self, cell: Cell, record: Record) -> None:
+        """A cell has become a record."""
+
+    def add(self, cells: Sequence[Cell]) -> None:
+        """These will be measured again."""
+
+
+class Executor:
+    """One run over its plan; several threads may be at it, each with a card."""
+
+    def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
+        self.run, self.progress = run, progress
+        self._writer, self._done, self._attempts = writer, writer.done(retry), writer.attempts()
+        in_progress.clear(writer.folder)
+        self._inference, self._lock = known_outcomes.Inference(), Lock()
+        self._ended, self._silent = 0, False
+
+    def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
+        """Run what is missing of `plan`, then measure again what was disturbed, in rounds, as often as the protocol
+        allows. An interrupt records the cells that it stopped as cancelled.
+        """
+        self._run(plan, cards)
+        while again := self._disturbed(plan):
+            self.run.say(f"{len(again)} of {len(plan)} cells were disturbed, and are measured again")
+            for key in again:
+                self._done.pop(key)
+                self._attempts.current[key] = self._attempts.next[key]
+            self.progress.add(list(again.values()))
+            self._run(plan, cards)  # all of it, so that each case has the card that it had
+
+    def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
+        """The cells to be measured once more, in the order of the plan. Only the whole recording says which."""
+        self._attempts = self._writer.attempts()
+        due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
+        return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
+
+    def _run(self, plan: Sequence[Cell], cards: Sequence[Card]) -> None:
+        on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
+        self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
+        dealt = deal(on_cards, self._with_cpus(on_cards, cards))
+        if len(dealt) <= 1:
+            self._in_turn(on_cards, cards[0] if cards else None)
+        else:
+            self._side_by_side(dealt)
+
+    def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
+        """As many cards as can have CPUs of their own: what runs beside a cell must not slow its host side down."""
+        widest = max((cell.case.threads for cell in cells), default=1)
+        most = max(1, cpus.usable_cpus() // widest)
+        if most < len(cards):
+            self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
+        return cards[:most]
+
+    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, place: int = 0) -> None:
+        for group in together(cells):
+            left = []
+            for cell in group:
+                if (key := self.run.key(cell)) in self._done:
+                    with self._lock:
+                        self._inference.learn(cell, self._done[key])
+                else:
+                    left.append(Task(cell, key, partial(self._begin, cell, key)))
+            if left:
+                self._measure(left, card, stop, place)
+
+    def _begin(self, cell: Cell, key: str) -> None:
+        """Mark a cell as running."""
+        gone = finished(cell, key, self.run, GONE)
+        attempt = self._attempts.current.get(key, 0)
+        draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
+        in_progress.put(self._writer.folder, draft)
+
+    def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, place: int) -> None:
+        """Run one cell, or two by turns; what was interrupted is recorded as cancelled."""
+        with self._lock:
+            for task in tasks:
+                self.progress.start(task.cell)
+        try:
+            records = measure_together(tasks, self.run, self._inference, card, stop, place)
+        except (KeyboardInterrupt, Stopped):
+            if self._silent:
+                raise  # the mark stays for the scheduler that ended the run
+            stopped = endings.failed("cancelled", "interrupted; the same command continues here")
+            with suppress(RecordingError), self._lock:
+                for task in tasks:
+                    self._writer.add(self._numbered(finished(task.cell, task.key, self.run, stopped)))
+                    in_progress.remove(self._writer.folder, task.key)
+            raise
+        with self._lock:
+            for task, record in zip(tasks, map(self._numbered, records), strict=True):
+                try:
+                    self._writer.add(record)
+                finally:  # a full disk is not the cell's fault
+                    in_progress.remove(self._writer.folder, task.key)
+                self._ended += 1
+                self._done[task.key] = record.outcome
+                self._inference.learn(task.cell, record.outcome)
+                self.progress.end(task.cell, record)
+
+    def _numbered(self, record: Record) -> Record:
+        return replace(record, attempt=self._attempts.current.get(record.cell, 0))
+
+    def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
+        """A thread for each card. What stops one, or an interrupt, stops all."""
+        with stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
+            works = enumerate(dealt.items())
+            futures = [threads.submit(self._in_turn, cells, card, stop, place) for place, (card, cells) in works]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            except SystemExit:
+                self._silent = True
+                raise
+            finally:
+                if not all(future.done() for future in futures):
+                    os.eventfd_write(stop, 1)
+            errors = [error for future in futures if (error := future.exception()) is not None]
+            for error in sorted(errors, key=lambda one: isinstance(one, Stopped)):
+                raise error
+
+
+def together(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
+    """Cells one by one, but for the two sides of a pair of times, which follow each other and are measured by turns."""
+    waiting: list[Cell] = []
+    for cell in cells:
+        if waiting and replace(cell, side=waiting[0].side) == waiting[0] and cell.side != waiting[0].side:
+            yield [*waiting, cell]
+            waiting = []
+            continue
+        if waiting:
+            yield waiting
+        waiting = [cell]
+        if not cell.side or cell.measure != "time":
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]:
+    """Cases dealt out to cards in turn, all cells of a case to one; cards that get none are left out."""
+    turns: dict[Case, Card] = {}
+    dealt: dict[Card, list[Cell]] = {}
+    for cell in cells if cards else ():
+        card = turns.setdefault(cell.case, cards[len(turns) % len(cards)])
+        dealt.setdefault(card, []).append(cell)
+    return dealt

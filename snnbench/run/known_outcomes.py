@@ -1,0 +1,54 @@
+"""Known outcomes: cells that need no run, since an earlier cell of the same run says how they end."""
+
+from dataclasses import replace
+from typing import Any
+
+from snnbench.plan.cell import Cell
+from snnbench.run.endings import failed
+
+SIZES = ("neurons", "batch", "time_steps", "layers")
+
+
+class Inference:
+    """What earlier cells say of later ones, so that the same answer is not looked for twice.
+
+    A case that a library cannot express stays so in every trial. Where memory ran out, a case that is no smaller in
+    any way, and otherwise the same, is recorded as inferred.
+    """
+
+    def __init__(self) -> None:
+        self._skipped: dict[Cell, dict[str, Any]] = {}
+        self._too_large: list[tuple[Cell, dict[str, Any]]] = []
+
+    def learn(self, cell: Cell, outcome: dict[str, Any]) -> None:
+        """Remember how a cell ended."""
+        if outcome["status"] == "skipped":
+            self._skipped[_work(cell)] = outcome
+        elif outcome.get("kind") in ("oom-device", "oom-host"):
+            self._too_large.append((cell, outcome))
+
+    def predict(self, cell: Cell) -> dict[str, Any] | None:
+        """The outcome of a cell that need not be run, or None."""
+        if known := self._skipped.get(_work(cell)):
+            return known
+        for small, outcome in self._too_large:
+            if (
+                replace(small, case=cell.case, trial=cell.trial) == cell
+                and small.case != cell.case
+                and _no_smaller(cell, small)
+            ):
+                size = ", ".join(f"{name}={getattr(small.case, name)}" for name in SIZES)
+                return failed(outcome["kind"], f"inferred: it already ran out at {size}") | {"inferred_from": size}
+        return None
+
+
+def _work(cell: Cell) -> Cell:
+    """The same for all trials and measurements of a contender in a case, on one side."""
+    return replace(cell, trial=0, measure="time")
+
+
+def _no_smaller(cell: Cell, than: Cell) -> bool:
+    sizes = {name: getattr(than.case, name) for name in SIZES}
+    if cell.case.resized(**sizes) != than.case:
+        return False
+    return all(getattr(cell.case, name) >= size for name, size in sizes.items())

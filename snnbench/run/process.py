@@ -1,0 +1,292 @@
+"""A worker process from the harness's side: start it, wait without spinning, end it with all it started.
+
+What a worker prints goes to a file, so nobody has to read it while something is timed. Its reply comes through a pipe
+of its own. It runs in a session of its own, so that a kill reaches its children.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import psutil
+
+import snnbench
+from snnbench.digest import digest
+from snnbench.environments import compiler_caches
+from snnbench.worker.messages import Reply, Request, decode_reply
+
+LOG_TAIL_BYTES = 8192
+MARK = "SNNBENCH_WORKER"
+"""Names, in the environment of a worker and of all that it starts, the worker that they belong to."""
+LONGEST_END_S = 5.0
+VMSTAT = Path("/proc/vmstat")
+PACKAGE = Path(snnbench.__file__).parent
+
+
+class CannotWait(Exception):
+    """This machine has no way to wait for a process without looking again and again; the message says so."""
+
+
+class Stopped(Exception):
+    """Somebody asked for the end of a worker, and it has ended without a reply."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a worker ended: its whole reply or None, its exit status as subprocess gives it, and what it printed last."""
+
+    reply: Reply | None
+    status: int
+    timed_out: bool
+    log: str
+    wall_s: float
+    oom_killed: bool = False
+
+
+def command(python: Path, adapter: Path) -> list[str]:
+    """The worker's command line. -P keeps the current folder off sys.path, where files may shadow libraries."""
+    return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
+
+
+def environment(
+    threads: int, home: Path, extra: Mapping[str, str] | None = None, current: bool = False
+) -> dict[str, str]:
+    """The worker's environment: thread limits before any framework is imported, and this package on the path.
+
+    Of this package's surroundings nothing else may be importable there, so a folder that holds only a link to it is
+    what PYTHONPATH names. A worker in the `current` Python also gets the packages that this process gets from
+    PYTHONPATH and from the user's site folder.
+    """
+    limits = dict.fromkeys(
+        ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
+    )
+    limits["OPENBLAS_THREAD_TIMEOUT"] = "18"  # NumPy's threads would spin 0.1 s after a check, beside the next pass
+    fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
+    jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
+    jax |= dict.fromkeys(("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.95")  # as much as torch has
+    profiler = {"TEARDOWN_CUPTI": "0"}  # or later sessions of a process may see no kernel
+    caches = compiler_caches.shared(home)
+    inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    if current:
+        del fixed["PYTHONNOUSERSITE"]
+        fixed["PYTHONPATH"] = os.pathsep.join(filter(None, (fixed["PYTHONPATH"], os.environ.get("PYTHONPATH"))))
+    return {**inherited, **limits, **fixed, **jax, **profiler, **caches, **(extra or {})}
+
+
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
+"""Where memory is measured: what is freed leaves the process, so that a warm heap does not hide an allocation."""
+
+
+@dataclass(slots=True)
+class Ends:
+    """One of two workers that take turns: the ends of its pipes to the other, and whether it is the first to work."""
+
+    reader: int
+    writer: int
+    first: bool
+    open: bool = True
+
+    @property
+    def option(self) -> str:
+        """For the worker's command line."""
+        return f"{self.reader},{self.writer},{'first' if self.first else 'second'}"
+
+    def close(self) -> None:
+        """Leave the ends to the worker alone, if it has them, so that the other worker sees it go."""
+        if self.open:
+            self.open = False
+            os.close(self.reader)
+            os.close(self.writer)
+
+
+@contextmanager
+def turns() -> Iterator[tuple[Ends, Ends]]:
+    """What two workers that take turns are given."""
+    to_second, to_first = os.pipe(), os.pipe()
+    workers = Ends(to_first[0], to_second[1], True), Ends(to_second[0], to_first[1], False)
+    try:
+        yield workers
+    finally:
+        for ends in workers:
+            ends.close()
+
+
+@contextmanager
+def stopping() -> Iterator[int]:
+    """A descriptor that can be read once all shall stop."""
+    descriptor = os.eventfd(0)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def run(
+    python: Path,
+    adapter: Path,
+    request: Request,
+    env: Mapping[str, str],
+    timeout_s: float,
+    stop: int | None = None,
+    ends: Ends | None = None,
+) -> Ending:
+    """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises.
+
+    A worker with `ends` takes turns with another one, which runs in another thread. Raises Stopped once there is
+    something to be read from the descriptor `stop`, and CannotWait.
+    """
+    started = time.monotonic()
+    extensions = compiler_caches.extensions_folder(env, python)
+    compiler_caches.release_locks(extensions, older_than_s=timeout_s)
+    oom_kills = _oom_kills()
+    mark = uuid.uuid4().hex
+    read_fd, write_fd = os.pipe()
+    with (
+        tempfile.TemporaryFile() as log,
+        tempfile.TemporaryFile() as standard_input,
+        tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True) as empty,
+    ):
+        standard_input.write(request.encode().encode())
+        standard_input.seek(0)
+        own = {MARK: mark, compiler_caches.EXTENSIONS: str(extensions)}
+        own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
+        try:
+            process = subprocess.Popen(
+                [
+                    *(*command(python, adapter), "--reply-fd", str(write_fd)),
+                    *(("--turns", ends.option) if ends else ()),
+                ],
+                stdin=standard_input,
+                stdout=log,
+                stderr=log,
+                env={**env, **own},
+                pass_fds=(write_fd, *((ends.reader, ends.writer) if ends else ())),
+                start_new_session=True,
+            )
+        except BaseException:
+            os.close(read_fd)
+            raise
+        finally:
+            os.close(write_fd)
+            if ends:
+                ends.close()
+        try:
+            data, timed_out = _wait(process, read_fd, started + timeout_s, stop)
+        finally:
+            os.close(read_fd)
+            _end(process, mark)
+            if process.returncode:
+                compiler_caches.release_locks(extensions)
+        text = _tail(log)
+    return Ending(
+        reply=None if timed_out else decode_reply(data),
+        status=process.returncode,
+        timed_out=timed_out,
+        log=text,
+        wall_s=time.monotonic() - started,
+        oom_killed=process.returncode == -signal.SIGKILL and not timed_out and _oom_kills() > oom_kills,
+    )
+
+
+def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None) -> tuple[bytes, bool]:
+    """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
+    chunks: list[bytes] = []
+    poller = select.poll()
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError as error:
+        reason = f"the kernel has no pidfd_open ({error.strerror}), by which a worker is waited for"
+        raise CannotWait(f"{reason}: it takes Linux 5.3 or newer; gVisor has none") from error
+    poller.register(read_fd, select.POLLIN | select.POLLHUP)
+    poller.register(pidfd, select.POLLIN)
+    if stop is not None:
+        poller.register(stop, select.POLLIN)
+    try:
+        while True:
+            remaining_ms = (deadline - time.monotonic()) * 1000
+            ready = dict(poller.poll(max(0.0, remaining_ms)))
+            if stop in ready:
+                raise Stopped
+            if read_fd in ready:
+                if chunk := os.read(read_fd, 1 << 20):
+                    chunks.append(chunk)
+                    continue  # a reply is read to its end before the process's end counts
+                poller.unregister(read_fd)
+            if pidfd in ready:
+                return b"".join(chunks), False
+            if not ready:
+                return b"".join(chunks), True
+    finally:
+        os.close(pidfd)
+
+
+def _end(process: "subprocess.Popen[bytes]", mark: str) -> None:
+    """Kill what is left of the worker's session and those that left it, and wait until they are gone.
+
+    While the worker lives, they are known by descent; once it is gone, they are init's, and known by its mark.
+    """
+    left: set[psutil.Process] = set()
+    with suppress(psutil.NoSuchProcess):
+        left.update(psutil.Process(process.pid).children(recursive=True))
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    deadline = time.monotonic() + LONGEST_END_S
+    while (left := {one for one in left | _marked(mark) if _alive(one)}) and time.monotonic() < deadline:
+        for one in left:
+            with suppress(psutil.Error):
+                one.kill()
+        time.sleep(0.001)
+
+
+def _marked(mark: str) -> set[psutil.Process]:
+    """Processes that were started with this mark."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdecimal():
+            with suppress(OSError, psutil.Error):
+                if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                    found.add(psutil.Process(int(folder.name)))
+    return found
+
+
+def _alive(process: psutil.Process) -> bool:
+    """Whether a process runs; a zombie does not, but only its parent can bury it."""
+    with suppress(psutil.NoSuchProcess):
+        return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    return False
+
+
+def _tail(log: IO[bytes]) -> str:
+    size = log.seek(0, os.SEEK_END)
+    log.seek(max(0, size - LOG_TAIL_BYTES))
+    return log.read().decode(errors="replace")
+
+
+def _oom_kills() -> int:
+    """How often the kernel has killed a process for memory since boot."""
+    try:
+        lines = VMSTAT.read_text().splitlines()
+    except OSError:  # gVisor has none; there a kill for memory is a crash by SIGKILL
+        return 0
+    return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
+
+
+def _package_folder(home: Path) -> Path:
+    """A folder with nothing in it but a link to this package."""
+    folder = home / "worker" / digest(str(PACKAGE))
+    link = folder / PACKAGE.name
+    if not link.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            link.symlink_to(PACKAGE)
+    return folder

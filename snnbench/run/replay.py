@@ -1,0 +1,117 @@
+"""A replay: a cell measured again with what is here now, and whether the new interval overlaps the recorded one.
+
+Nothing of a recording is run: the adapter and its pins are those of this installation, and where they are not what was
+recorded, the replay says so.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snnbench.adapter.contender import label
+from snnbench.adapter.declaration import Adapter
+from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.metrics import metrics
+from snnbench.plan.cell import Cell
+from snnbench.plan.config import Protocol
+from snnbench.recording.record import Record, Recording
+from snnbench.run import known_outcomes, runner
+from snnbench.run.runner import Run
+from snnbench.workloads.case import Case
+
+SEED = 0
+"""Of the bootstrap, so that the same two sets of trials give the same intervals."""
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A number of one phase, recorded and new: time in ns, or memory in bytes, and the intervals of both."""
+
+    phase: str
+    metric: str
+    old: Interval
+    new: Interval
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether there is a value that both intervals hold."""
+        return self.old.low <= self.new.high and self.new.low <= self.old.high
+
+
+def changes(one: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
+    """What is not as it was when the cell was recorded."""
+    interpreter = here.setups[one.side].interpreters[one.library, one.variant]
+    if recording.machine.get("model") != here.machine:
+        yield f"the machine: {recording.machine.get('model')} then, {here.machine} now"
+    if one.adapter != adapter.digest:
+        yield f"the adapter file: {one.adapter} then, {adapter.digest} now"
+    if one.environment != interpreter.key:
+        yield f"the environment: {one.environment} then, {interpreter.key} now"
+
+
+def trials(recording: Recording, one: Record) -> list[Record]:
+    """The measured records of the same work, which an interval is made of."""
+    alike = (one.library, one.variant, one.case, one.measure, one.side)
+    return [
+        record
+        for record in recording.records
+        if (record.library, record.variant, record.case, record.measure, record.side) == alike
+        and record.status == "measured"
+    ]
+
+
+def again(one: Record, count: int, here: Run, done: Callable[[Cell, Record], None]) -> list[Record]:
+    """The same work in `count` new processes."""
+    found = []
+    for trial in range(count):
+        cell = Cell(Case(**one.case), one.library, one.variant, trial, one.measure)  # type: ignore[arg-type]
+        found.append(runner.measure(cell, here.key(cell), here, known_outcomes.Inference()))
+        done(cell, found[-1])
+    return found
+
+
+def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
+    """Every time and size that both have."""
+    before, after = _intervals(old), _intervals(new)
+    return [Replayed(*key, before[key], after[key]) for key in before if key in after]
+
+
+def protocol(recording: Recording) -> Protocol:
+    """How the recording was measured. Raises ValueError where it does not say."""
+    try:
+        return Protocol.model_validate(recording.config["config"]["protocol"])
+    except (LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{recording.folder}: its config holds no protocol to measure by") from error
+
+
+def told(found: Sequence[Replayed]) -> Iterator[str]:
+    """A line for each number."""
+    for one in found:
+        unit, name = (1e6, "ms") if one.metric == "time" else (1 << 20, "MiB")
+        old, new = (f"{each.low / unit:.4g} to {each.high / unit:.4g} {name}" for each in (one.old, one.new))
+        word = "overlaps" if one.overlaps else "DOES NOT OVERLAP"
+        yield f"{one.phase} {one.metric.replace('_', ' ')}: {new} now, {word} {old} then"
+
+
+def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
+    """Intervals of times by the bootstrap, of trials and repetitions; of sizes from the least to the most of all."""
+    groups: dict[str, list[list[float]]] = {}
+    sizes: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        for phase, timing in record.phases.items():
+            groups.setdefault(phase, []).append(_passes(timing))
+        for phase, metric, unit, value in metrics(record):
+            if unit == "bytes":
+                sizes.setdefault((phase, metric), []).append(value)
+    times = zip(groups, bootstrap(list(groups.values()), SEED), strict=True)
+    found = {(phase, "time"): interval for phase, interval in times}
+    return found | {key: Interval(min(each), max(each)) for key, each in sizes.items()}
+
+
+def _passes(timing: Mapping[str, Any]) -> list[float]:
+    return [ns / timing["passes"] for ns in timing["repetitions_ns"]]
+
+
+def heading(one: Record, count: int) -> str:
+    """What is about to happen."""
+    return f"measuring {label(one.library, one.variant)} again, {count} trials"

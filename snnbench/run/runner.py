@@ -1,0 +1,225 @@
+"""The runner: a cell becomes exactly one record, whatever happens to its worker."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from snnbench.adapter.contender import Contender
+from snnbench.adapter.declaration import Adapter
+from snnbench.environments import store
+from snnbench.environments.interpreters import Interpreter, Say
+from snnbench.home import home
+from snnbench.machine import cpus, gpus, throttling
+from snnbench.machine.gpus import Card, Watch
+from snnbench.plan.cell import Cell
+from snnbench.plan.config import Protocol
+from snnbench.recording.flags import raised
+from snnbench.recording.record import Record
+from snnbench.run import known_outcomes, process, slots
+from snnbench.run.endings import failed, outcome_of, skipped
+from snnbench.worker.messages import Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What contenders run as: adapters by name, an interpreter for each contender, environment variables on top."""
+
+    adapters: Mapping[str, Adapter]
+    interpreters: Mapping[Contender, Interpreter]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What stays the same over all cells. `setups` are by the side of a cell, which is empty where there are no two."""
+
+    setups: Mapping[str, Setup]
+    protocol: Protocol
+    machine: str
+    memory_bytes: int
+    say: Say = lambda text: None
+
+    def key(self, cell: Cell) -> str:
+        """The cell's content-addressed name."""
+        setup = self.setups[cell.side]
+        adapter, environment = setup.adapters[cell.library].digest, setup.interpreters[cell.contender].key
+        return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A cell to be measured, with its content-addressed name; `begun` is called once it has its slot."""
+
+    cell: Cell
+    key: str
+    begun: Callable[[], None] = lambda: None
+
+
+def measure(
+    cell: Cell,
+    key: str,
+    run: Run,
+    inference: known_outcomes.Inference,
+    card: Card | None = None,
+    stop: int | None = None,
+    place: int = 0,
+) -> Record:
+    """Run one cell's worker, as `measure_together` does."""
+    (record,) = measure_together([Task(cell, key)], run, inference, card, stop, place)
+    return record
+
+
+def measure_together(
+    tasks: Sequence[Task],
+    run: Run,
+    inference: known_outcomes.Inference,
+    card: Card | None = None,
+    stop: int | None = None,
+    place: int = 0,
+) -> list[Record]:
+    """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
+
+    A cell whose outcome is known before runs nothing. Cells that run side by side have another `place` each, and so
+    other CPUs.
+    """
+    known = {task.key: _known(task.cell, run, inference, place) for task in tasks}
+    records = {task.key: finished(task.cell, task.key, run, ended) for task in tasks if (ended := known[task.key])}
+    left = [task for task in tasks if task.key not in records]
+    if not left:
+        return [records[task.key] for task in tasks]
+    timed = any(task.cell.measure != "verify" for task in left)
+    with slots.held(card.name if card else None, run.say, stop) if timed else nullcontext():
+        for task in left:
+            task.begun()
+        index = card.index if card else None
+        before, watch = throttling.counters(card_index=index), Watch(card) if card else None
+        endings = _endings(left, run, card, stop, place)
+        observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
+        observed |= {"shared"} if watch and watch.others(len(left)) else set()
+    for task, ending in zip(left, endings, strict=True):
+        if isinstance(ending, process.Ending):
+            ended = outcome_of(ending, run.protocol.timeout_seconds)
+            records[task.key] = finished(task.cell, task.key, run, ended, ending, observed, card)
+        else:
+            records[task.key] = finished(task.cell, task.key, run, ending)
+    return [records[task.key] for task in tasks]
+
+
+def _known(cell: Cell, run: Run, inference: known_outcomes.Inference, place: int) -> dict[str, Any] | None:
+    """The outcome of a cell that need not be run, or cannot."""
+    setup = run.setups[cell.side]
+    if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
+        return skipped("unsupported", refusal)
+    if problem := setup.interpreters[cell.contender].problem:
+        return failed("environment", problem)
+    if cell.case.device.startswith("cuda") and not gpus.has_cuda():
+        return skipped("unavailable", "no CUDA device on this machine; run it on one")
+    if predicted := inference.predict(cell):
+        return predicted
+    try:
+        cpus.cpus(cell.case.threads, place=place)
+    except ValueError as error:
+        return skipped("unavailable", str(error))
+    return None
+
+
+def _endings(
+    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, place: int
+) -> list[process.Ending | dict[str, Any]]:
+    """How the worker of each task ended, or the outcome where none could be started."""
+    if len(tasks) == 1:
+        return [_ending(tasks[0].cell, run, card, stop, place)]
+    first, second = tasks
+    with process.stopping() as halt, process.turns() as (early, late), ThreadPoolExecutor(2) as threads:
+        given = run, card, halt if stop is None else stop, place
+        futures = [threads.submit(_ending, task.cell, *given, turn) for task, turn in ((first, early), (second, late))]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            if not all(future.done() for future in futures):
+                os.eventfd_write(halt, 1)
+        return [future.result() for future in futures]
+
+
+def _ending(
+    cell: Cell, run: Run, card: Card | None, stop: int | None, place: int, ends: process.Ends | None = None
+) -> process.Ending | dict[str, Any]:
+    """How a cell's worker ended. One that takes turns lives as long again, while the other one works."""
+    setup = run.setups[cell.side]
+    interpreter = setup.interpreters[cell.contender]
+    extra = process.ALLOCATOR if cell.measure == "memory" else {}
+    if card is not None:
+        extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
+    try:
+        return process.run(
+            interpreter.python,
+            setup.adapters[cell.library].path,
+            cell.request(run.protocol, cpus.cpus(cell.case.threads, place=place), run.memory_bytes),
+            process.environment(
+                cell.case.threads,
+                home(),
+                {**extra, **setup.variables},
+                interpreter.python == store.current(),
+            ),
+            run.protocol.timeout_seconds * (2 if ends else 1),
+            stop,
+            ends,
+        )
+    except process.CannotWait as error:
+        return skipped("unavailable", str(error))
+    except OSError as error:
+        return failed("environment", f"the worker cannot be started: {error}")
+    finally:
+        if ends:
+            ends.close()
+
+
+def finished(
+    cell: Cell,
+    key: str,
+    run: Run,
+    outcome: dict[str, Any],
+    ending: process.Ending | None = None,
+    observed: Collection[str] = (),
+    card: Card | None = None,
+) -> Record:
+    """The record of a cell that ended so."""
+    reply = (ending.reply if ending and outcome.get("kind") != "lost" else None) or Reply({})
+    reply.settings |= {"card": card.name} if card and ending else {}
+    measured = outcome["status"] == "measured"
+    setup = run.setups[cell.side]
+    adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
+    reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
+    return Record(
+        cell=key,
+        library=cell.library,
+        variant=cell.variant,
+        trial=cell.trial,
+        measure=cell.measure,
+        side=cell.side,
+        case=asdict(cell.case),
+        outcome=outcome,
+        version=reply.settings.get("version")
+        or _version(interpreter, adapter.variants[cell.variant].pins.distribution),
+        adapter=adapter.digest,
+        environment=interpreter.key,
+        checks=reply.checks,
+        settings=reply.settings,
+        phases=reply.phases if measured else {},
+        memory=reply.memory if measured else {},
+        peaks=reply.peaks if measured else {},
+        probes=reply.probes if measured else {},
+        flags=raised(reply.phases, reply.memory, reply.settings, cell.case.threads, observed) if measured else [],
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        wall_s=round(ending.wall_s, 3) if ending and measured else None,
+        log=ending.log if ending and outcome["status"] == "failed" else "",
+    )
+
+
+def _version(interpreter: Interpreter, distribution: str) -> str | None:
+    names = {name.lower().replace("_", "-"): version for name, version in interpreter.versions.items()}
+    return names.get(distribution.lower().replace("_", "-"))

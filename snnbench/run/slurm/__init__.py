@@ -1,0 +1,1 @@
+"""Slurm: a config as an array of jobs, whose recordings become one."""

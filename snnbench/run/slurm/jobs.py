@@ -1,0 +1,164 @@
+"""The jobs of a run: which of them has which shard, in a folder with a recording for each shard.
+
+    runs/2026-11-21_quick_slurm/
+        config.json       what was asked, as in a recording, and in `shards` how many parts it has
+        jobs.json         the last job of each shard
+        1of3/ ...         the shards' recordings
+        jobs/             what was submitted, and the jobs' logs
+
+The folder is named by what was asked: whoever asks the same again finds it, until the run is finished.
+"""
+
+import fcntl
+import json
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from snnbench.plan.shard import Shard, parse
+from snnbench.recording import in_progress, record
+from snnbench.recording.record import CONFIG, RECORDS, Record, Recording, RecordingError
+from snnbench.recording.writer import append, write_document, writing
+from snnbench.run.slurm import scheduler, submission
+from snnbench.run.slurm.scheduler import State
+
+ROOT = Path("runs")
+LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2
+NUMBER = re.compile(r"\d+(_\d+)?")
+JOBS, LOCK, SUBMITTED = "jobs.json", "lock", "jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class Jobs:
+    """A run's folder as read. `ids` has the number that Slurm gave the job of a shard, where one was submitted."""
+
+    folder: Path
+    config: Mapping[str, Any]
+    shards: tuple[Shard, ...]
+    ids: Mapping[Shard, str]
+
+    def recording(self, shard: Shard) -> Path:
+        """Where a shard records."""
+        return self.folder / f"{shard.index}of{shard.count}"
+
+    def log(self, shard: Shard) -> Path:
+        """What the job of a shard printed."""
+        return submission.log(self.folder / SUBMITTED, self.ids[shard])
+
+    def recordings(self) -> list[Recording]:
+        """Those that there are."""
+        folders = [self.recording(shard) for shard in self.shards]
+        return [record.read(folder) for folder in folders if (folder / RECORDS).is_file()]
+
+    def finished(self, shard: Shard) -> bool:
+        """Whether the shard's runner has come to the end of its plan."""
+        return bool(record.document(self.recording(shard) / CONFIG).get("finished"))
+
+    def states(self) -> dict[Shard, State]:
+        """State of each shard's job; of one that Slurm has forgotten, what it left behind. Raises SlurmError."""
+        known = scheduler.states(set(self.ids.values()))
+        return {shard: known.get(job) or scheduler.left_behind(self.log(shard)) for shard, job in self.ids.items()}
+
+
+def read(folder: Path) -> Jobs:
+    """The run in `folder`. Raises RecordingError."""
+    if not is_run(folder):
+        raise RecordingError(f"{folder}: no run here (no {CONFIG} and {JOBS})")
+    config = record.document(folder / CONFIG)
+    shards = tuple(parse(text) for text in config.get("shards", []))
+    try:
+        ids = {parse(shard): job for shard, job in json.loads((folder / JOBS).read_text()).items()}
+    except (ValueError, AttributeError) as error:
+        raise RecordingError(f"{folder / JOBS}: {error}") from error
+    if not (set(ids) <= set(shards) and all(isinstance(job, str) and NUMBER.fullmatch(job) for job in ids.values())):
+        raise RecordingError(f"{folder / JOBS}: expected the number of a job, such as 12_3, for shards of the run")
+    return Jobs(folder, config, shards, ids)
+
+
+def is_run(folder: Path) -> bool:
+    """Whether this is the folder of a run, and not a recording."""
+    return (folder / CONFIG).is_file() and (folder / JOBS).is_file()
+
+
+def create(folder: Path, config: Mapping[str, Any]) -> Jobs:
+    """The run in `folder`, made if it is not there."""
+    if not is_run(folder):
+        with writing(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        write_document(folder / JOBS, {})
+        write_document(folder / CONFIG, config)
+    return read(folder)
+
+
+def submitted(jobs: Jobs, ids: Mapping[Shard, str]) -> Jobs:
+    """Remember that these shards have new jobs."""
+    known = {**jobs.ids, **ids}
+    write_document(jobs.folder / JOBS, {str(shard): known[shard] for shard in jobs.shards if shard in known})
+    return replace(jobs, ids=known)
+
+
+def told(jobs: Jobs, **facts: Any) -> Jobs:
+    """Remember facts in the run's config."""
+    config = {**jobs.config, **facts}
+    write_document(jobs.folder / CONFIG, config)
+    return replace(jobs, config=config)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One snnbench at a time submits and collects jobs of a run; another waits here."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        stream = (folder / LOCK).open("w")
+    with stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
+    """Record the cells that ran when the shard's job ended, as failed of what ended it."""
+    folder = jobs.recording(shard)
+    if not in_progress.read(folder):
+        return []
+    _wait_until_released(folder)
+    reason = f"job {jobs.ids[shard]} ended while this ran: {state.name}"
+    known = record.read(folder)
+    found = []
+    with append(folder, known.config, known.machine) as writer:
+        for one in in_progress.read(folder):
+            later = (other for other in (*known.records, *known.attempts) if other.started >= one.started)
+            if (one.cell, one.attempt) not in {(other.cell, other.attempt) for other in later}:
+                kind = scheduler.kind(state, one.settings.get("cells_before", 0) == 0)
+                outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
+                settings = {name: value for name, value in one.settings.items() if name != "cells_before"}
+                found.append(replace(one, outcome=outcome, settings=settings))
+                writer.add(found[-1])
+            in_progress.remove(folder, one.cell)
+    return found
+
+
+def _wait_until_released(folder: Path) -> None:
+    """Slurm may call a job ended while its processes on a lost node still end."""
+    deadline = time.monotonic() + LONGEST_RELEASE_S
+    while in_progress.runs(folder) and time.monotonic() < deadline:
+        time.sleep(RELEASE_LOOK_S)
+
+
+def complaint(jobs: Jobs, shard: Shard, state: State) -> str:
+    """Why a shard is not finished; nothing where it is."""
+    if jobs.finished(shard):
+        return ""
+    said = scheduler.last_said(jobs.log(shard))
+    return f"shard {shard}: job {jobs.ids[shard]} {state}" + (f", and {jobs.log(shard)} ends: {said}" if said else "")
+
+
+def reopen(jobs: Jobs, shard: Shard) -> None:
+    """A shard's recording, if there is one, is to be continued: it is not finished any more."""
+    folder = jobs.recording(shard)
+    if (folder / RECORDS).is_file():
+        with append(folder, record.document(folder / CONFIG), {}) as writer:
+            writer.finish(False)

@@ -1,0 +1,63 @@
+"""Submission: one array job of Slurm, through submitit, a task of it for every argument."""
+
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from snnbench.run.slurm import scheduler
+from snnbench.run.slurm.scheduler import SlurmError
+
+
+def require() -> None:
+    """Raise SlurmError where nothing can be submitted."""
+    if find_spec("submitit") is None:
+        raise SlurmError("--executor slurm needs submitit; get it with: pip install 'snnbench[slurm]'")
+    scheduler.require()
+
+
+def submit(
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    folder: Path,
+    name: str,
+    options: Mapping[str, str | bool],
+) -> list[str]:
+    """Have `function` called with each of `arguments` in a job of its own; the jobs' numbers, such as 12_0.
+
+    `folder` must be seen by the nodes: what is called, and logs, are in it. Raises SlurmError.
+    """
+    import submitit
+    from submitit.core.utils import FailedJobError, FailedSubmissionError
+
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        # -P: nothing is imported from the folder of the command, which may be a stranger's recording.
+        executor = submitit.SlurmExecutor(folder.absolute(), python=f"{shlex.quote(sys.executable)} -P")
+        # Nothing that submitit would choose for a user is left to it: a job of 5 minutes, for one.
+        executor.update_parameters(
+            job_name=name,
+            time=None,
+            wckey=None,
+            use_srun=False,
+            array_parallelism=len(arguments),
+            additional_parameters=dict(options),
+        )
+        jobs = executor.map_array(function, arguments)
+    except (FailedJobError, FailedSubmissionError, ValueError, OSError) as error:
+        raise SlurmError(f"sbatch: {_refusal(str(error))}") from error
+    return [str(job.job_id) for job in jobs]
+
+
+def log(folder: Path, job: str) -> Path:
+    """Where a job's errors and progress go."""
+    return folder / f"{job}_0_log.err"
+
+
+def _refusal(text: str) -> str:
+    """What sbatch said, without what submitit puts around it."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    said = [line.removeprefix("sbatch: error: ") for line in lines if line.startswith("sbatch: error:")]
+    return "; ".join(said) or (lines[-1] if lines else "failed")

@@ -1,0 +1,213 @@
+"""`snnbench run --executor slurm`: shards become jobs, and their recordings one."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+
+from snnbench import __version__
+from snnbench.adapter.contender import Work
+from snnbench.adapter.discovery import discover
+from snnbench.digest import digest
+from snnbench.environments.interpreters import Env
+from snnbench.machine import gpus
+from snnbench.plan import config as configs
+from snnbench.plan.cell import Cell, cells
+from snnbench.plan.config import Config
+from snnbench.plan.shard import Shard, ShardError
+from snnbench.recording import merge, record
+from snnbench.recording.record import Recording, recorded
+from snnbench.recording.writer import choose
+from snnbench.run.local import Continuation, Test, require_room, selected, setups
+from snnbench.run.progress import say, shown
+from snnbench.run.runner import Run, Setup
+from snnbench.run.slurm import jobs, submission
+from snnbench.run.slurm.jobs import Jobs
+from snnbench.run.slurm.scheduler import SlurmError, State
+from snnbench.run.slurm.task import Task, perform
+from snnbench.run.slurm.waiting import Tail, wait
+
+MOST_SHARDS = 16
+"""So many parts a run has at the most, unless its user says otherwise."""
+GPU_OPTIONS = ("gres", "gpus", "gpus_per_node", "gpus_per_task", "gpus_per_socket", "tres_per_task")
+CPU_OPTIONS = ("cpus_per_task", "cpus_per_gpu", "exclusive")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a user asked for; `options` are sbatch's."""
+
+    config: Config
+    files: tuple[Path, ...]
+    only: tuple[str, ...]
+    env: Env
+    output: Path | None
+    continuation: Continuation
+    shards: int | None = None
+    options: dict[str, str | bool] = field(default_factory=dict)
+    test: Test | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be run, as seen from where it is submitted."""
+
+    works: list[Work]
+    setups: dict[str, Setup]
+    config: Config
+    cuda: bool
+
+    def cells(self, shard: Shard) -> list[Cell]:
+        """Those of a shard."""
+        return cells(shard.of(self.works), self.config.protocol, list(self.setups))
+
+    def lacks(self, found: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
+        """Whether cells of a shard are to be run, by their keys on the machine on which it was begun."""
+        folder = found.recording(shard)
+        if not (folder / record.RECORDS).is_file() or not found.finished(shard):
+            return True
+        there = record.read(folder)
+        here = Run(self.setups, self.config.protocol, str(there.machine.get("model")), 0)
+        done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
+        return any(here.key(cell) not in done for cell in self.cells(shard))
+
+
+def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
+    """Submit what is missing of a run, wait, and merge what the shards recorded; why it is not finished, if it is not.
+
+    Raises SlurmError.
+    """
+    submission.require()
+    adapters = discover(asked.files)
+    known = asked.test.known(adapters) if asked.test else adapters
+    works = selected(asked.config, known, asked.only)
+    cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
+    works = asked.test.changed(works, known, cuda) if asked.test else works
+    if configs.leaves_threads_out(asked.config):
+        raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
+    found = opened(asked, works)
+    say(f"{found.folder}: {len(found.shards)} shards; snnbench status {found.folder} tells how far they are")
+    plan = Plan(works, setups(works, adapters, asked.env, cuda, asked.test), asked.config, cuda)
+    with jobs.locked(found.folder):
+        found = submitted(jobs.read(found.folder), plan, asked)
+    tails = [Tail(found.recording(shard)) for shard in found.shards]
+    left = missing(found, plan, asked.continuation.retry)
+    try:
+        with shown(left) as progress:
+            states = wait(found, tails, left, progress)
+    except KeyboardInterrupt:
+        say(f"{found.folder}: the jobs go on; look: snnbench status {found.folder}; go on: the same command;")
+        say(f"cancel: scancel {' '.join(sorted({job.split('_')[0] for job in found.ids.values()}))}")
+        raise
+    with jobs.locked(found.folder):
+        collected(found, states)
+        unfinished = [jobs.complaint(found, shard, state) for shard, state in states.items()]
+        return merged(found, asked, unfinished), [line for line in unfinished if line]
+
+
+def opened(asked: Asked, works: Sequence[Work]) -> Jobs:
+    """The folder of this run: the one that is under way, or a new one."""
+    loaded, fresh, retry = asked.config, asked.continuation.fresh, asked.continuation.retry
+    if fresh:
+        require_room(asked.output)
+    texts = [asked.test.texts] if asked.test else []
+    identity = digest(["slurm", loaded.resolved(), list(asked.only) or None, asked.env.value, *texts])
+    folder = choose(jobs.ROOT, loaded.name, identity, "slurm", date.today(), fresh, bool(retry))
+    cases = len(dict.fromkeys(work.case for work in works))
+    count = min(cases, MOST_SHARDS) if asked.shards is None else asked.shards
+    if count > cases:
+        raise ShardError(f"--shards {count}: there are {cases} cases, and a shard has one at the least")
+    config = {
+        "snnbench": __version__,
+        "config": loaded.resolved(),
+        "only": list(asked.only) or None,
+        "identity": identity,
+        "machine": "slurm",
+        "planned": len(cells(works, loaded.protocol, list(asked.test.sides) if asked.test else ("",))),
+        "shards": [str(Shard(index, count)) for index in range(1, count + 1)],
+    }
+    found = jobs.create(folder, config)
+    if asked.shards not in (None, len(found.shards)):
+        raise ShardError(f"--shards {count}: {folder} has {len(found.shards)}; leave it out, or start with --fresh")
+    return found
+
+
+def submitted(found: Jobs, plan: Plan, asked: Asked) -> Jobs:
+    """Collect what ended jobs left, and submit the shards that lack cells and have no job that waits or runs."""
+    states = found.states()
+    collected(found, states)
+    active = [shard for shard, state in states.items() if state.active and not found.finished(shard)]
+    if active:
+        say(f"{len(active)} jobs wait or run already: {', '.join(found.ids[shard] for shard in active)}")
+    retry = asked.continuation.retry
+    lacking = [shard for shard in found.shards if shard not in active and plan.lacks(found, shard, retry)]
+    if not lacking:
+        return found
+    for shard in lacking:
+        jobs.reopen(found, shard)
+    tasks = [
+        Task(
+            asked.config,
+            tuple(path.absolute() for path in asked.files),
+            asked.only,
+            asked.env,
+            found.recording(shard).absolute(),
+            shard,
+            retry,
+            plan.cuda,
+            asked.test,
+        )
+        for shard in lacking
+    ]
+    name = f"snnbench-{asked.config.name}"
+    ids = submission.submit(perform, tasks, found.folder / jobs.SUBMITTED, name, resources(asked.options, plan.works))
+    say(f"submitted {len(lacking)} of {len(found.shards)} shards: job {', '.join(ids)}")
+    return jobs.told(jobs.submitted(found, dict(zip(lacking, ids, strict=True))), finished=False)
+
+
+def resources(options: dict[str, str | bool], works: Sequence[Work]) -> dict[str, str | bool]:
+    """sbatch's options, with a GPU where cells need one and the CPUs of the cells, unless the user asked for some."""
+    found = dict(options)
+    if any(work.case.device.startswith("cuda") for work in works) and not set(found) & set(GPU_OPTIONS):
+        found["gpus_per_node"] = "1"
+    if not set(found) & set(CPU_OPTIONS):
+        found["cpus_per_task"] = str(max(work.case.threads for work in works))
+    return found
+
+
+def missing(found: Jobs, plan: Plan, retry: Collection[str]) -> list[Cell]:
+    """The cells of unfinished shards that have no record yet."""
+    done = {
+        recorded(one)
+        for recording in found.recordings()
+        for one in recording.records
+        if not record.repeated(one.outcome, retry)
+    }
+    unfinished = [shard for shard in found.shards if not found.finished(shard)]
+    return [cell for shard in unfinished for cell in plan.cells(shard) if cell not in done]
+
+
+def collected(found: Jobs, states: dict[Shard, State]) -> None:
+    """Record what ran in jobs that have ended, and say so."""
+    for shard, state in states.items():
+        if not state.active and not found.finished(shard):
+            for one in jobs.collect(found, shard, state):
+                say(f"shard {shard}: {one.library}/{one.variant} trial {one.trial}: {one.outcome['reason']}")
+
+
+def merged(found: Jobs, asked: Asked, complaints: Sequence[str]) -> Recording:
+    """The recording of the whole run, of as many shards as there are."""
+    parts = found.recordings()
+    if not parts:
+        raise SlurmError(f"{found.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")
+    if asked.output:
+        folder = asked.output
+    elif "merged" in found.config:
+        folder = Path(found.config["merged"])
+    else:
+        first = parts[0].config
+        folder = choose(Path("results"), asked.config.name, first["whole"], first["machine"], date.today(), fresh=True)
+    found = jobs.told(found, merged=str(folder))
+    whole = merge.merge(parts, folder)
+    jobs.told(found, finished=bool(whole.config["finished"]))
+    return whole

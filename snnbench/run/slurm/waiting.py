@@ -1,0 +1,70 @@
+"""Waiting for jobs: their recordings are watched for what is new, and Slurm is asked now and then."""
+
+import time
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from snnbench.plan.cell import Cell
+from snnbench.plan.shard import Shard
+from snnbench.recording import in_progress, record
+from snnbench.recording.record import Record, recorded
+from snnbench.run.executor import Progress
+from snnbench.run.progress import say
+from snnbench.run.slurm.jobs import Jobs
+from snnbench.run.slurm.scheduler import SlurmError, State
+
+LOOK_EVERY_S = 2.0
+"""How often recordings are looked at: nothing is timed where this waits."""
+ASK_EVERY_S = 10.0
+"""How often Slurm is: one request to a scheduler that others wait for, too."""
+
+
+class Tail:
+    """What is new in a recording since it was last looked at."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self._path = folder, folder / record.RECORDS
+        self._offset = self._path.stat().st_size if self._path.is_file() else 0
+
+    def records(self) -> list[Record]:
+        """Records that were added, as far as their lines are whole."""
+        if not self._path.is_file():
+            return []
+        with self._path.open("rb") as stream:
+            stream.seek(self._offset)
+            data = stream.read()
+        whole = data[: data.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        found = (record.parse(line, self.folder) for line in whole.decode(errors="replace").split("\n"))
+        return [one for one in found if one is not None]
+
+
+def wait(found: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Progress) -> dict[Shard, State]:
+    """Pass on how the cells that are `left` end, until no job runs any more; how each shard's last job ended then."""
+    waiting, states, asked, answers = set(left), found.states(), time.monotonic(), True
+    while True:
+        unfinished = [shard for shard in found.ids if not found.finished(shard)]
+        if unfinished and time.monotonic() - asked >= ASK_EVERY_S:
+            try:
+                states, asked, answers = found.states(), time.monotonic(), True
+            except SlurmError as error:
+                if answers:
+                    say(f"{error}; what Slurm said before counts until it answers")
+                asked, answers = time.monotonic(), False
+        ended = [one for tail in tails for one in tail.records() if recorded(one) in waiting]
+        for one in ended:
+            waiting.discard(recorded(one))
+            progress.end(recorded(one), one)
+        if ended or len(waiting) == len(left):
+            _show_next(tails, progress)
+        if not any(states[shard].active for shard in unfinished):
+            return states
+        time.sleep(LOOK_EVERY_S)
+
+
+def _show_next(tails: Sequence[Tail], progress: Progress) -> None:
+    """What runs now: of cells side by side, one."""
+    for tail in tails:
+        for one in in_progress.read(tail.folder)[:1]:
+            progress.start(recorded(one))
+            return

@@ -1,0 +1,161 @@
+"""The worker: one process that does one measurement of one variant of one adapter, and says what it found.
+
+    snnbench request norse/box | python -m snnbench.worker adapters/norse.py
+
+A request comes on standard input, the reply goes to standard output or to the descriptor in --reply-fd; what libraries
+print goes to standard error. Nothing but the standard library, NumPy and the adapter's own libraries is imported.
+"""
+
+import argparse
+import atexit
+import ctypes
+import importlib.metadata
+import os
+import resource
+import select
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, NoReturn
+
+from snnbench.adapter import loading, refusal
+from snnbench.worker.instructions import Count, counter, uncounted
+from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
+from snnbench.worker.turns import Turns
+
+PR_SET_PDEATHSIG = 1
+
+
+def main() -> int:
+    """Read a request, do it, reply. The exit status says only whether a reply was written."""
+    parser = argparse.ArgumentParser(prog="python -m snnbench.worker", description=__doc__.split("\n\n")[0])
+    parser.add_argument("adapter", type=Path, help="the adapter file")
+    parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
+    parser.add_argument(
+        "--turns", help="READER,WRITER,first or second: pipes to a worker that takes turns with this one"
+    )
+    options = parser.parse_args()
+    reply_fd = _own_descriptor(options.reply_fd)
+    try:
+        request = decode_request(sys.stdin.read())
+    except BadRequest as error:
+        print(error, file=sys.stderr)
+        return 2
+    if options.reply_fd is not None:
+        _die_with_parent(options.reply_fd)
+    _confine(request)
+    # A framework's threads are counted with the thread that starts them, so this comes before they are there.
+    instructions = counter() if request.measure == "time" else uncounted
+    turns = _turns(options.turns, request) if options.turns else None
+    with os.fdopen(reply_fd, "wb") as stream:
+        stream.write(_reply(options.adapter, request, instructions, turns).encode())
+    return 0
+
+
+def _turns(given: str, request: Request) -> Turns:
+    """The pipes to the other worker; this returns once it is this one's turn."""
+    reader, writer, place = given.split(",")
+    for descriptor in (reader, writer):
+        os.set_inheritable(int(descriptor), False)
+    turns = Turns(int(reader), int(writer), request.patience_s)
+    if place == "second":
+        turns.wait()
+    return turns
+
+
+def _reply(path: Path, request: Request, instructions: Count, turns: Turns | None) -> Reply:
+    """Do the request; whatever happens becomes a reply."""
+    from snnbench.adapter import declaration, reading
+
+    try:
+        description = reading.read(path)
+        module = loading.load(path)
+    except MemoryError as error:
+        return _failed("oom-host", error)
+    except declaration.Unavailable as error:
+        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
+    except Exception as error:  # an import runs a stranger's code: anything may come out of it
+        traceback.print_exc()
+        return _failed("import", error)
+    reply = Reply({})
+    backend = None
+    try:
+        from snnbench.backends import open_backend
+        from snnbench.worker.measurement import Measurement
+
+        variant = description.variants[request.variant]
+        backend = open_backend(variant.backend, request.case, module)
+        own_rule = loading.own_rule(module)
+        Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
+        reply.settings |= backend.settings()
+    except declaration.Unsupported as error:
+        return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
+    except declaration.Unavailable as error:
+        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
+    except refusal.Incorrect as error:
+        return _failed("incorrect", error)
+    except Exception as error:  # so may a pass
+        traceback.print_exc()
+        known = backend.failure_kind(error) if backend else None
+        return _failed(known or ("oom-host" if isinstance(error, MemoryError) else "crash"), error)
+    reply.settings |= _process_settings(variant.pins.distribution)
+    return reply
+
+
+def _process_settings(distribution: str) -> dict[str, Any]:
+    """What this process runs on, read back."""
+    try:
+        version: str | None = importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        version = None
+    return {
+        "version": version,
+        "python": sys.version.split()[0],
+        "cpus": sorted(os.sched_getaffinity(0)),
+        "malloc": {name: value for name, value in os.environ.items() if name.startswith("MALLOC_")},
+    }
+
+
+def _failed(kind: str, error: BaseException) -> Reply:
+    text = str(error).strip()
+    reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+    return Reply({"status": "failed", "kind": kind, "reason": text if kind == "incorrect" else reason})
+
+
+def _own_descriptor(given: int | None) -> int:
+    """A descriptor for the reply that nobody else writes to: what was standard output now goes to standard error."""
+    reply_fd = os.dup(1) if given is None else given
+    os.set_inheritable(reply_fd, False)
+    os.dup2(2, 1)
+    return reply_fd
+
+
+def _die_with_parent(reply_fd: int) -> None:
+    """A harness that is killed leaves no worker behind, not even one that had only just been started."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    reader = select.poll()
+    reader.register(reply_fd, 0)
+    if reader.poll(0):  # an error, the one thing not asked for: nobody is left to read the reply
+        sys.exit("the harness is gone")
+
+
+def _confine(request: Request) -> None:
+    """CPUs and memory, before a framework starts its threads."""
+    if request.cpus:
+        os.sched_setaffinity(0, request.cpus)
+    if request.memory_limit_bytes is not None:
+        # RLIMIT_DATA and not RLIMIT_AS: frameworks reserve far more address space than they use.
+        resource.setrlimit(resource.RLIMIT_DATA, (request.memory_limit_bytes, request.memory_limit_bytes))
+
+
+def _end(status: int) -> NoReturn:
+    """End this process at once: to take a framework apart would take up to half a second, and change nothing."""
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    _end(main())

@@ -1,0 +1,181 @@
+"""The roofline: the time below which this machine cannot do a case, whatever a library fuses or recomputes.
+
+With M = T * B rows, N neurons, L layers and a `size` of bytes for each number of the case's dtype:
+
+    product                                          FLOPs     of each layer, in
+    current          [M, N] x [N, N]                 2 M N^2   inference, forward, train
+    weight gradient  [N, M] x [M, N]                 2 M N^2   backward, train
+    input gradient   [M, N] x [N, N]                 2 M N^2   backward, train; of the first layer only if asked for
+
+    phase               reads at the least                           writes at the least
+    inference, forward  input M N, parameters P                      spikes M N
+    backward            input M N, cotangent M N, and N^2 for each   gradients: P, and M N if the input's is asked for
+                        input gradient
+    train               input M N, cotangent M N, P                  spikes M N, gradients as backward
+
+    least bytes = size * (what is read + what is written),   P = L (N^2 + N)
+    multiplying = sum of the phase's k products, each in the time measured for it, - (k - 1) * time of an empty call
+    floor = max(multiplying, least bytes / bandwidth of the copy)
+
+It is the larger of the two, and not their sum, because a machine can compute and move data at once. Products are
+measured one by one, and each holds what it costs a framework to call anything at all; a phase may be a single call, and
+where products take microseconds that is most of them. An accelerator computes while it is called, which makes the true
+floor a little higher. What is kept
+between forward and backward counts as nothing: it can be recomputed, or never leave a cache. The neuron's own
+arithmetic counts as nothing either. `forward` may keep things or not, so its floor is that of `inference`.
+
+This is a *dense* floor: products are counted, and measured, in full, and no credit is given for zeros in the input.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from snnbench.worker.durations import summarise, trial_median
+from snnbench.workloads.case import Case
+
+Timings = Mapping[str, Mapping[str, Any]]
+"""The `repetitions_ns` and `passes` of each phase."""
+SIZES_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
+SAME_SHAPE = {"current": "input_gradient", "input_gradient": "current"}
+"""Products of one shape: the faster one's time counts for both, for how weights lie in memory is a library's choice."""
+COPY, CALL = "copy", "call"
+"""What is measured beside the products: a copy, and a product of two numbers, which is a call and nothing else."""
+SMALLEST_SPREAD = 0.05
+"""Two times of one process that differ by less are no different: the effect floor of a comparison."""
+LARGEST_SPREAD = 0.45
+"""However unsteady a machine was, a pass in half the floor is below it. Clocks that jump by 1.8 stay inside of this."""
+
+
+@dataclass(slots=True)
+class Peak:
+    """The raw durations of one product, or of the copy: `work` FLOPs or bytes a pass, `passes` passes a repetition."""
+
+    work: int
+    passes: int = 0
+    first_call_ns: int = 0
+    repetitions_ns: list[int] = field(default_factory=list)
+
+    @property
+    def fastest_ns(self) -> float:
+        """The least time of a pass: what this machine was seen to do it can do."""
+        return min(self.repetitions_ns) / self.passes
+
+    @property
+    def spread(self) -> float:
+        """Interquartile range of the repetitions, relative to their median."""
+        return relative_spread(self.repetitions_ns)
+
+
+def products(case: Case, phase: str) -> dict[str, int]:
+    """How often each product is in a pass of a phase."""
+    forward = {"current": case.layers}
+    backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
+    found = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
+    return {name: count for name, count in found.items() if count}
+
+
+def product_flops(case: Case) -> int:
+    """FLOPs of one product; all three have as many."""
+    return 2 * case.time_steps * case.batch * case.neurons**2
+
+
+def flops(case: Case, phase: str) -> int:
+    """FLOPs of the products in a pass of a phase."""
+    return product_flops(case) * sum(products(case, phase).values())
+
+
+def least_bytes(case: Case, phase: str) -> int:
+    """Bytes that a pass of a phase reads or writes at least once, whatever is fused or recomputed."""
+    trains = case.time_steps * case.batch * case.neurons
+    weights = case.layers * case.neurons**2
+    parameters = weights + case.layers * case.neurons
+    gradients = parameters + trains * case.input_gradient
+    match phase:
+        case "inference" | "forward":
+            values = trains + parameters + trains
+        case "backward":
+            layers = products(case, phase).get("input_gradient", 0)
+            values = 2 * trains + layers * case.neurons**2 + gradients
+        case "train":
+            values = 2 * trains + parameters + trains + gradients
+        case _:
+            raise ValueError(f"{phase!r} is no phase")
+    return SIZES_BYTES[case.dtype] * values
+
+
+def needed(case: Case, phases: Sequence[str]) -> list[str]:
+    """The peaks that the floors of these phases are made of."""
+    return [*dict.fromkeys(name for phase in phases for name in products(case, phase)), COPY, CALL]
+
+
+def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
+    """The floor of a phase on a machine with these peaks, in nanoseconds."""
+    counts = products(case, phase)
+    multiplying = sum(count * _product_ns(name, peaks) for name, count in counts.items())
+    multiplying -= (sum(counts.values()) - 1) * peaks[CALL].fastest_ns
+    return max(multiplying, least_bytes(case, phase) * peaks[COPY].fastest_ns / peaks[COPY].work)
+
+
+def spread(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int]) -> float:
+    """By how much of the floor a time may lie under it: the spread of what is compared, the peaks' and its own.
+
+    The largest relative interquartile range of the peaks that the phase needs and of its own repetitions, within
+    bounds: durations that happen to agree do not make a machine steady, nor is half the floor ever an accident.
+    """
+    seen = [peaks[name].spread for name in (*products(case, phase), COPY)]
+    return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, relative_spread(repetitions_ns), *seen))
+
+
+def under(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int) -> bool:
+    """Whether the median pass of these repetitions is under the floor at all, be it within the spread."""
+    return trial_median(repetitions_ns, passes) < floor_ns(case, phase, peaks)
+
+
+def complaint(
+    case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int
+) -> str | None:
+    """Why the median pass of these repetitions is below the floor, in one line; or None where it is not."""
+    floor, margin = floor_ns(case, phase, peaks), spread(case, phase, peaks, repetitions_ns)
+    pass_ns = trial_median(repetitions_ns, passes)
+    if pass_ns >= floor * (1 - margin):
+        return None
+    return (
+        f"a pass of {phase} took {pass_ns / 1e6:.3g} ms, which is below the floor of {floor / 1e6:.3g} ms "
+        f"by more than the spread of {margin:.0%}"
+    )
+
+
+def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> bool:
+    """Whether a time leaves a doubt about the peaks, or they about it."""
+    return any(under(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items())
+
+
+def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> str:
+    """Why the times of these phases cannot be true, or nothing."""
+    each = (
+        complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items()
+    )
+    return "; ".join(text for text in each if text)
+
+
+def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[str, Any]) -> dict[str, float]:
+    """The floor of a phase, and how many times the floor the phase took."""
+    floor = floor_ns(case, phase, peaks)
+    return {
+        "flops": flops(case, phase),
+        "least_bytes": least_bytes(case, phase),
+        "floor_ns": round(floor),
+        "times_floor": round(trial_median(timing["repetitions_ns"], timing["passes"]) / floor, 4),
+    }
+
+
+def relative_spread(durations: Sequence[float]) -> float:
+    """Interquartile range over median; 0 of a single one."""
+    found = summarise(durations)
+    return (found.high - found.low) / found.median if found.median else 0.0
+
+
+def _product_ns(name: str, peaks: Mapping[str, Peak]) -> float:
+    alike = (name, SAME_SHAPE.get(name, name))
+    return min(peaks[one].fastest_ns for one in alike if one in peaks)

@@ -1,0 +1,258 @@
+"""One measurement: prove by the exam, measure, prove by the spot check what was measured."""
+
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cached_property
+from typing import Any
+
+from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
+from snnbench.adapter.refusal import AdapterError
+from snnbench.backends import Backend, Build, Session
+from snnbench.proof import exam
+from snnbench.proof.comparison import Finding, verdict
+from snnbench.proof.fresh import Contents
+from snnbench.proof.passes import answer_of, pieces
+from snnbench.proof.phase_proof import random_seed
+from snnbench.proof.spot_checks import SpotChecks
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.worker import afterwork, floor, memory
+from snnbench.worker.instructions import Count, uncounted
+from snnbench.worker.messages import Reply, Request
+from snnbench.worker.peaks import Peaks
+from snnbench.worker.probes import Probes
+from snnbench.worker.timed_phase import TimedPhase, busy_ns
+from snnbench.worker.turns import Turns
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import HALVES, Case
+from snnbench.workloads.problem import Problem, odd
+from snnbench.workloads.problem import exam as exam_problem
+from snnbench.workloads.rule import Rule
+
+OwnRule = Callable[[Case, str], Rule | None]
+CHECKED = 1
+"""The input and cotangent of the answers that verification checks, after passes on number 0."""
+LOOKS = 3
+"""How often a profiler is asked before it may say that a kernel did not run: it loses some now and then."""
+SHOWN_NAMES = 6
+"""Enough to see what ran in place of what was asked for."""
+
+
+class Measurement:
+    """A request being done on one backend."""
+
+    def __init__(
+        self,
+        request: Request,
+        backend: Backend,
+        build: Build,
+        own_rule: OwnRule,
+        variant: Variant,
+        instructions: Count = uncounted,
+        turns: Turns | None = None,
+    ) -> None:
+        self.request, self.backend, self.build, self.variant = request, backend, build, variant
+        self.instructions, self.turns = instructions, turns
+        self.own_rule = own_rule
+        self.problem = Problem(request.case)
+        self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
+
+    def run(self, reply: Reply) -> None:
+        """Fill `reply`. An answer that is wrong, and not declared to be, ends it without a time."""
+        case, variant = self.request.case, self.variant
+        if refusal := variant.refusal(case):
+            raise Unsupported(refusal)
+        if self.request.phases and not self.phases:
+            raise Unsupported(f"inference only: {variant.inference_only}")
+        if variant.way == "amp" and case.dtype not in HALVES:
+            raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
+        if not self._exam(reply):
+            return
+        session = self._session(self.problem)
+        reply.settings["provider"] = session.provider()
+        doing = {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure]
+        doing(session, reply)
+        reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
+        if not reply.outcome and variant.provider:
+            self._prove(session, variant.provider, reply)
+        if not reply.outcome:
+            correct = all(check["correct"] for check in reply.checks.values())
+            rule = self._rule(case)
+            declared: dict[str, Any] = {"deviation": variant.deviation, "inference_only": variant.inference_only}
+            declared["own_rule"] = asdict(rule) if rule else None
+            reply.outcome = {"status": "measured", "verdict": verdict(case, correct, variant.deviation)}
+            reply.outcome |= {name: value for name, value in declared.items() if value}
+
+    def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
+        """The kernels that a variant is named after must be among what a pass runs, whatever the library says of it.
+
+        The first pattern is for the forward pass; the others run in `train` only.
+        """
+        phases = self.phases or (("inference",) if self.variant.inference_only else ("train",))
+        matching: dict[str, None] = {}
+        for phase in dict.fromkeys("inference" if name == "inference" else "train" for name in phases):
+            wanted = patterns if phase == "train" else patterns[:1]
+            names: dict[str, None] = {}
+            for _ in range(LOOKS):
+                names |= dict.fromkeys(session.ran(phase))
+                lacking = [pattern for pattern in wanted if not any(re.search(pattern, name) for name in names)]
+                if not lacking:
+                    break
+            if not names:
+                step = "see what `snnbench doctor` says of profiling"
+                raise Unavailable(f"the profiler saw nothing of {phase}, so which kernel ran is unknown; {step}")
+            if lacking:
+                ran = ", ".join(name[:60] for name in list(names)[:SHOWN_NAMES])
+                reason = f"no kernel like {lacking[0]!r} ran in {phase} on {session.provider()}; what ran: {ran}"
+                reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+                reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
+                reply.settings.pop("probes_ms", None)
+                return
+            matching |= {name: None for pattern in wanted for name in names if re.search(pattern, name)}
+        reply.settings["ran"] = list(matching)
+
+    def _exam(self, reply: Reply) -> bool:
+        """Every process sits the exam, for one layer and, where the case has more, for two."""
+        for layers in (1, 2)[: min(2, self.request.case.layers)]:
+            own = self._rule(self.request.case)
+            case = self.request.case
+            wider = own.threshold / (own.gain * case.threshold) if own else None
+            problem = odd(case, layers, wider) if wider else exam_problem(case, layers)
+            session = self._session(problem)
+
+            def answer(which: int, cotangent: int, session: Session = session) -> Answer:
+                session.load(which, cotangent)
+                spikes, gradients = (session.inference(), None) if self.variant.inference_only else session.train()
+                session.synchronise((spikes, gradients))
+                return session.answer(spikes, gradients)
+
+            rule = self._rule(problem.case)
+            if rule:
+                finding = self._own_exam(problem, answer, rule)
+            else:
+                finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
+            reply.checks[f"exam-{layers}"] = finding.as_dict()
+            if not self._accept(reply, "exam", finding):
+                return False
+            if layers == 1 and rule is None:
+                self._look_at_state(session, problem, reply)
+        return True
+
+    def _look_at_state(self, session: Session, problem: Problem, reply: Reply) -> None:
+        """Whether a second pass without a reset goes on where the first ended, starts anew, or does neither.
+
+        Asked of libraries that want a reset before every pass, run eagerly. It stands in the settings and decides
+        nothing: every pass that is timed begins with the reset.
+        """
+        go_on = getattr(session, "inference_without_reset", None)
+        if go_on is None or self.variant.way:
+            return
+        session.load(0, 0)
+        session.synchronise(session.inference())
+        session.load(1, 1)
+        spikes = go_on()
+        if spikes is not None:
+            session.synchronise(spikes)
+            reply.settings["state"] = exam.continuation(problem, session.answer(spikes, None).spikes)
+
+    def _own_exam(self, problem: Problem, answer: Callable[[int, int], Answer], rule: Rule) -> Finding:
+        """The exam's passes by a rule whose numbers are not exact in binary: what is close is left to rounding."""
+        for which, cotangent in exam.PASSES:
+            finding = SpotCheck(problem, which, rule, cotangent).check(answer(which, cotangent))
+            if not finding.correct:
+                break
+        return finding
+
+    @cached_property
+    def _checks(self) -> SpotChecks:
+        request = self.request
+        return SpotChecks(self.problem, self._rule(request.case), request.check_ns, self._session)
+
+    def _rule(self, case: Case) -> Rule | None:
+        """The rule that a variant is held to, where it is another neuron than the case's."""
+        rule = self.own_rule(case, self.variant.built_as) if self.variant.deviation else None
+        if not isinstance(rule, Rule | None):
+            raise AdapterError(f"rule(case, {self.variant.built_as!r}) gave {rule!r}, expected a Rule or None")
+        return rule
+
+    def _verify(self, session: Session, reply: Reply) -> None:
+        """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
+        if self.request.case.is_judged_by_layer:
+            self._checks.layers()
+        for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
+            for which in (0, CHECKED):
+                session.load(which, which)
+                answer = answer_of(name, session)
+            check = self._checks.check(CHECKED, name)
+            if not self._spot(reply, name, check, check.check(answer), answer):
+                return
+
+    def _memory(self, session: Session, reply: Reply) -> None:
+        phase = "train" if set(self.phases) - {"inference"} else "inference"
+        measured, spikes, gradients = memory.measure(session, self.backend, phase)
+        check, answer = self._checks.check(0, phase), session.answer(spikes, gradients)
+        if self._spot(reply, phase, check, check.check(answer), answer):
+            reply.memory = measured
+
+    def _time(self, session: Session, reply: Reply) -> None:
+        """Time every phase, check its answers to old and new content, and that no time is below its floor."""
+        case = self.request.case
+        if case.is_judged_by_layer:
+            self._checks.layers()
+        busy = busy_ns(case.device)
+        peaks = Peaks(
+            self.backend, session, case, self.phases, **({"busy_ns": busy} if busy else {"settle": afterwork.settle})
+        )
+        peaks.look()
+        probes = Probes(self.backend, session, case, (lambda: None) if busy else afterwork.settle)
+        probes.look()
+        contents = Contents(self.problem, random_seed())
+        phases: dict[str, Any] = {}
+        for number, name in enumerate(self.phases):
+            if phases:
+                peaks.look_if_cheap()
+            given = (name, self.request, self.backend, session, self._checks, contents)
+            timed = TimedPhase(*given, self.instructions, self.turns, number + 1)
+            timed.measure()
+            if not self._prove_phase(timed, reply):
+                return
+            phases[name] = timed.as_dict()
+            if compilations := phases[name]["compilations"]:
+                reason = f"{compilations} compilations inside the timed region of {name}"
+                reply.outcome = {"status": "failed", "kind": "recompiled", "reason": reason}
+                return
+        peaks.look_until(lambda: not floor.any_under(case, peaks.found, phases))
+        if reason := floor.complaints(case, peaks.found, phases):
+            reply.outcome = {"status": "failed", "kind": "below-floor", "reason": reason}
+            return
+        probes.look()
+        for name, phase in phases.items():
+            phase |= floor.beside(case, name, peaks.found, phase)
+        reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
+        reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
+
+    def _prove_phase(self, phase: TimedPhase, reply: Reply) -> bool:
+        """Whether the answers of a timed phase are right, and its time is that of the work."""
+        name, proof = phase.name, phase.proof
+        if not self._spot(reply, name, proof.check, proof.spot or Finding(), proof.verified):
+            return False
+        reason = phase.not_the_work() if proof.fresh.correct else None
+        reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
+        if self._accept(reply, f"fresh passes of {name}", proof.fresh) and reason:
+            reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+        return not reply.outcome
+
+    def _spot(self, reply: Reply, name: str, check: SpotCheck, finding: Finding, answer: Answer | None) -> bool:
+        reply.checks[f"spot-{name}"] = finding.as_dict()
+        if answer and self.variant.deviation and name == ("inference" if self.variant.inference_only else "train"):
+            reply.checks[f"common-{name}"] = SpotCheck(self.problem, check.which).distance(answer).as_dict()
+        return self._accept(reply, f"spot check of {name}", finding)
+
+    def _accept(self, reply: Reply, name: str, finding: Finding) -> bool:
+        if finding.correct or (self.variant.deviation and not self._rule(self.request.case)):
+            return True
+        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": f"{name}: {finding.message}"}
+        return False
+
+    def _session(self, problem: Problem) -> Session:
+        return self.backend.session(self.build, self.variant, problem)

@@ -1,0 +1,149 @@
+"""Memory of one pass: host memory as the kernel counts it, device memory as the allocators do.
+
+The host's high-water mark is reset through /proc/self/clear_refs before the pass. `ru_maxrss` would not do: a child
+inherits its parent's through exec.
+"""
+
+import ctypes
+import gc
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapter.declaration import Unavailable
+from snnbench.backends import Backend, Session
+
+KIB = 1024
+GROWTH_PASSES = (2, 10, 50)
+"""After so many passes the memory in use is read; it should not have grown."""
+GROWTH_NS = 300_000_000
+"""After which no pass towards the last of these begins."""
+CLEAR_REFS = Path("/proc/self/clear_refs")
+
+
+@dataclass(frozen=True, slots=True)
+class Resident:
+    """Bytes of this process that are in memory now, and the most since the mark was last reset."""
+
+    now_bytes: int
+    peak_bytes: int
+
+
+def resident() -> Resident:
+    """VmRSS and VmHWM of this process."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return Resident(*(int(fields[name].split()[0]) * KIB for name in ("VmRSS", "VmHWM")))
+
+
+def reset_peak() -> None:
+    """Set the high-water mark to what is resident now. Raises Unavailable."""
+    try:
+        CLEAR_REFS.write_text("5")
+    except OSError as error:
+        raise Unavailable(
+            f"{CLEAR_REFS} cannot be written ({error.strerror}), so the peak of a pass cannot be measured: it takes a "
+            "Linux kernel with CONFIG_PROC_PAGE_MONITOR; gVisor has none"
+        ) from error
+
+
+def settle() -> None:
+    """Give back what is free: collect cycles, and let the C library return its free pages."""
+    gc.collect()
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "malloc_trim"):
+        libc.malloc_trim(0)
+
+
+def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, Any], Any, Any]:
+    """Bytes around the first `train` or `inference` pass. Returns them, and the pass's spikes and gradients.
+
+    `peak` is above what was there before: parameters, input and cotangent, counted apart as `static`. `retained` is
+    what a forward pass leaves alive for the backward pass, the output spikes among it.
+    """
+    session.compile(phase)
+    session.synchronise(None)
+    settle()
+    gc.freeze()  # half a million objects of a framework's modules: later collections need not look at them again
+    resets = backend.reset_peak()
+    device_before, before = backend.device_bytes(), resident()
+    reset_peak()
+    spikes, gradients = session.train() if phase == "train" else (session.inference(), None)
+    session.synchronise((spikes, gradients))
+    peak_bytes, device_after = resident().peak_bytes, backend.device_bytes()
+    retained_bytes, device_retained_bytes = _retained(session, backend) if phase == "train" else (None, None)
+    grown = _growth(session, backend, phase)
+    result: dict[str, Any] = {
+        "phase": phase,
+        "static_bytes": session.static_bytes(),
+        "host": {
+            "before_bytes": before.now_bytes,
+            "peak_bytes": max(0, peak_bytes - before.now_bytes),
+            "retained_bytes": retained_bytes,
+            "growth_bytes": grown.host_bytes,
+        },
+    }
+    if device_after:
+        result["device"] = _device(device_before, device_after) | {"retained_bytes": device_retained_bytes}
+        result["device"]["growth_bytes"] = grown.device_bytes
+        if not resets and device_after["peak"] == device_before["peak"]:
+            # The process had a higher peak before, in compiling perhaps, so the counter says nothing of the pass.
+            result["device"]["peak_bytes"] = session.planned_bytes(phase)
+    return result, spikes, gradients
+
+
+def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
+    """Bytes on host and device that a forward pass leaves alive."""
+    session.compile("forward")
+    settle()
+    host, device = resident().now_bytes, backend.device_bytes()
+    kept = session.forward()
+    session.synchronise(kept)
+    settle()
+    return max(0, resident().now_bytes - host), _grown(device, backend.device_bytes(), "in_use")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """Bytes that each pass leaves behind for good: the least slope between the passes where memory in use was read."""
+
+    host_bytes: int
+    device_bytes: int | None
+
+
+def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], int] = time.monotonic_ns) -> Growth:
+    """Run passes until the last of GROWTH_PASSES, or until the time for it is up, and compare what is in use."""
+    ends, done = clock() + GROWTH_NS, 0
+    seen: list[tuple[int, int, int | None]] = []
+    for passes in GROWTH_PASSES:
+        while done < passes and (len(seen) < 2 or clock() < ends):
+            session.synchronise(session.train() if phase == "train" else session.inference())
+            done += 1
+        settle()
+        seen.append((done, resident().now_bytes, backend.device_bytes().get("in_use")))
+    steps = [(before, after) for before, after in pairwise(seen) if after[0] > before[0]]
+    host = min((after[1] - before[1]) // (after[0] - before[0]) for before, after in steps)
+    device = [
+        (after[2] - before[2]) // (after[0] - before[0])
+        for before, after in steps
+        if before[2] is not None and after[2] is not None
+    ]
+    return Growth(max(0, host), max(0, min(device)) if device else None)
+
+
+def _device(before: dict[str, int | None], after: dict[str, int | None]) -> dict[str, int | None]:
+    used, reserved = after.get("used"), after.get("reserved")
+    return {
+        "before_bytes": before.get("in_use"),
+        "peak_bytes": _grown(before, after, "peak"),
+        "reserved_bytes": reserved,
+        "used_bytes": used,
+        "unaccounted_bytes": None if used is None or reserved is None else used - reserved,
+    }
+
+
+def _grown(before: dict[str, int | None], after: dict[str, int | None], name: str) -> int | None:
+    start, end = before.get("in_use"), after.get(name)
+    return None if start is None or end is None else end - start

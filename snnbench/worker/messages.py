@@ -1,0 +1,93 @@
+"""The wire between harness and worker: a request is one JSON document, a reply is one line of JSON.
+
+A reply ends with a newline; without it the reply is not whole and the cell is `lost`.
+"""
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from snnbench.workloads.case import Case
+
+PROTOCOL = 1
+"""1: first version."""
+
+Measure = Literal["time", "memory", "verify"]
+
+
+class BadRequest(ValueError):
+    """What came in is not a request; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What a worker is asked to do with one variant of one adapter.
+
+    `phases` are timed in this order (memory takes `train` if it is among them, else `inference`). Lengths are in
+    nanoseconds. `patience_s` is how long a worker waits for one that takes turns with it. `memory_limit_bytes` and
+    `cpus` are set by the worker itself before it imports anything else.
+    """
+
+    measure: Measure
+    case: Case
+    variant: str
+    phases: tuple[str, ...] = ()
+    warmup_passes: int = 3
+    repetitions: int = 10
+    min_repetition_ns: int = 10_000_000
+    max_phase_ns: int = 5_000_000_000
+    check_ns: int = 2_000_000_000
+    patience_s: float = 0.0
+    memory_limit_bytes: int | None = None
+    cpus: tuple[int, ...] = ()
+
+    def encode(self) -> str:
+        """As one JSON document."""
+        return json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=2) + "\n"
+
+
+@dataclass(slots=True)
+class Reply:
+    """What a worker answers. `outcome` has a `status` of measured, skipped or failed."""
+
+    outcome: dict[str, Any]
+    checks: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
+    phases: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = field(default_factory=dict)
+    peaks: dict[str, Any] = field(default_factory=dict)
+    probes: dict[str, Any] = field(default_factory=dict)
+
+    def encode(self) -> bytes:
+        """As one line."""
+        return json.dumps({"protocol": PROTOCOL, **asdict(self)}, allow_nan=False).encode() + b"\n"
+
+
+def decode_request(text: str) -> Request:
+    """The request in `text`. Raises BadRequest."""
+    try:
+        fields = json.loads(text)
+        if fields.pop("protocol", None) != PROTOCOL:
+            raise BadRequest(f"request: protocol {PROTOCOL} expected")
+        fields["case"] = Case(**fields["case"])
+        for name in ("phases", "cpus"):
+            fields[name] = tuple(fields.get(name, ()))
+        return Request(**fields)
+    except (TypeError, KeyError, AttributeError, RecursionError, json.JSONDecodeError) as error:
+        raise BadRequest(" ".join(f"request: {error}".split())) from error
+
+
+def decode_reply(data: bytes) -> Reply | None:
+    """The reply in `data`, or None if it is not whole."""
+    if not data.endswith(b"\n"):
+        return None
+    try:
+        fields = json.loads(data, parse_constant=_no_number)
+        del fields["protocol"]
+        return Reply(**fields) if all(isinstance(value, dict) for value in fields.values()) else None
+    except (TypeError, KeyError, ValueError, RecursionError):
+        return None
+
+
+def _no_number(constant: str) -> None:
+    raise ValueError(f"{constant} is no number")

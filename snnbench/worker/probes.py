@@ -1,0 +1,98 @@
+"""Probes: a little fixed work that belongs to no library, timed before the first phase of a process and after its last.
+
+The work is the same in every process, whatever its case and library: a loop of the interpreter, calls of the framework
+one after the other, a copy and a matrix product; and on a GPU one call that is waited for. So where a probe takes
+longer than another day the machine is slower for work of its kind, or else the framework is another one.
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from snnbench.backends import Backend, Run, Session
+from snnbench.worker import clocks, floor, timing
+from snnbench.worker.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
+from snnbench.workloads.case import Case
+
+STEPS = 20_000
+"""Of the interpreter's loop: about a millisecond."""
+CALLS_IN_A_ROW = 200
+SIDES = {"cpu": 192, "cuda": 2048}
+"""Rows and columns of the product's operands, by kind of device."""
+COPIED_BYTES = {"cpu": 4 << 20, "cuda": 64 << 20}
+REPETITIONS = 5
+"""Of each probe in one look."""
+
+
+class Probes:
+    """The probes of one process; each look times every one of them."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        session: Session,
+        case: Case,
+        settle: Callable[[], None],
+        clock: timing.Clock = time.perf_counter_ns,
+    ) -> None:
+        self._backend, self._session, self._settle, self._clock = backend, session, settle, clock
+        self._kind = "cuda" if case.device.startswith("cuda") else "cpu"
+        self._looks: dict[str, list[list[int]]] = {}
+        self._clocks_mhz: list[dict[str, int]] = []
+        self._spent_ns = 0
+
+    def look(self) -> None:
+        """Time every probe. What that needs exists only meanwhile. A card is busy when this begins."""
+        started = self._clock()
+        runs = self._runs()
+        if not self._looks:
+            for run, _ in runs.values():
+                self._session.synchronise(run())
+        self._settle()
+        for name, (run, passes) in runs.items():
+            phase = timing.Phase(
+                run=lambda _, run=run: run(),  # type: ignore[misc]
+                wait=self._session.synchronise,
+                compilations=self._backend.compilations,
+                mark=self._session.mark,
+                elapsed_ns=self._session.elapsed_ns,
+            )
+            taken = [timing.repeat(phase, passes, self._clock).wall_ns for _ in range(REPETITIONS)]
+            self._looks.setdefault(name, []).append(taken)
+        if self._kind == "cuda":
+            self._clocks_mhz.append(clocks.mhz())
+        self._spent_ns += self._clock() - started
+
+    def as_dict(self) -> dict[str, Any]:
+        """For a reply: the nanoseconds of every repetition, by probe and look."""
+        return {name: {"looks_ns": looks} for name, looks in self._looks.items()}
+
+    def settings(self) -> dict[str, Any]:
+        """How long all looks took, and the clocks of the card right after each, where it has any."""
+        return {"probes_ms": self._spent_ns // 1_000_000} | (
+            {"clocks_mhz": self._clocks_mhz} if self._clocks_mhz else {}
+        )
+
+    def _runs(self) -> dict[str, tuple[Run, int]]:
+        """Each probe, and how many passes of it make a repetition. What keeps threads awake comes last."""
+        side = SIDES[self._kind]
+        random = np.random.Generator(np.random.Philox(0))
+        operands = (random.standard_normal((side, side), np.float32) for _ in range(3))
+        entering, cotangent, weight = operands
+        runs = self._backend.peaks(entering, cotangent, weight, COPIED_BYTES[self._kind])
+        probes: dict[str, tuple[Run, int]] = {
+            INTERPRETER: (loop, 1),
+            CALLS: (runs[floor.CALL], CALLS_IN_A_ROW),
+            COPY: (runs[floor.COPY], 1),
+            PRODUCT: (runs["current"], 1),
+        }
+        return probes | ({LAUNCH: (runs[floor.CALL], 1)} if self._kind == "cuda" else {})
+
+
+def loop() -> None:
+    """Work for the interpreter alone; there is nothing to wait for afterwards."""
+    total = 0
+    for number in range(STEPS):
+        total += number & 7

@@ -1,0 +1,174 @@
+"""One phase, timed: its durations, the proof of its answers, and why its time may not be that of the work."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from snnbench.backends import Backend, Session
+from snnbench.proof import fresh
+from snnbench.proof.fresh import Contents
+from snnbench.proof.passes import pieces
+from snnbench.proof.phase_proof import PhaseProof
+from snnbench.proof.spot_checks import SpotChecks
+from snnbench.worker import afterwork, contention, timing
+from snnbench.worker.durations import trial_median
+from snnbench.worker.instructions import Count, uncounted
+from snnbench.worker.messages import Request
+from snnbench.worker.turns import Turns
+
+WARM_NS = 50_000_000
+"""A longer pass needs none before it to wake threads and fill caches that another process had meanwhile."""
+BUSY_NS = 200_000_000
+"""How long a card is kept busy before anything on it is timed: an idle one has a low clock for tens of milliseconds."""
+
+
+def busy_ns(device: str) -> int:
+    """How long passes run on a device before anything on it is timed."""
+    return BUSY_NS if device.startswith("cuda") else 0
+
+
+class TimedPhase:
+    """The phase `name` of a session; `proof` holds what its answers were found to be.
+
+    With `turns` another process measures the same phase, which is the same `step` there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        request: Request,
+        backend: Backend,
+        session: Session,
+        checks: SpotChecks,
+        contents: Contents,
+        instructions: Count = uncounted,
+        turns: Turns | None = None,
+        step: int = 0,
+    ) -> None:
+        self.name, self._request, self._session = name, request, session
+        piece = pieces(session)[name]
+        self._on_cpu = not request.case.device.startswith("cuda")
+        self._busy_ns = busy_ns(request.case.device)
+        self._phase = timing.Phase(
+            run=piece.run,
+            wait=session.synchronise,
+            compilations=backend.compilations,
+            mark=session.mark,
+            elapsed_ns=session.elapsed_ns,
+            prepare=piece.prepare,
+            instructions=instructions,
+            turn=self._turn,
+        )
+        self._turns, self._step, self._warm_ns = turns, step, 0
+        self._ended: contention.Usage | None = None
+        drawn = partial(checks.check_drawn, phase=name)
+        self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)
+        # In another order of the batch products may be rounded otherwise, and no other path of a sample is foretold.
+        always = request.case.is_judged_by_layer
+
+        def prepare(is_drawn: bool) -> None:
+            self.proof.prepare(is_drawn or always)
+
+        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, self.proof.keep, self.proof.touch)
+        self._timing = timing.Timing()
+        self._foreign: dict[str, Any] = {}
+
+    def as_dict(self) -> dict[str, Any]:
+        """The raw durations, and what others took meanwhile."""
+        return asdict(self._timing) | {"contention": self._foreign}
+
+    def measure(self) -> None:
+        """Time the phase, and compare its answers to old and new content."""
+        request, proof = self._request, self.proof
+        budget = timing.Budget(
+            request.warmup_passes,
+            request.repetitions,
+            request.min_repetition_ns,
+            request.max_phase_ns,
+            self._busy_ns,
+        )
+        self._session.load(0, 0)
+        before = self._usage()
+        self._timing, outputs = timing.measure(self._phase, budget, self._renewal)
+        self._foreign = contention.between(before, self._ended or self._usage())
+        if outputs is not None:
+            proof.keep_last(outputs)
+            self._run_fresh(fresh.PASSES + 1, 1)
+        elif proof.spot is None:
+            self._session.load(0, 0)
+            proof.keep_last(timing.repeat(self._phase, 1, time.perf_counter_ns).outputs)
+
+    def _usage(self) -> contention.Usage:
+        """What was used so far. A process that takes turns with this one is no other."""
+        # Beside a cell on a card others may run on other cards, with CPUs of their own.
+        cpus = self._request.cpus if self._on_cpu else ()
+        return contention.usage(cpus=cpus, partner_s=self._turns.partner_s if self._turns else 0.0)
+
+    def _turn(self) -> None:
+        """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""
+        if self._turns is None:
+            return
+        if self._turns.alone:
+            self._ended = None  # the other one has gone, and the clock of others runs to the end of the phase
+            return
+        self._ended = self._usage()  # while the other one cannot have used what it has not told yet
+        if self._on_cpu:
+            afterwork.settle()
+        self._turns.pass_on(self._step)
+        if self._warm_ns < WARM_NS:
+            self._warm_ns = timing.repeat(self._phase, 1, time.perf_counter_ns).wall_ns
+
+    def not_the_work(self) -> str | None:
+        """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
+        measured = self._timing
+        pass_ns = trial_median(measured.repetitions_ns, measured.passes)
+        if late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
+            return late
+        waiting_ns = timing.synchronisation_ns(self._phase, time.perf_counter_ns)
+        repeated_ns = pass_ns
+        if measured.passes == 1:
+            self._run_repeated()
+            repeated_ns = min(measured.warmup_ns + measured.repeated_ns, default=pass_ns)
+        for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
+            if len(times) < fresh.FEWEST_JUDGED and fresh.disagree(times, repeated_ns, waiting_ns):
+                lacking = fresh.FEWEST_JUDGED - len(times)
+                self._run_fresh(lacking, lacking * drawn)
+            if not fresh.disagree(times, repeated_ns, waiting_ns):
+                continue
+            pairs = list(self._pairs(drawn))
+            if fresh.are_kept(pairs):
+                kind = "drawn anew" if drawn else "in another order"
+                return (
+                    f"a pass of {self.name} takes {fresh.slowdown(pairs):.3g} times as long on content {kind} as on "
+                    "content that repeats: answers are kept"
+                )
+        return None
+
+    def _pairs(self, drawn: bool) -> Iterator[fresh.Pair]:
+        """A fresh pass and one that repeats its content, until they decide."""
+        pairs: list[fresh.Pair] = []
+        while fresh.undecided(pairs):
+            pairs.append(timing.run_pair(self._phase, self._timing, self._renewal, drawn, fresh.REPEATS))
+            yield pairs[-1]
+
+    def _run_fresh(self, passes: int, drawn: int) -> None:
+        timing.run_fresh(self._phase, self._timing, self._renewal, passes, drawn)
+
+    def _run_repeated(self) -> None:
+        """Repeat the content of the last pass, until the warm-up and these are enough to hold fresh passes against.
+
+        A library may keep some answers and not others, so one repeated pass tells little. Long passes are not repeated
+        beyond the warm-up.
+        """
+        lacking = fresh.FEWEST_JUDGED - len(self._timing.warmup_ns)
+        if lacking * min(self._timing.repetitions_ns) <= self._request.max_phase_ns:
+            timing.run_repeated(self._phase, self._timing, lacking)
+
+    def _settle(self) -> None:
+        """Wait until all is idle; keep a card busy, for its clock falls while the host makes and checks content."""
+        if self._on_cpu:
+            afterwork.settle()
+        else:
+            timing.keep_busy(self._phase, self._busy_ns, time.perf_counter_ns)

@@ -1,0 +1,250 @@
+"""Timing: `synchronise; t0; k passes; synchronise; t1`, and everything that is kept apart from it.
+
+k passes make a repetition, so that one lasts long enough for the clock and for the cost of a synchronisation not to
+matter. The first call, the warm-up passes and the repetitions are three things, all kept raw.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from snnbench.worker.instructions import Count, uncounted
+
+Clock = Callable[[], int]
+
+EMPTY_SYNCHRONISATIONS = 1000
+"""A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
+FEWEST_REPETITIONS = 3
+"""Done even where a phase's time is up."""
+SHORT_NS = 5_000_000
+"""A shorter pass is run once more before a fresh one: threads that sleep and cold caches would be much of its time."""
+MOST_KEPT = 64
+"""Most passes in a repetition of the backward phase, whose graphs must all exist before the clock starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
+
+    `compilations()` counts what was compiled so far in this process. `mark()` is a point in the device's own time, or
+    None where it has none, and `elapsed_ns(start, end)` the time between two. `instructions()` counts what processors
+    retired so far for this process, or is None. `turn()` lets another process measure the same, before each repetition
+    and after the last.
+    """
+
+    run: Callable[[Any], Any]
+    wait: Callable[[Any], None]
+    compilations: Callable[[], int]
+    mark: Callable[[], Any]
+    elapsed_ns: Callable[[Any, Any], int]
+    prepare: Callable[[], Any] | None = None
+    instructions: Count = uncounted
+    turn: Callable[[], None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much to measure: counts of passes and repetitions, lengths in nanoseconds.
+
+    Passes run for `busy_ns` before the warm-up, for a device that lowers its clock while it idles.
+    """
+
+    warmup_passes: int
+    repetitions: int
+    min_repetition_ns: int
+    max_phase_ns: int
+    busy_ns: int = 0
+
+
+@dataclass(slots=True)
+class Timing:
+    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one.
+
+    `device_ns` are the same repetitions by the device's clock, where it has one: without what the host adds, and so
+    never compared with a framework that has none. `fresh_ns` are single passes on content never seen before, in another
+    order of the batch, and `drawn_ns` such passes on content drawn anew; where a repetition is a single pass, they are
+    the repetitions. `repeated_ns` are single passes on content that the pass before had, too, to hold fresh ones
+    against. `instructions` are what processors retired in each repetition, where they show that.
+    """
+
+    first_call_ns: int = 0
+    busy_passes: int = 0
+    warmup_ns: list[int] = field(default_factory=list)
+    passes: int = 1
+    repetitions_ns: list[int] = field(default_factory=list)
+    device_ns: list[int] = field(default_factory=list)
+    fresh_ns: list[int] = field(default_factory=list)
+    drawn_ns: list[int] = field(default_factory=list)
+    repeated_ns: list[int] = field(default_factory=list)
+    instructions: list[int] = field(default_factory=list)
+    compilations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What a phase does about content that it never saw, outside the clock.
+
+    `prepare(drawn)` makes new content, drawn anew or in another order, `settle()` waits until all that is idle,
+    `load()` puts the content in place, and `keep(outputs)` takes what the pass on it gave. `touch()` does to the caches
+    what `load` does, and leaves the content as it is.
+    """
+
+    prepare: Callable[[bool], None]
+    settle: Callable[[], Any]
+    load: Callable[[], None]
+    keep: Callable[[Any], None]
+    touch: Callable[[], None]
+
+
+def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
+    """Time one phase, and return what its last repetition gave.
+
+    Where a repetition is a single pass each is a fresh one, on new content, and the last of them on content drawn anew;
+    their outputs go to the renewal alone.
+    """
+    timing = Timing()
+    timing.first_call_ns = repeat(phase, 1, clock).wall_ns
+    timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
+    timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
+    timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)
+    single = timing.passes == 1
+    for number in range(budget.repetitions):
+        spent = sum(timing.repetitions_ns)
+        estimate = spent // number if number else 0
+        last = number == budget.repetitions - 1 or (
+            number + 1 >= FEWEST_REPETITIONS and spent + 2 * estimate > budget.max_phase_ns
+        )
+        phase.turn()
+        if single:
+            _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, last and number > 0, clock)
+        repetition = _counted(phase, timing, clock)
+        timing.repetitions_ns.append(repetition.wall_ns)
+        if repetition.device_ns is not None:
+            timing.device_ns.append(repetition.device_ns)
+        if repetition.instructions is not None:
+            timing.instructions.append(repetition.instructions)
+        if single:
+            renewal.keep(repetition.outputs)
+        if last:
+            break
+    phase.turn()
+    if single:
+        timing.fresh_ns = timing.repetitions_ns[: len(timing.repetitions_ns) - (number > 0)]
+        timing.drawn_ns = timing.repetitions_ns[len(timing.fresh_ns) :]
+    return timing, None if single else repetition.outputs
+
+
+def run_fresh(
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock = time.perf_counter_ns
+) -> None:
+    """Time so many single passes more on new content, the last `drawn` of them on content drawn anew."""
+    pass_ns = min(timing.repetitions_ns) / timing.passes
+    for number in range(passes):
+        is_drawn = number >= passes - drawn
+        _renewed(phase, pass_ns, renewal, is_drawn, clock)
+        repetition = _counted(phase, timing, clock, passes=1)
+        (timing.drawn_ns if is_drawn else timing.fresh_ns).append(repetition.wall_ns)
+        renewal.keep(repetition.outputs)
+
+
+def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.perf_counter_ns) -> None:
+    """Time so many single passes more on the content of the pass before."""
+    for _ in range(passes):
+        timing.repeated_ns.append(repeat(phase, 1, clock).wall_ns)
+
+
+def run_pair(
+    phase: Phase,
+    timing: Timing,
+    renewal: Renewal,
+    drawn: bool,
+    repeats: int,
+    clock: Clock = time.perf_counter_ns,
+) -> tuple[int, int]:
+    """Time a fresh pass more, and the last of `repeats` passes on the same content, both after the same preparation."""
+    run_fresh(phase, timing, renewal, 1, int(drawn), clock)
+    fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
+    for _ in range(repeats - 1):
+        repeat(phase, 1, clock)
+    _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+    renewal.touch()
+    run_repeated(phase, timing, 1, clock)
+    return fresh_ns, timing.repeated_ns[-1]
+
+
+def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
+    """New content."""
+    renewal.prepare(drawn)
+    _ready(phase, pass_ns, renewal, clock)
+    renewal.load()
+
+
+def _ready(phase: Phase, pass_ns: float, renewal: Renewal, clock: Clock) -> None:
+    """An idle process; a short pass runs once more, on the content that is there."""
+    renewal.settle()
+    if pass_ns < SHORT_NS:
+        repeat(phase, 1, clock)
+
+
+def synchronisation_ns(phase: Phase, clock: Clock) -> float:
+    """What waiting takes where there is nothing to wait for."""
+    started = clock()
+    for _ in range(EMPTY_SYNCHRONISATIONS // 10):
+        phase.wait(None)
+    return (clock() - started) / (EMPTY_SYNCHRONISATIONS // 10)
+
+
+def _counted(phase: Phase, timing: Timing, clock: Clock, passes: int = 0) -> "Repetition":
+    """A repetition, with what was compiled in it."""
+    compiled = phase.compilations()
+    repetition = repeat(phase, passes or timing.passes, clock)
+    timing.compilations += phase.compilations() - compiled
+    return repetition
+
+
+def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
+    """Run passes for so long, and return how many. Their times are not kept: the device's clock rises meanwhile."""
+    started, passes = clock(), 0
+    while clock() - started < busy_ns:
+        repeat(phase, 1, clock)
+        passes += 1
+    return passes
+
+
+def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:
+    """How many passes of `pass_ns` make a repetition of the length asked for."""
+    wanted_ns = max(budget.min_repetition_ns, round(EMPTY_SYNCHRONISATIONS * synchronisation_ns(phase, clock)))
+    passes = max(1, -(-wanted_ns // max(1, pass_ns)))
+    return min(passes, MOST_KEPT) if phase.prepare else passes
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """One repetition: how long it took by the clock and by the device's, and what its last pass gave.
+
+    `instructions` are those that were retired meanwhile, None where they are not counted.
+    """
+
+    wall_ns: int
+    device_ns: int | None
+    instructions: int | None
+    outputs: Any
+
+
+def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
+    """Time `passes` passes; the outputs are those of the last."""
+    prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
+    phase.wait(prepared)
+    outputs = None
+    retired = phase.instructions()
+    start = phase.mark()
+    started = clock()
+    for item in prepared:
+        outputs = phase.run(item)
+    end = phase.mark()
+    phase.wait(outputs)
+    wall_ns = clock() - started
+    retired_now = phase.instructions()
+    instructions = None if retired is None or retired_now is None else retired_now - retired
+    return Repetition(wall_ns, None if start is None else phase.elapsed_ns(start, end), instructions, outputs)

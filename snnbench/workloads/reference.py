@@ -1,0 +1,105 @@
+"""The reference: the neuron of rule.py and its backpropagation through time, in NumPy, float64.
+
+Time is the first axis of every array; the others are free, because neurons are independent given their input current.
+
+    backward, from the last step to the first, gs = dL/ds, gv = dL/dv[t] and gi = dL/di[t]:
+    subtract: gu = (gs - reset_by * gv) * sg + gv          zero: gu = (gs - u * gv) * sg + gv * (0 where s > 0)
+    none:     gu = gs * sg + gv
+    gv = beta * gu; gi = gu + synapse * gi[t+1], or 0 where the neuron is refractory; dL/dx[t] = gain * gi
+    detach_reset drops the second term of the bracket.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.workloads.case import Case
+from snnbench.workloads.rule import Rule, rule_of
+from snnbench.workloads.surrogate import FORMULAS
+
+Array = NDArray[np.float64]
+Neuron = Case | Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Charged potentials u, fired spikes s and the potentials before charging (beta * v[t-1]), all [T, ...]."""
+
+    potential: Array
+    spikes: Array
+    decayed: Array
+
+
+def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trace:
+    """Run the neuron over `current` [T, ...].
+
+    With `forced` spikes [T, ...] the reset follows those instead of the neuron's own, so that one difference between
+    two implementations is counted once and does not turn into another trajectory.
+    """
+    rule = rule_of(neuron)
+    potential, spikes, decayed = np.empty_like(current), np.empty_like(current), np.empty_like(current)
+    v = np.zeros(current.shape[1:])
+    i: Array | float = 0.0
+    for t, x in enumerate(current):
+        i = rule.cut(rule.synapse * i + rule.gain * x)
+        if rule.refractory:
+            i = np.where(rule.refusing(spikes, t), 0.0, i)
+        decayed[t] = rule.cut(rule.beta * v)
+        potential[t] = u = decayed[t] + i
+        spikes[t] = s = rule.fired(u) if forced is None else forced[t]
+        v = rule.after_reset(u, s)
+    return Trace(potential, spikes, decayed)
+
+
+def backward(cotangent: Array, trace: Trace, neuron: Neuron) -> Array:
+    """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]."""
+    rule = rule_of(neuron)
+    surrogate = FORMULAS[rule.surrogate](trace.potential - rule.threshold, rule.slope, rule.threshold)
+    slopes = rule.surrogate_gain * surrogate
+    gradient = np.empty_like(cotangent)
+    gv, gi = np.zeros(cotangent.shape[1:]), np.zeros(cotangent.shape[1:])
+    for t in range(len(cotangent) - 1, -1, -1):
+        u, s = trace.potential[t], trace.spikes[t]
+        gu = (cotangent[t] - rule.through_reset(u) * gv) * slopes[t] + gv * rule.kept_in_backward(s)
+        gi = gu + rule.synapse * gi
+        if rule.refractory:
+            gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)
+        gradient[t] = rule.gain * gi
+        gv = rule.beta * gu
+    return gradient
+
+
+@dataclass(frozen=True, slots=True)
+class Gradients:
+    """dL/d(weight) [N, N] and dL/d(bias) [N] of every layer, and dL/d(input) [T, B, N]."""
+
+    weights: list[Array]
+    biases: list[Array]
+    input: Array
+
+
+def network_forward(
+    weights: list[tuple[Array, Array]], inputs: Array, neuron: Neuron, forced: Array | None = None
+) -> list[Trace]:
+    """The whole network over `inputs` [T, B, N], a trace for every layer; `forced` spikes hold for the last one."""
+    traces: list[Trace] = []
+    for number, (weight, bias) in enumerate(weights):
+        current = inputs @ weight.T + bias
+        traces.append(forward(current, neuron, forced if number == len(weights) - 1 else None))
+        inputs = traces[-1].spikes
+    return traces
+
+
+def network_backward(
+    weights: list[tuple[Array, Array]], inputs: Array, traces: list[Trace], cotangent: Array, neuron: Neuron
+) -> Gradients:
+    """Gradients of sum(spikes * cotangent), cotangent [T, B, N], for the traces of network_forward."""
+    by_weight, by_bias = [], []
+    for number in reversed(range(len(weights))):
+        current = backward(cotangent, traces[number], neuron)
+        entering = traces[number - 1].spikes if number else inputs
+        by_weight.append(np.tensordot(current, entering, ((0, 1), (0, 1))))
+        by_bias.append(current.sum((0, 1)))
+        cotangent = current @ weights[number][0]
+    return Gradients(by_weight[::-1], by_bias[::-1], cotangent)

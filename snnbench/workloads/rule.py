@@ -1,0 +1,125 @@
+"""A rule: a leaky integrate-and-fire neuron in numbers, wide enough for what libraries do if nothing else is said.
+
+    i[t] = cut(synapse * i[t-1] + gain * x[t])  0 in the `refractory` steps after a spike
+    u[t] = cut(beta * v[t-1]) + i[t]
+    s[t] = the whole part of u / threshold, at most `most_spikes`; 0 below the threshold
+    v[t] = u[t] - reset_by * s[t]           reset = "subtract"
+    v[t] = u[t], or 0 where s[t] > 0        reset = "zero"; or where u[t] >= resets_at, if that is given
+    v[t] = u[t]                             reset = "none"
+    ds/du = surrogate_gain * surrogate(u - threshold; slope)    backward only
+
+x comes from weights rounded to the nearest multiple of `weight_step`, and `cut` drops what is not a multiple of `unit`:
+fixed point. The backward pass takes roundings and cuts for nothing, and without `reset_in_backward` the reset, too.
+
+The neuron of a case is the rule without a synapse, with a gain of 1, one spike at most and reset_by = threshold. A
+reset that a library takes off one step later, after the decay, is reset_by = threshold / beta.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.workloads.case import Case, Reset, Surrogate
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
+
+    `resets_at` is for a neuron that resets where it reaches a potential and fires only where it passes it.
+    """
+
+    beta: float
+    threshold: float
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: float
+    synapse: float = 0.0
+    gain: float = 1.0
+    most_spikes: int = 1
+    reset_by: float | None = None
+    resets_at: float | None = None
+    refractory: int = 0
+    unit: float = 0.0
+    weight_step: float = 0.0
+    surrogate_gain: float = 1.0
+    reset_in_backward: bool = True
+
+    def __post_init__(self) -> None:
+        if self.unit and self.synapse:
+            raise ValueError("a rule in fixed point has no synapse: how far rounding reaches there is not worked out")
+        if self.resets_at is not None and (self.reset != "zero" or not self.unit):
+            raise ValueError("resets_at is of a rule in fixed point that resets to zero")
+
+    @property
+    def taken_off(self) -> float:
+        """What a spike takes off the potential where the reset subtracts."""
+        return self.threshold if self.reset_by is None else self.reset_by
+
+    def cut(self, values: Array) -> Array:
+        """Towards zero, to what the state can hold."""
+        return np.trunc(values / self.unit) * self.unit if self.unit else values
+
+    def weights(self, given: Array) -> Array:
+        """The weights that count, ties to even."""
+        return np.round(given / self.weight_step) * self.weight_step if self.weight_step else given
+
+    def refusing(self, spikes: Array, t: int) -> NDArray[np.bool_]:
+        """Which neurons take no current at step t, given the spikes [T, ...] before it."""
+        return np.asarray((spikes[max(0, t - self.refractory) : t] > 0).any(0))
+
+    def fired(self, u: Array) -> Array:
+        """Spikes at the charged potentials u."""
+        if self.most_spikes == 1:
+            return (u >= self.threshold).astype(np.float64)
+        return np.clip(np.floor(u / self.threshold), 0, self.most_spikes)
+
+    def distance(self, u: Array) -> Array:
+        """How far u is from where the number of spikes changes."""
+        if self.most_spikes == 1:
+            return np.abs(u - self.threshold)
+        steps = np.clip(np.round(u / self.threshold), 1, self.most_spikes)
+        return np.abs(u - steps * self.threshold)
+
+    def possible(self, spikes: NDArray[np.generic]) -> NDArray[np.bool_]:
+        """Which values are numbers of spikes at all."""
+        found = np.asarray(spikes, np.float64)
+        answer: NDArray[np.bool_] = (found >= 0) & (found <= self.most_spikes) & (found == np.floor(found))
+        return answer
+
+    def after_reset(self, u: Array, s: Array) -> Array:
+        """The potential that the next step starts from."""
+        match self.reset:
+            case "subtract":
+                return u - self.taken_off * s
+            case "zero":
+                reset = s > 0 if self.resets_at is None else (s > 0) | (u >= self.resets_at)
+                return np.where(reset, 0.0, u)
+            case "none":
+                return u
+
+    def kept(self, s: Array) -> Array | float:
+        """dv/du at fixed spikes, as it is."""
+        return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
+
+    def kept_in_backward(self, s: Array) -> Array | float:
+        """dv/du at fixed spikes, as the backward pass has it."""
+        return self.kept(s) if self.reset_in_backward else 1.0
+
+    def through_reset(self, u: Array) -> Array | float:
+        """-dv/ds, what a gradient meets on its way through the reset; nothing where it is detached."""
+        if self.detach_reset or self.reset == "none" or not self.reset_in_backward:
+            return 0.0
+        return self.taken_off if self.reset == "subtract" else u
+
+
+def rule_of(neuron: Case | Rule) -> Rule:
+    """The rule of a case; a rule is its own."""
+    if isinstance(neuron, Rule):
+        return neuron
+    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
+    return Rule(**{name: getattr(neuron, name) for name in names})
