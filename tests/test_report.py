@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from snnbench import report
 from snnbench.analysis.results import standings
 from snnbench.recording.record import Record, Recording
+from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
 from snnbench.workloads.case import Case
 from tests.fakes import CASE
@@ -18,14 +18,14 @@ ZERO = CASE.resized(reset="zero", detach_reset=True)
 
 def table(*records: Record, baseline: str = "") -> list[dict[str, str]]:
     """The rows of the one table that a recording of these records has, by column."""
-    lines = [line for line in report.markdown([recording(*records, baseline=baseline)]).splitlines() if "|" in line]
+    lines = [line for line in markdown([recording(*records, baseline=baseline)]).splitlines() if "|" in line]
     header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def remarks(*records: Record) -> list[str]:
     """What is said below the table."""
-    return [line[2:] for line in report.markdown([recording(*records)]).splitlines() if line.startswith("- ")]
+    return [line[2:] for line in markdown([recording(*records)]).splitlines() if line.startswith("- ")]
 
 
 def column(rows: list[dict[str, str]], name: str) -> list[str]:
@@ -90,9 +90,7 @@ def test_all_contenders_are_divided_by_the_lowest_floor_that_any_of_them_measure
 
 def test_a_floor_is_that_of_its_own_case_and_of_the_headline() -> None:
     other = timed("a", case=ZERO, train=4.0, floors_ms={"train": 0.5})
-    text = report.markdown(
-        [recording(timed("a", train=4.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.1}), other)]
-    )
+    text = markdown([recording(timed("a", train=4.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.1}), other)])
     assert re.findall(r"\| exact \| 4 \| ([\d.]+) \|", text) == ["2.00", "8.00"]
     (row,) = table(timed("a", forward=4.0, inference=1.0, floors_ms={"forward": 2.0, "inference": 1.0}))
     assert row["x floor"] == "2.00"
@@ -176,7 +174,7 @@ def test_one_incorrect_cell_takes_every_number_of_its_contender(cell: dict[str, 
     records = [timed("a", 0, train=12.5), weighed("a"), wrong, timed("b", train=2.0)]
     assert column(table(*records), "library") == ["b"]
     assert remarks(*records) == ["a: failed: incorrect: 3 of 100 spikes differ"]
-    assert "12.5" not in report.markdown([recording(*records)])
+    assert "12.5" not in markdown([recording(*records)])
 
 
 def distant(name: str, **fields: Any) -> Record:
@@ -188,7 +186,7 @@ def distant(name: str, **fields: Any) -> Record:
 
 
 def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
-    text = report.markdown([recording(record("a", "verify"), distant("b"))])
+    text = markdown([recording(record("a", "verify"), distant("b"))])
     assert "| b | yes | 95.00% | 0.25 | 0.125 | 0.750 |" in text
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ") and "library" not in line] == [
         "| ---",
@@ -201,7 +199,7 @@ def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
 
 def test_a_table_for_each_case_under_a_title_of_its_own() -> None:
     cases = [CASE, ZERO, *(CASE.resized(**change) for change in CHANGES)]
-    text = report.markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
+    text = markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
     assert len(headings) == len(set(headings)) == len(cases)
 
@@ -234,16 +232,16 @@ def test_cases_come_in_the_order_of_their_size() -> None:
 
 def test_a_recording_is_headed_by_its_machine_and_what_became_of_its_cells() -> None:
     records = [timed("a", train=1.0), weighed("a"), failed("b", "crash", "x"), skipped("c", "unsupported", "y")]
-    first = report.markdown([recording(*records, name="monday", model="a laptop")]).splitlines()[:3]
+    first = markdown([recording(*records, name="monday", model="a laptop")]).splitlines()[:3]
     assert first == ["## monday", "", "a laptop. 2 of 4 cells measured; 1 crash, 1 unsupported."]
 
 
 def test_recordings_follow_each_other() -> None:
     both: list[Recording] = [recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]
-    text = report.markdown(both, heading="###")
+    text = markdown(both, heading="###")
     assert re.findall(r"^### (.*)$", text, re.MULTILINE) == ["monday", "tuesday"]
     assert text.endswith("|\n") and not text.endswith("\n\n")
 
 
 def test_an_empty_recording_is_a_heading() -> None:
-    assert report.markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"
+    assert markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from snnbench import report
 from snnbench.recording.record import Recording
 from snnbench.report import tidy
+from snnbench.report.text.recording_tables import markdown
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, weighed
 
@@ -35,7 +35,7 @@ def small() -> Recording:
 
 def outputs() -> dict[str, str]:
     """Everything that is printed, by the name of its file."""
-    return {"report.md": report.markdown([small()]), "report.csv": tidy.to_csv(tidy.rows([small()]))}
+    return {"report.md": markdown([small()]), "report.csv": tidy.to_csv(tidy.rows([small()]))}
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))

@@ -11,8 +11,8 @@ from snnbench.plan.shard import Shard
 from snnbench.recording import in_progress, record
 from snnbench.recording.record import RecordingError
 from snnbench.recording.writer import append
-from snnbench.run import status
 from snnbench.run.slurm import jobs
+from snnbench.run.slurm.status import parts
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made
@@ -53,9 +53,9 @@ def test_how_cells_ended_is_counted_and_what_is_to_be_repeated_is_not_done(tmp_p
 
 def test_the_time_left_is_that_of_an_average_cell_for_each_that_is_left(tmp_path: Path) -> None:
     timed = [replace(made("a", trial=trial), wall_s=seconds) for trial, seconds in enumerate((2.0, 4.0))]
-    (part,) = status.parts(write(tmp_path / "r", *timed, planned=7))
+    (part,) = parts(write(tmp_path / "r", *timed, planned=7))
     assert part.left_s == 15.0
-    (part,) = status.parts(write(tmp_path / "unknown", *timed))
+    (part,) = parts(write(tmp_path / "unknown", *timed))
     assert part.left_s is None
 
 
@@ -87,8 +87,8 @@ def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     assert in_progress.read(folder) == [RUNNING]
     with append(folder, {"identity": "x"}, {}):
         assert in_progress.runs(folder)
-        assert status.parts(folder)[0].running == [RUNNING]
-    assert not in_progress.runs(folder) and status.parts(folder)[0].running == []
+        assert parts(folder)[0].running == [RUNNING]
+    assert not in_progress.runs(folder) and parts(folder)[0].running == []
     in_progress.remove(folder, RUNNING.cell)
     assert in_progress.read(folder) == []
     in_progress.put(folder, RUNNING)

@@ -3,16 +3,9 @@
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from snnbench.adapter.contender import label
 from snnbench.recording.record import Record
 from snnbench.worker.durations import trial_median
 from snnbench.workloads.case import Case
-
-
-def contender(record: Record) -> str:
-    """`library` or `library/variant`, and the side where two took turns."""
-    name = label(record.library, record.variant)
-    return f"{name} ({record.side})" if record.side else name
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -27,7 +20,7 @@ def common(record: Record) -> list[dict[str, Any]]:
 
 def pair(record: Record) -> tuple[Any, ...]:
     """What identifies case and contender within a recording."""
-    return Case(**record.case), contender(record)
+    return Case(**record.case), record.label
 
 
 def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:

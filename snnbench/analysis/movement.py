@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
-from snnbench.analysis.metrics import contender
 from snnbench.recording.record import Record, Recording
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.workloads.case import Case
@@ -143,7 +142,7 @@ def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
     grouped: dict[tuple[Case, str], list[Record]] = defaultdict(list)
     for one in records:
         if one.phases:
-            grouped[Case(**one.case), contender(one)].append(one)
+            grouped[Case(**one.case), one.label].append(one)
     return grouped
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench.analysis.coverage import coverage
-from snnbench.analysis.metrics import common, contender, incorrect, metrics, pair
+from snnbench.analysis.metrics import common, incorrect, metrics, pair
 from snnbench.recording.record import Record
 from snnbench.worker.durations import Summary, summarise
 from snnbench.workloads.case import Case
@@ -65,7 +65,7 @@ def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
     wrong = incorrect(records)
     grouped: dict[Case, dict[str, list[Record]]] = {}
     for record in records:
-        grouped.setdefault(Case(**record.case), {}).setdefault(contender(record), []).append(record)
+        grouped.setdefault(Case(**record.case), {}).setdefault(record.label, []).append(record)
     result = {}
     for case in sorted(grouped, key=_case_order):
         found = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from snnbench.analysis.metrics import contender
 from snnbench.checking import files, records, trials
 from snnbench.machine.description import SETTINGS
 from snnbench.plan.config import Config
@@ -60,7 +59,7 @@ def check(folder: Path) -> list[Complaint]:
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for one in [*recording.records, *recording.attempts]:
         again = f", attempt {one.attempt}" if one.attempt else ""
-        of = f"{one.cell} ({contender(one)}, {one.measure} {one.trial}{again})"
+        of = f"{one.cell} ({one.label}, {one.measure} {one.trial}{again})"
         pairs = records.complaints(one, schemas[one.cell], machine, config.protocol)
         found += [Complaint(rule, of, text) for rule, text in pairs]
     return found
@@ -98,9 +97,9 @@ def _provenance(recording: Recording) -> Iterator[str]:
     for one in recording.records:
         if one.status == "measured":
             if one.environment not in installed:
-                yield f"{record.ENVIRONMENTS} does not know what was installed for {contender(one)}"
+                yield f"{record.ENVIRONMENTS} does not know what was installed for {one.label}"
             elif one.version is not None and one.version not in installed[one.environment].values():
-                yield f"{contender(one)} {one.version} is not among what was installed for it"
+                yield f"{one.label} {one.version} is not among what was installed for it"
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:

@@ -17,13 +17,13 @@ def merge(
     Refused, with the facts named, where they are not of one run: another config, protocol, machine model or adapter.
     DIR is new or holds an earlier merge; no other recording is ever rewritten.
     """
-    from snnbench import report
     from snnbench.recording import merge as merging
     from snnbench.recording import record
+    from snnbench.report.text.recording_tables import coverage
     from snnbench.run.progress import say
 
     merged = merging.merge([record.read(folder) for folder in recordings], output)
     lacking = merging.missing(merged.config)
-    say(f"{output}: {report.coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
+    say(f"{output}: {coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
     if differing := merged.machine.get("varying"):
         say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {record.MACHINE}")

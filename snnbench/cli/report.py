@@ -50,13 +50,13 @@ def report(
 
     snnbench report results/RECORDING --format html -o page.html
     """
-    from snnbench import report as reports
     from snnbench.recording import record
     from snnbench.report.text import splicing
+    from snnbench.report.text.recording_tables import markdown
 
     found = [record.read(folder) for folder in recordings]
     if splice:
-        splicing.splice(splice, reports.markdown(found, heading="###"), mark)
+        splicing.splice(splice, markdown(found, heading="###"), mark)
         typer.echo(f"{splice}: tables replaced", err=True)
     if figures:
         _draw(found, figures)
@@ -65,15 +65,15 @@ def report(
 
 
 def _write(recordings: list["Recording"], form: Format, output: Path | None) -> None:
-    from snnbench import report as reports
     from snnbench.report import tidy
     from snnbench.report.page import page
+    from snnbench.report.text.recording_tables import markdown
 
     if form is Format.parquet and output is None:
         raise typer.BadParameter("parquet is not text; say where to with -o FILE", param_hint="--format")
     match form:
         case Format.markdown:
-            content = reports.markdown(recordings).encode()
+            content = markdown(recordings).encode()
         case Format.csv:
             content = tidy.to_csv(tidy.rows(recordings)).encode()
         case Format.parquet:

@@ -49,12 +49,12 @@ def run(
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs what is missing.
     """
-    from snnbench import report
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs
     from snnbench.plan.cell import cells
     from snnbench.plan.shard import parse
     from snnbench.recording import record
+    from snnbench.report.text.recording_tables import coverage, markdown
     from snnbench.run.local import Continuation, record_sweep, selected
     from snnbench.run.progress import describe, say
 
@@ -81,8 +81,8 @@ def run(
         recording, unfinished = run_jobs(asked)
     else:
         recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices)
-    typer.echo(report.markdown([recording]), nl=False)
-    say(f"{report.coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
+    typer.echo(markdown([recording]), nl=False)
+    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if unfinished:
         raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
     if any(found.status == "failed" for found in recording.records):

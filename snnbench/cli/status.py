@@ -23,11 +23,11 @@ def status(
 
 def lines(folder: Path) -> Iterator[str]:
     """A line for the whole, and one for each shard and for each cell that runs now."""
-    from snnbench.run import status
     from snnbench.run.estimate import spoken
     from snnbench.run.slurm import jobs
+    from snnbench.run.slurm.status import parts
 
-    found = status.parts(folder)
+    found = parts(folder)
     planned = jobs.read(folder).config.get("planned") if jobs.is_run(folder) else found[0].planned
     done = sum(one.done for one in found)
     left_s = max((one.left_s for one in found if one.running and one.left_s is not None), default=None)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from snnbench.analysis.metrics import contender
 from snnbench.recording import record as records
 from snnbench.recording.record import Record, Recording, RecordingError
 
@@ -24,7 +23,7 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
         places = ", ".join(str(folder) for folder in folders) or "no recording"
         raise UnknownCell(f"no cell {name} in {places}; records.jsonl has the names, and --in says where to look")
     if len({one.cell for _, one in found}) > 1:
-        several = ", ".join(f"{one.cell} ({contender(one)})" for _, one in found[:5])
+        several = ", ".join(f"{one.cell} ({one.label})" for _, one in found[:5])
         raise UnknownCell(f"{name}: {len(found)} cells begin so: {several}; give more of the name")
     return found[-1]
 

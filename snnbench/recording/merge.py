@@ -12,7 +12,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from snnbench.analysis.metrics import contender
 from snnbench.plan.shard import parse
 from snnbench.recording import merged_machine
 from snnbench.recording import record as records
@@ -142,7 +141,7 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
     known: dict[tuple[str, str], tuple[str, Path]] = {}
     for part in parts:
         for one in part.records:
-            name = contender(one)
+            name = one.label
             for what, value in (("adapter", one.adapter), ("environment", one.environment)):
                 seen, where = known.setdefault((name, what), (value, part.folder))
                 if seen != value:
@@ -163,7 +162,7 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                     lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
                 if _attempt(one) in disproved:
                     failed, where = disproved[_attempt(one)]
-                    name = f"{one.cell} ({contender(one)})"
+                    name = f"{one.cell} ({one.label})"
                     lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines
 

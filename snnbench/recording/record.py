@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from snnbench import printable
+from snnbench.adapter.contender import label
 from snnbench.plan.cell import Cell
 from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
@@ -85,6 +86,12 @@ class Record:
         held = self.phases or self.memory or self.peaks or self.probes or self.wall_s is not None
         if self.outcome["status"] != "measured" and held:
             raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
+
+    @property
+    def label(self) -> str:
+        """`library` or `library/variant`, and the side where two took turns."""
+        name = label(self.library, self.variant)
+        return f"{name} ({self.side})" if self.side else name
 
     @property
     def status(self) -> str:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnbench.analysis.bootstrap import Interval, bootstrap
-from snnbench.analysis.metrics import contender
 from snnbench.analysis.results import PHASES, Standing, standings
 from snnbench.recording.record import Record, Recording
 from snnbench.report import wording
@@ -144,7 +143,7 @@ def find(recording: Recording) -> Findings:
     failures: dict[Place, list[Record]] = {}
     for record in recording.records:
         if record.status == "failed":
-            failures.setdefault((Case(**record.case), contender(record)), []).append(record)
+            failures.setdefault((Case(**record.case), record.label), []).append(record)
     places = [
         (case, standing.contender, phase)
         for case, listed in found.items()

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from snnbench.analysis.metrics import contender
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.findings import Findings
@@ -35,7 +34,7 @@ def section(findings: Findings) -> Section:
     names = {one: findings.name(one) for one in findings.settings}
     cells: dict[str, dict[str, list[Record]]] = {}
     for record in findings.recording.records:
-        at = cells.setdefault(contender(record), {})
+        at = cells.setdefault(record.label, {})
         at.setdefault(names[setting(Case(**record.case))], []).append(record)
     columns = list(dict.fromkeys(names.values()))
     rows = [[one, *(_cell(by_name.get(name, [])) for name in columns)] for one, by_name in sorted(cells.items())]

@@ -3,7 +3,6 @@
 from collections import Counter
 from dataclasses import dataclass
 
-from snnbench.analysis.metrics import contender
 from snnbench.recording.flags import FLAGS
 from snnbench.report.charts.machine import over_time
 from snnbench.report.charts.noise import repetitions
@@ -100,5 +99,5 @@ def _flags(findings: Findings) -> dict[str, Counter[str]]:
     """By contender, how many processes had which flag."""
     found: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
     for record in findings.recording.records:
-        found[contender(record)].update(record.flags)
+        found[record.label].update(record.flags)
     return found

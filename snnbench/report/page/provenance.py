@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from snnbench.analysis.metrics import contender
 from snnbench.report.findings import Findings
 from snnbench.report.page import citation
 from snnbench.report.section import Section, Table
@@ -58,6 +57,6 @@ def _versions(findings: Findings) -> list[list[str]]:
     rows = {}
     for one in findings.recording.records:
         frameworks = [f"{name} {one.settings[name]}" for name in ("torch", "jax", "numpy") if one.settings.get(name)]
-        row = [contender(one), one.version or "-", ", ".join(frameworks) or "-", one.adapter or "-"]
-        rows[contender(one)] = [*row, one.environment or "-"]
+        row = [one.label, one.version or "-", ", ".join(frameworks) or "-", one.adapter or "-"]
+        rows[one.label] = [*row, one.environment or "-"]
     return [rows[name] for name in sorted(rows)]

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from snnbench.analysis.metrics import contender
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, Recording
 from snnbench.report.wording import title
@@ -24,7 +23,7 @@ SINGLE = {
 def lines(recording: Recording, one: Record) -> Iterator[str]:
     """Everything but raw durations and what the worker printed."""
     yield f"cell {one.cell} of {recording.folder}"
-    yield f"{contender(one)} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
+    yield f"{one.label} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
     yield title(Case(**one.case))
     yield f"on {recording.machine.get('model', 'an unknown machine')}, started {one.started}" + (
         f", the worker lived {one.wall_s:g} s" if one.wall_s is not None else ""

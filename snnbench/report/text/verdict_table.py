@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from snnbench.analysis.metrics import common, contender
+from snnbench.analysis.metrics import common
 from snnbench.recording.record import Record
 from snnbench.workloads.case import Case
 
@@ -13,13 +13,13 @@ COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 
 def table(records: Iterable[Record]) -> str:
     """Markdown: a row for each case that was tried, and below it why others were not, and what deviates where."""
-    ordered = sorted(records, key=lambda record: (contender(record), *_case_order(Case(**record.case))))
+    ordered = sorted(records, key=lambda record: (record.label, *_case_order(Case(**record.case))))
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
     lines += [_line(record) for record in ordered if record.status != "skipped"]
     remarks: dict[str, list[str]] = {}
     for record in ordered:
         if remark := _remark(record):
-            where = remarks.setdefault(f"{contender(record)}: {remark}", [])
+            where = remarks.setdefault(f"{record.label}: {remark}", [])
             profile = Case(**record.case).profile
             where += [profile] if profile not in where else []
     return "\n".join([*lines, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
@@ -31,7 +31,7 @@ def _line(record: Record) -> str:
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = [error for check in checks for error in check["gradient_errors"].values()]
     found = record.outcome.get("verdict") or record.outcome["kind"]
-    cells: list[Any] = [contender(record), record.version or "", case.profile, case.surrogate, case.layers]
+    cells: list[Any] = [record.label, record.version or "", case.profile, case.surrogate, case.layers]
     cells += [
         case.dtype,
         case.device,

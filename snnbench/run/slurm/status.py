@@ -1,0 +1,29 @@
+"""Status of a run: of its one recording, or of the recording of each shard with what Slurm says of its job."""
+
+from pathlib import Path
+
+from snnbench.plan.shard import Shard
+from snnbench.recording.record import RECORDS
+from snnbench.run.slurm import jobs
+from snnbench.run.slurm.scheduler import SlurmError
+from snnbench.run.status import Part, part
+
+
+def parts(folder: Path) -> list[Part]:
+    """The recording in `folder`, or those of the run that it is. Raises RecordingError, SlurmError."""
+    if not jobs.is_run(folder):
+        return [part(folder)]
+    run = jobs.read(folder)
+    try:
+        states = {job: str(state) for job, state in run.states().items()}
+    except SlurmError as error:
+        states = dict.fromkeys(run.ids, f"unknown: {error}")
+    return [_shard(run, shard, states.get(shard, "")) for shard in run.shards]
+
+
+def _shard(run: jobs.Jobs, shard: Shard, state: str) -> Part:
+    """One shard of a run, begun or not."""
+    folder, job = run.recording(shard), run.ids.get(shard, "")
+    if not (folder / RECORDS).is_file():
+        return Part([], None, [], False, shard, job, state)
+    return part(folder, shard, job, state)
