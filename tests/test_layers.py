@@ -12,110 +12,26 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
-FROM_THE_BOTTOM_UP = """
-afterwork snnbench case clocks container contention difference finding installer instructions looks nearest outcome
-pins probe refusal statistics surrogate turns ways
+FROM_THE_BOTTOM_UP = (
+    *("ground", "workloads", "adapter", "kernels", "backends", "backends.torch", "proof", "worker"),
+    *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
+    *("report", "report.text", "report.charts", "report.page", "cli", "__main__"),
+)
+"""A package imports from itself and from packages before it. `ground` is what stands directly in snnbench/."""
+WORKER_SIDE = ("ground", "workloads", "adapter", "kernels", "backends", "backends.torch", "proof", "worker")
+"""Packages of which a worker imports something."""
+MOST_IN_GROUND = 8
 
-compiler_caches decision drift extent rule schema
-
-adapter document inputs layout machine record reference roofline slurm splicing timing varying verify wire
-kernels.compiler kernels.formula kernels.neuron kernels.buffers
-
-attempts coverage
-
-writer
-kernels.lif_cpu kernels.lif_cuda kernels.lif_ref kernels.lif_torch kernels.lif_triton kernels.choice
-
-kernels.pipeline
-
-kernels.operator
-
-kernels.layer
-
-kernels
-
-backends backends.torch_errors backends.torch_ways comparability compiler_doctor contender declaration environments
-exam fresh gpu_doctor mistake process cards mark rounding submission throttling tidy
-
-chain network_check passes probes sample
-
-backends.jax backends.numpy backends.torch_session config doctor library memory peaks side slots spotcheck
-
-standing
-
-backends.torch_graph cell movement layerwise noise phase_proof selection shard shown verdicts
-
-compare backends.torch estimate jobs judge merge sheet spot_checks
-
-abtest checking.cell checking.files checking.trials compare_output pairs runner timed_phase
-
-checking executor measurement rank replay status
-
-rank_output report.citation report.exponent report.numbers report.section report.work worker
-
-report.charts report.charts.style report.findings report.tables
-
-report
-
-report.charts.dots report.charts.firstcall report.charts.lines report.charts.machine report.charts.memory
-report.charts.noise report.charts.pareto report.charts.split
-
-report.charting report.failures report.headline report.matrix report.noise report.provenance report.scaling
-report.sides
-
-report.outline
-
-report.figures report.page
-
-cli.exits cli.progress
-
-cli.options
-
-cli.recording cli.waiting
-
-cli.task
-
-cli.submitting
-
-cli.abtesting cli.checking cli.comparison cli.environment cli.examination cli.listing cli.merging cli.ranking
-cli.reporting cli.request cli.running cli.showing cli.state cli.verification
-
-cli
-
-__main__
-"""
-LAYERS = [set(layer.split()) for layer in FROM_THE_BOTTOM_UP.split("\n\n")]
-"""A module imports from the layers below its own, and from none beside or above it."""
-
-WORKER_SIDE = {
-    *("snnbench", "adapter", "backends", "backends.jax", "backends.numpy", "backends.torch", "backends.torch_graph"),
-    *("backends.torch_errors", "backends.torch_session", "backends.torch_ways", "case", "contention", "declaration"),
-    *("afterwork", "chain", "clocks", "extent", "fresh", "layerwise", "network_check", "passes", "phase_proof", "pins"),
-    *("exam", "inputs", "layout", "measurement", "memory", "outcome", "peaks", "reference", "roofline", "sample"),
-    *("rounding", "rule", "spot_checks", "spotcheck", "statistics", "surrogate", "timed_phase", "timing", "verify"),
-    *("instructions", "probe", "probes", "refusal", "turns", "ways", "wire", "worker"),
-    *("kernels", "kernels.compiler", "kernels.formula", "kernels.lif_cpu", "kernels.lif_cuda", "kernels.lif_ref"),
-    *("kernels.lif_torch", "kernels.lif_triton", "kernels.neuron", "kernels.operator", "kernels.buffers"),
-    *("kernels.pipeline", "kernels.choice", "kernels.layer"),
-}
-"""What runs in a library's environment, where of snnbench's dependencies there is only NumPy."""
+OF_TORCH = (
+    *("backends.torch", "backends.torch.errors", "backends.torch.graph", "backends.torch.session"),
+    *("backends.torch.modes", "kernels.buffers", "kernels.choice", "kernels.layer", "kernels.lif_cpu"),
+    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline"),
+)
 FRAMEWORKS = {
+    **{module: {"torch"} for module in OF_TORCH},
     "backends.jax": {"jax"},
-    "backends.torch": {"torch"},
-    "backends.torch_errors": {"torch"},
-    "backends.torch_graph": {"torch"},
-    "backends.torch_session": {"torch"},
-    "backends.torch_ways": {"torch"},
-    "kernels.choice": {"torch"},
-    "kernels.layer": {"torch"},
-    "kernels.lif_cpu": {"torch"},
     "kernels.lif_cuda": {"torch", "cuda"},
-    "kernels.lif_ref": {"torch"},
-    "kernels.lif_torch": {"torch"},
     "kernels.lif_triton": {"torch", "triton"},
-    "kernels.operator": {"torch"},
-    "kernels.buffers": {"torch"},
-    "kernels.pipeline": {"torch"},
 }
 """What else a module of the worker's side may import: the framework that it drives, or that its kernel is for."""
 
@@ -127,7 +43,12 @@ def name_of(path: Path) -> str:
 
 
 MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if "data" not in path.parts}
-LAYER_OF = {name: number for number, names in enumerate(LAYERS) for name in names}
+
+
+def package_of(module: str) -> str:
+    """The package that a module stands in, by its folder."""
+    folder = ".".join(MODULES[module].parent.relative_to(PACKAGE).parts)
+    return folder or ("__main__" if module == "__main__" else "ground")
 
 
 @cache
@@ -156,36 +77,63 @@ def imported(module: str) -> tuple[set[str], set[str]]:
     return inside, outside
 
 
-def test_every_module_has_its_layer() -> None:
-    unplaced = sorted(MODULES.keys() - LAYER_OF.keys())
-    assert not unplaced, f"put {', '.join(unplaced)} into a layer of LAYERS in tests/test_layers.py"
-    gone = sorted(LAYER_OF.keys() - MODULES.keys())
-    assert not gone, f"take {', '.join(gone)} out of LAYERS in tests/test_layers.py"
-    assert sum(map(len, LAYERS)) == len(LAYER_OF), "a module stands in two layers"
+@cache
+def arrows() -> dict[tuple[str, str], list[str]]:
+    """(importing package, imported package) -> the imports, `module -> module`."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module in MODULES:
+        for other in sorted(imported(module)[0]):
+            if package_of(module) != package_of(other):
+                found.setdefault((package_of(module), package_of(other)), []).append(f"{module} -> {other}")
+    return found
 
 
-@pytest.mark.parametrize("module", sorted(MODULES.keys() & LAYER_OF.keys()))
-def test_imports_only_point_down(module: str) -> None:
-    layer = LAYER_OF[module]
-    wrong = [f"{name} (layer {LAYER_OF[name]})" for name in imported(module)[0] if LAYER_OF.get(name, -1) >= layer]
-    assert not wrong, f"{module} (layer {layer}) imports {', '.join(wrong)}"
-
-
-def test_the_worker_s_side_is_what_the_worker_and_the_backends_reach() -> None:
+def reached_by_workers() -> set[str]:
+    """Every module that a worker, a backend or a kernel imports, directly or not."""
     reached: set[str] = set()
-    waiting = ["worker", *(name for name in MODULES if name.startswith(("backends", "kernels")))]
+    waiting = ["worker.__main__", *(name for name in MODULES if name.startswith(("backends", "kernels")))]
     while waiting:
         if (module := waiting.pop()) not in reached:
             reached.add(module)
             waiting += imported(module)[0]
-    assert reached | {"snnbench"} == WORKER_SIDE
+    return reached
 
 
-@pytest.mark.parametrize("module", sorted(WORKER_SIDE & MODULES.keys()))
+def test_every_package_has_its_layer() -> None:
+    assert {package_of(module) for module in MODULES} == set(FROM_THE_BOTTOM_UP)
+
+
+def test_imports_only_point_down(capsys: pytest.CaptureFixture[str]) -> None:
+    """And the graph, for a reader of the test's output."""
+    with capsys.disabled():
+        print(f"\n{len(FROM_THE_BOTTOM_UP)} packages, {len(arrows())} arrows between them:")
+        for package in reversed(FROM_THE_BOTTOM_UP):
+            below = [to for here, to in arrows() if here == package]
+            print(f"  {package:15} -> {', '.join(sorted(below, key=FROM_THE_BOTTOM_UP.index)) or 'nothing'}")
+    height = {package: number for number, package in enumerate(FROM_THE_BOTTOM_UP)}
+    upwards = [line for (here, to), lines in arrows().items() if height[to] >= height[here] for line in lines]
+    assert not upwards, f"these imports point up: {'; '.join(upwards)}"
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    left = {module: imported(module)[0] - {module} for module in MODULES}
+    while leaves := {module for module, others in left.items() if not others & left.keys()}:
+        left = {module: others for module, others in left.items() if module not in leaves}
+    assert not left, f"a circle among {', '.join(sorted(left))}"
+
+
+def test_few_modules_stand_outside_a_package() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= MOST_IN_GROUND
+
+
+def test_workers_reach_packages_of_their_side_only() -> None:
+    assert {package_of(module) for module in reached_by_workers()} == set(WORKER_SIDE)
+
+
+@pytest.mark.parametrize("module", sorted(reached_by_workers()))
 def test_the_worker_s_side_imports_the_standard_library_numpy_and_its_own(module: str) -> None:
-    inside, outside = imported(module)
     allowed = sys.stdlib_module_names | {"numpy"} | FRAMEWORKS.get(module, set())
-    wrong = sorted((inside - WORKER_SIDE) | (outside - allowed))
+    wrong = sorted(imported(module)[1] - allowed)
     assert not wrong, f"{module} runs in a library's environment, and imports {', '.join(wrong)}"
 
 
