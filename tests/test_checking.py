@@ -11,7 +11,7 @@ import pytest
 
 from snnbench import checking
 from snnbench.checking import files, records, trials
-from snnbench.cli.exits import Exit
+from snnbench.exits import Exit
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
 from tests.sweep import snnbench

@@ -12,12 +12,12 @@ from snnbench.analysis.comparability import ALLOWABLE
 from snnbench.analysis.decision import WORDS
 from snnbench.cli import app
 from snnbench.cli.compare import ComparisonFormat
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import ComparedPhase
 from snnbench.cli.rank import RankingFormat
 from snnbench.cli.report import Format
 from snnbench.cli.request import Measured
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
 from snnbench.workloads import outcome

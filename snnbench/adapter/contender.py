@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from snnbench.adapter.declaration import ONLY_VARIANT, Adapter
+from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
 from snnbench.workloads.case import Case
 
@@ -16,8 +17,10 @@ Contender = tuple[str, str]
 """(library, variant)."""
 
 
-class UnknownContender(ValueError):
+class UnknownContender(UserError):
     """A pattern that names no contender; the message is the end of a line that says where it stands."""
+
+    code = Exit.USAGE
 
 
 def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[list[Contender], list[UnknownContender]]:

@@ -6,6 +6,8 @@ another library, or mend the machine.
 
 from typing import Any
 
+from snnbench.exits import Exit, UserError
+
 
 class Unsupported(Exception):
     """The library cannot express the case, on any machine; the message says why."""
@@ -22,8 +24,10 @@ class Incorrect(Exception):
     """Raised where a network's answer cannot even be compared, for instance when spikes carry no gradient."""
 
 
-class AdapterError(ValueError):
+class AdapterError(UserError):
     """The adapter file itself is not usable; the message says where and why."""
+
+    code = Exit.UNAVAILABLE
 
 
 def require(case: Any, because: str, **allowed: Any) -> None:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from snnbench.exits import Exit, UserError
 from snnbench.recording.record import Record, Recording
 from snnbench.workloads.case import Case
 
@@ -23,8 +24,10 @@ Fact = tuple[str, str]
 Key = tuple[Any, ...]
 
 
-class Incomparable(ValueError):
+class Incomparable(UserError):
     """Two recordings that must not be compared; the message has a line for each fact, and says what to do."""
+
+    code = Exit.INCOMPARABLE
 
 
 def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tuple[dict[Case, Case], list[str]]:

@@ -14,8 +14,9 @@ from statistics import fmean, variance
 from typing import Any
 
 from snnbench.analysis.results import standings
+from snnbench.exits import UserError
 from snnbench.home import home
-from snnbench.recording.record import Recording
+from snnbench.recording.record import Recording, RecordingError
 
 FILE = "noise.json"
 POWER, ALPHA = 0.8, 0.05
@@ -39,7 +40,7 @@ class Noise:
 
 
 def measured(recording: Recording) -> Noise:
-    """What trials differed by in a recording. Raises ValueError where no phase has two trials."""
+    """What trials differed by in a recording. Raises RecordingError where no phase has two trials."""
     variances: dict[str, list[float]] = {}
     fewest = 0
     for case, found in standings(recording.records).items():
@@ -50,7 +51,9 @@ def measured(recording: Recording) -> Noise:
                     here.append(variance([math.log(ns) for ns in summary.trials]))
                     fewest = min(fewest or summary.count, summary.count)
     if not variances:
-        raise ValueError(f"{recording.folder}: no phase was timed in two trials, so nothing is known of their spread")
+        raise RecordingError(
+            f"{recording.folder}: no phase was timed in two trials, so nothing is known of their spread"
+        )
     spreads = {place: math.sqrt(fmean(each)) for place, each in variances.items()}
     return Noise(recording.name, fewest, spreads)
 
@@ -115,7 +118,7 @@ def known(model: str) -> Noise | None:
             raise ValueError(f"{', '.join(without)}: of which device is not said")
         return Noise(str(found["recording"]), int(found["trials"]), spreads)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(_broken(error)) from error
+        raise UserError(_broken(error)) from error
 
 
 def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
@@ -139,7 +142,7 @@ def _kept() -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise ValueError(_broken(error)) from error
+        raise UserError(_broken(error)) from error
     return found if isinstance(found, dict) else {}
 
 

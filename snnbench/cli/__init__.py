@@ -12,9 +12,9 @@ import typer
 
 import snnbench
 from snnbench.cli import ab, check, compare, doctor, env, merge, rank, report, request, run, show, verify
-from snnbench.cli.exits import Exit, exit_for
 from snnbench.cli.list import list_adapters
 from snnbench.cli.status import status
+from snnbench.exits import Exit, UserError
 
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
 
@@ -69,11 +69,16 @@ def main() -> int:
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = int(Exit.INTERRUPTED)
-    except Exception as error:  # the last place before the user
+    except (UserError, OSError) as error:
         if debug:
             raise
         typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
-        return int(exit_for(error))
+        return int(error.code if isinstance(error, UserError) else Exit.ERROR)
+    except Exception as error:
+        if debug:
+            raise
+        typer.echo(f"snnbench: internal error: {type(error).__name__}: {error} (--debug shows where)", err=True)
+        return int(Exit.INTERNAL)
     if code == Exit.INTERRUPTED:  # typer makes this code of an interrupt itself
         typer.echo("snnbench: interrupted", err=True)
     return code

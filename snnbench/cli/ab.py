@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import (
     AdapterOption,
     AlphaOption,
@@ -35,6 +34,7 @@ from snnbench.cli.options import (
     thresholds_of,
 )
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit
 
 if TYPE_CHECKING:
     from snnbench.plan.config import Config

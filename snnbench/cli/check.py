@@ -2,8 +2,8 @@
 
 import typer
 
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import RecordingsArgument
+from snnbench.exits import Exit
 
 
 def check(recordings: RecordingsArgument) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.adapter.discovery import data_folder
-from snnbench.cli.exits import Exit
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Where(StrEnum):
     slurm = "slurm"
 
 
-class Unfinished(RuntimeError):
+class Unfinished(UserError):
     """A run came to its end without all of its cells; the message says why and what to do."""
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.cli.options import OutputOption, RecordingsArgument
+from snnbench.exits import UserError
 
 if TYPE_CHECKING:
     from snnbench.recording.record import Recording
@@ -23,7 +24,7 @@ class Format(StrEnum):
     html = "html"
 
 
-class Unwritable(ValueError):
+class Unwritable(UserError):
     """A file or folder that the user named cannot be written; the message says what to do."""
 
 

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import (
     AdapterOption,
     ConfigOption,
@@ -24,6 +23,7 @@ from snnbench.cli.options import (
     require_one_way,
 )
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit
 
 
 def run(

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import AdapterOption, EnvOption
 from snnbench.environments import interpreters
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit
 from snnbench.machine import description, gpus
 from snnbench.recording import lookup
 

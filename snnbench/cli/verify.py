@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.exits import Exit
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
 from snnbench.environments import interpreters
 from snnbench.environments.interpreters import Env
+from snnbench.exits import Exit
 from snnbench.machine import description, gpus
 from snnbench.run import known_outcomes
 

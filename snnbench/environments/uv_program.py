@@ -6,6 +6,8 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from snnbench.exits import Exit, UserError
+
 NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
     ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
     ("No interpreter found|inspect Python", "install a Python {requires_python}"),
@@ -16,8 +18,10 @@ NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first t
 )
 
 
-class EnvironmentFailed(RuntimeError):
+class EnvironmentFailed(UserError):
     """An environment is not to be had; the message says in one line for whom, why, and what to do next."""
+
+    code = Exit.UNAVAILABLE
 
 
 def install(

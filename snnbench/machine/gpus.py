@@ -11,10 +11,13 @@ from functools import cache
 from typing import Any
 
 from snnbench.digest import hashed
+from snnbench.exits import Exit, UserError
 
 
-class UnknownCard(ValueError):
+class UnknownCard(UserError):
     """A card that is not here; the message says which are."""
+
+    code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)

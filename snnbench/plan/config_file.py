@@ -7,6 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+from snnbench.exits import Exit, UserError
 from snnbench.printable import cleaned
 from snnbench.suggestions import did_you_mean, unknown
 
@@ -18,8 +19,10 @@ MOST_VALUES = 100_000
 SECTIONS = ("protocol", "case", "sweep")
 
 
-class ConfigError(ValueError):
+class ConfigError(UserError):
     """A config that cannot be used: one line for each thing to mend, at most five."""
+
+    code = Exit.CONFIG
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_type_hints
 
 from snnbench.adapter.contender import Work
+from snnbench.exits import Exit, UserError
 from snnbench.suggestions import did_you_mean, unknown
 from snnbench.workloads.case import PROFILES, Case
 
@@ -28,8 +29,10 @@ ORDERS: dict[str, Callable[[float, float], bool]] = {
 }
 
 
-class SelectionError(ValueError):
+class SelectionError(UserError):
     """An expression that selects nothing by its form; the message is one line."""
+
+    code = Exit.USAGE
 
 
 def parse(expression: str) -> Condition:

@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from snnbench.adapter.contender import Work
+from snnbench.exits import Exit, UserError
 
 
-class ShardError(ValueError):
+class ShardError(UserError):
     """No shard by its form; the message is one line."""
+
+    code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)

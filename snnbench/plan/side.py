@@ -28,6 +28,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.reading import read
 from snnbench.environments.compiler_caches import CACHES, EXTENSIONS
+from snnbench.exits import Exit, UserError
 from snnbench.suggestions import did_you_mean
 
 BASE, NEW = "base", "new"
@@ -45,8 +46,10 @@ FIXED = {
 """Variables, or patterns of them, that a side cannot set, and why."""
 
 
-class SideError(ValueError):
+class SideError(UserError):
     """A change that has no form of FORMS, or that would change nothing; the message says what to write."""
+
+    code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from snnbench.exits import Exit, UserError
 from snnbench.recording import record as records
 from snnbench.recording.record import Record, Recording, RecordingError
 
 SHORTEST_NAME = 4
 
 
-class UnknownCell(ValueError):
+class UnknownCell(UserError):
     """No cell has this name, or several have; the message says which there are."""
+
+    code = Exit.USAGE
 
 
 def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:

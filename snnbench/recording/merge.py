@@ -12,6 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from snnbench.exits import Exit, UserError
 from snnbench.plan.shard import parse
 from snnbench.recording import merged_machine
 from snnbench.recording import record as records
@@ -27,8 +28,10 @@ Attempt = tuple[str, int]
 """(cell, attempt)."""
 
 
-class Disagreement(ValueError):
+class Disagreement(UserError):
     """Recordings that are not of one run; the message has a line for each difference."""
+
+    code = Exit.INCOMPARABLE
 
 
 def merge(recordings: Sequence[Recording], folder: Path) -> Recording:

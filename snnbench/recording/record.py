@@ -20,6 +20,7 @@ from typing import Any
 
 from snnbench import printable
 from snnbench.adapter.contender import label
+from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
 from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
@@ -44,7 +45,7 @@ AGAIN = {"contended", DRIFTED}
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 
 
-class RecordingError(ValueError):
+class RecordingError(UserError):
     """A folder is not the recording asked for, or cannot be written; the message says what to do."""
 
 

@@ -14,7 +14,7 @@ from snnbench.analysis.bootstrap import Interval, bootstrap
 from snnbench.analysis.metrics import metrics
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
 from snnbench.workloads.case import Case
@@ -77,11 +77,11 @@ def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
 
 
 def protocol(recording: Recording) -> Protocol:
-    """How the recording was measured. Raises ValueError where it does not say."""
+    """How the recording was measured. Raises RecordingError where it does not say."""
     try:
         return Protocol.model_validate(recording.config["config"]["protocol"])
     except (LookupError, TypeError, ValueError) as error:
-        raise ValueError(f"{recording.folder}: its config holds no protocol to measure by") from error
+        raise RecordingError(f"{recording.folder}: its config holds no protocol to measure by") from error
 
 
 def told(found: Sequence[Replayed]) -> Iterator[str]:

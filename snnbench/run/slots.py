@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from snnbench.exits import UserError
 from snnbench.run.process import Stopped
 
 CPU, GATE = "cpu", "gate"
@@ -23,7 +24,7 @@ Waiting = Callable[[str], None]
 """Is told, once, what is being waited for."""
 
 
-class SlotError(OSError):
+class SlotError(UserError, OSError):
     """A slot cannot be locked; the message says what to do."""
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from snnbench.exits import UserError
+
 
 def marks(name: str = "") -> tuple[str, str]:
     """Start and end of a place; a document with several of them names them."""
@@ -9,7 +11,7 @@ def marks(name: str = "") -> tuple[str, str]:
     return f"<!-- snnbench report{of}: start -->", f"<!-- snnbench report{of}: end -->"
 
 
-class SpliceError(ValueError):
+class SpliceError(UserError):
     """The document has no place for the tables."""
 
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from snnbench.exits import Exit, UserError
 from snnbench.workloads.outcome import FailureKind
 
 SQUEUE_S = 60.0
@@ -43,12 +44,14 @@ OURS = ("array", "chdir", "error", "output", "open_mode", "job_name", "nodes", "
 """Options of sbatch that snnbench gives itself, or with which a job would no longer be one process in its place."""
 
 
-class SlurmError(RuntimeError):
+class SlurmError(UserError):
     """Slurm cannot do what was asked, or has not; the message says what to do."""
 
 
-class UnknownOption(ValueError):
+class UnknownOption(UserError):
     """No option for a job; the message says what one looks like."""
+
+    code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)
