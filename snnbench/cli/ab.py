@@ -85,15 +85,15 @@ def ab(
     A side that is left out runs what its adapters pin. Contenders that neither side changes are left out; without any
     change all run against themselves. It stops as soon as every time has its word, and at the latest after --trials.
     """
-    from snnbench.adapter.discovery import discover
     from snnbench.analysis import abtest
     from snnbench.analysis.compare import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
     from snnbench.plan.shard import parse
     from snnbench.report.text import change_table
-    from snnbench.run.local import Continuation, Test, record_sweep
+    from snnbench.run import local
     from snnbench.run.progress import say
+    from snnbench.run.request import ABTest, Request
 
     require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
     failing = listed(fail_on, WORDS, "--fail-on")
@@ -102,22 +102,26 @@ def ab(
     both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
     part = parse(shard) if shard else None
     loaded = _loaded(config, trials, settings or [])
-    whole = part is None and executor is Where.local
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
-    test = Test(both, rule, whole)
-    files = adapter or []
-    continuation = Continuation(fresh=fresh)
+    request = Request(
+        config=loaded,
+        adapter_files=tuple(adapter or []),
+        only=tuple(only or []),
+        env=env,
+        output=output,
+        shard=part,
+        fresh=fresh,
+        devices=devices,
+        test=ABTest(both, rule, stops_early=part is None and executor is Where.local),
+    )
     unfinished: list[str] = []
     if executor is Where.slurm:
         from snnbench.run.slurm.scheduler import options
-        from snnbench.run.slurm.submit import Asked, run_jobs
+        from snnbench.run.slurm.submit import run_jobs
 
-        chosen = options(slurm or [])
-        request = Asked(loaded, tuple(files), tuple(only or []), env, output, continuation, shards, chosen, test)
-        recording, unfinished = run_jobs(request)
+        recording, unfinished = run_jobs(request, shards, options(slurm or []))
     else:
-        adapters = discover(files)
-        recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices, test=test)
+        recording = local.run(request)
     if unfinished:
         raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
     comparison = abtest.compare_sides(recording, rule, explain)

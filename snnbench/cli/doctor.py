@@ -54,17 +54,17 @@ def _against_itself(
     env: Env,
     adapter: AdapterOption,
 ) -> None:
-    from snnbench.adapter.discovery import discover
     from snnbench.analysis import noise
     from snnbench.plan import config as configs
-    from snnbench.run.local import record_sweep
+    from snnbench.run import local
     from snnbench.run.progress import say
+    from snnbench.run.request import Request
 
     path = config_path(config)
     baseline = configs.load(path, settings or []).baseline
     one = [f"sweep.libraries=[{baseline!r}]", 'name="aa"', f"protocol.trials={trials}", "protocol.memory_trials=0"]
     loaded = configs.load(path, [*(settings or []), *one])
-    recording = record_sweep(loaded, discover(adapter or []), only or [], env, None)
+    recording = local.run(Request(config=loaded, adapter_files=tuple(adapter or []), only=tuple(only or []), env=env))
     found = noise.measured(recording)
     kept = noise.keep(str(recording.machine["model"]), found)
     typer.echo(f"\n{baseline} against itself, {found.trials} trials of each case ({recording.folder}):\n")

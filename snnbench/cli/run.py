@@ -55,18 +55,25 @@ def run(
     from snnbench.plan.shard import parse
     from snnbench.recording import record
     from snnbench.report.text.recording_tables import coverage, markdown
-    from snnbench.run.local import Continuation, record_sweep, selected
+    from snnbench.run import local
     from snnbench.run.progress import describe, say
+    from snnbench.run.request import Request
 
     require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
-    part = parse(shard) if shard else None
-    continuation = Continuation(_kinds(retry), fresh)
-    loaded = configs.load(config_path(config), settings or [])
-    adapters = discover(adapter or [])
+    request = Request(
+        config=configs.load(config_path(config), settings or []),
+        adapter_files=tuple(adapter or []),
+        only=tuple(only or []),
+        env=env,
+        output=output,
+        shard=parse(shard) if shard else None,
+        retry=_kinds(retry),
+        fresh=fresh,
+        devices=devices,
+    )
     if dry_run:
-        works = selected(loaded, adapters, only or [])
-        works = part.of(works) if part else works
-        plan = cells(works, loaded.protocol)
+        works = request.of_shard(request.selected(discover(request.adapter_files)))
+        plan = cells(works, request.config.protocol)
         typer.echo("\n".join(describe(cell) for cell in plan))
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
@@ -74,13 +81,11 @@ def run(
     unfinished: list[str] = []
     if executor is Where.slurm:
         from snnbench.run.slurm.scheduler import options
-        from snnbench.run.slurm.submit import Asked, run_jobs
+        from snnbench.run.slurm.submit import run_jobs
 
-        files, chosen = tuple(adapter or []), options(slurm or [])
-        asked = Asked(loaded, files, tuple(only or []), env, output, continuation, shards, chosen)
-        recording, unfinished = run_jobs(asked)
+        recording, unfinished = run_jobs(request, shards, options(slurm or []))
     else:
-        recording = record_sweep(loaded, adapters, only or [], env, output, part, continuation, devices)
+        recording = local.run(request)
     typer.echo(markdown([recording]), nl=False)
     say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if unfinished:

@@ -1,7 +1,7 @@
 """`snnbench run --executor slurm`: shards become jobs, and their recordings one."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
@@ -9,22 +9,23 @@ from snnbench import __version__
 from snnbench.adapter.contender import Work
 from snnbench.adapter.discovery import discover
 from snnbench.digest import digest
-from snnbench.environments.interpreters import Env
 from snnbench.machine import gpus
-from snnbench.plan import config as configs
+from snnbench.plan import config
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Config
 from snnbench.plan.shard import Shard, ShardError
 from snnbench.recording import merge, record
 from snnbench.recording.record import Recording, recorded
 from snnbench.recording.writer import choose
-from snnbench.run.local import Continuation, Test, require_room, selected, setups
+from snnbench.run.local import require_room
+from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
+from snnbench.run.request import Request
 from snnbench.run.runner import Run, Setup
 from snnbench.run.slurm import jobs, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State
-from snnbench.run.slurm.task import Task, perform
+from snnbench.run.slurm.task import perform
 from snnbench.run.slurm.waiting import Tail, wait
 
 MOST_SHARDS = 16
@@ -34,28 +35,12 @@ CPU_OPTIONS = ("cpus_per_task", "cpus_per_gpu", "exclusive")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a user asked for; `options` are sbatch's."""
-
-    config: Config
-    files: tuple[Path, ...]
-    only: tuple[str, ...]
-    env: Env
-    output: Path | None
-    continuation: Continuation
-    shards: int | None = None
-    options: dict[str, str | bool] = field(default_factory=dict)
-    test: Test | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What is to be run, as seen from where it is submitted."""
 
     works: list[Work]
     setups: dict[str, Setup]
     config: Config
-    cuda: bool
 
     def cells(self, shard: Shard) -> list[Cell]:
         """Those of a shard."""
@@ -72,26 +57,25 @@ class Plan:
         return any(here.key(cell) not in done for cell in self.cells(shard))
 
 
-def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
+def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool]) -> tuple[Recording, list[str]]:
     """Submit what is missing of a run, wait, and merge what the shards recorded; why it is not finished, if it is not.
 
-    Raises SlurmError.
+    `shards` is how many there are, None for a number that goes by the cases; `options` are sbatch's. Raises SlurmError.
     """
     submission.require()
-    adapters = discover(asked.files)
-    known = asked.test.known(adapters) if asked.test else adapters
-    works = selected(asked.config, known, asked.only)
-    cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in works)
-    works = asked.test.changed(works, known, cuda) if asked.test else works
-    if configs.leaves_threads_out(asked.config):
+    adapters = discover(request.adapter_files)
+    selected = request.selected(adapters)
+    cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in selected)
+    works = request.works(adapters, cuda)
+    if config.leaves_threads_out(request.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
-    found = opened(asked, works)
+    found = opened(request, shards, works)
     say(f"{found.folder}: {len(found.shards)} shards; snnbench status {found.folder} tells how far they are")
-    plan = Plan(works, setups(works, adapters, asked.env, cuda, asked.test), asked.config, cuda)
+    plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
     with jobs.locked(found.folder):
-        found = submitted(jobs.read(found.folder), plan, asked)
+        found = submitted(jobs.read(found.folder), plan, replace(request, cuda=cuda), options)
     tails = [Tail(found.recording(shard)) for shard in found.shards]
-    left = missing(found, plan, asked.continuation.retry)
+    left = missing(found, plan, request.retry)
     try:
         with shown(left) as progress:
             states = wait(found, tails, left, progress)
@@ -102,65 +86,53 @@ def run_jobs(asked: Asked) -> tuple[Recording, list[str]]:
     with jobs.locked(found.folder):
         collected(found, states)
         unfinished = [jobs.complaint(found, shard, state) for shard, state in states.items()]
-        return merged(found, asked, unfinished), [line for line in unfinished if line]
+        return merged(found, request, unfinished), [line for line in unfinished if line]
 
 
-def opened(asked: Asked, works: Sequence[Work]) -> Jobs:
+def opened(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
     """The folder of this run: the one that is under way, or a new one."""
-    loaded, fresh, retry = asked.config, asked.continuation.fresh, asked.continuation.retry
-    if fresh:
-        require_room(asked.output)
-    texts = [asked.test.texts] if asked.test else []
-    identity = digest(["slurm", loaded.resolved(), list(asked.only) or None, asked.env.value, *texts])
-    folder = choose(jobs.ROOT, loaded.name, identity, "slurm", date.today(), fresh, bool(retry))
+    resolved, only, test = request.config.resolved(), list(request.only) or None, request.test
+    if request.fresh and request.output:
+        require_room(request.output)
+    identity = digest(["slurm", resolved, only, request.env.value, *([test.texts] if test else [])])
+    name, again = request.config.name, bool(request.retry)
+    folder = choose(jobs.ROOT, name, identity, "slurm", date.today(), request.fresh, again)
     cases = len(dict.fromkeys(work.case for work in works))
-    count = min(cases, MOST_SHARDS) if asked.shards is None else asked.shards
+    count = min(cases, MOST_SHARDS) if shards is None else shards
     if count > cases:
         raise ShardError(f"--shards {count}: there are {cases} cases, and a shard has one at the least")
-    config = {
+    header = {
         "snnbench": __version__,
-        "config": loaded.resolved(),
-        "only": list(asked.only) or None,
+        "config": resolved,
+        "only": only,
         "identity": identity,
         "machine": "slurm",
-        "planned": len(cells(works, loaded.protocol, list(asked.test.sides) if asked.test else ("",))),
+        "planned": len(cells(works, request.config.protocol, request.sides)),
         "shards": [str(Shard(index, count)) for index in range(1, count + 1)],
     }
-    found = jobs.create(folder, config)
-    if asked.shards not in (None, len(found.shards)):
+    found = jobs.create(folder, header)
+    if shards not in (None, len(found.shards)):
         raise ShardError(f"--shards {count}: {folder} has {len(found.shards)}; leave it out, or start with --fresh")
     return found
 
 
-def submitted(found: Jobs, plan: Plan, asked: Asked) -> Jobs:
+def submitted(found: Jobs, plan: Plan, request: Request, options: dict[str, str | bool]) -> Jobs:
     """Collect what ended jobs left, and submit the shards that lack cells and have no job that waits or runs."""
     states = found.states()
     collected(found, states)
     active = [shard for shard, state in states.items() if state.active and not found.finished(shard)]
     if active:
         say(f"{len(active)} jobs wait or run already: {', '.join(found.ids[shard] for shard in active)}")
-    retry = asked.continuation.retry
-    lacking = [shard for shard in found.shards if shard not in active and plan.lacks(found, shard, retry)]
+    lacking = [shard for shard in found.shards if shard not in active and plan.lacks(found, shard, request.retry)]
     if not lacking:
         return found
     for shard in lacking:
         jobs.reopen(found, shard)
-    tasks = [
-        Task(
-            asked.config,
-            tuple(path.absolute() for path in asked.files),
-            asked.only,
-            asked.env,
-            found.recording(shard).absolute(),
-            shard,
-            retry,
-            plan.cuda,
-            asked.test,
-        )
-        for shard in lacking
-    ]
-    name = f"snnbench-{asked.config.name}"
-    ids = submission.submit(perform, tasks, found.folder / jobs.SUBMITTED, name, resources(asked.options, plan.works))
+    files = tuple(path.absolute() for path in request.adapter_files)
+    whole = replace(request, adapter_files=files, fresh=False, devices=None)
+    parts = [replace(whole, shard=shard, output=found.recording(shard).absolute()) for shard in lacking]
+    name = f"snnbench-{request.config.name}"
+    ids = submission.submit(perform, parts, found.folder / jobs.SUBMITTED, name, resources(options, plan.works))
     say(f"submitted {len(lacking)} of {len(found.shards)} shards: job {', '.join(ids)}")
     return jobs.told(jobs.submitted(found, dict(zip(lacking, ids, strict=True))), finished=False)
 
@@ -195,18 +167,20 @@ def collected(found: Jobs, states: dict[Shard, State]) -> None:
                 say(f"shard {shard}: {one.library}/{one.variant} trial {one.trial}: {one.outcome['reason']}")
 
 
-def merged(found: Jobs, asked: Asked, complaints: Sequence[str]) -> Recording:
+def merged(found: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
     """The recording of the whole run, of as many shards as there are."""
     parts = found.recordings()
     if not parts:
         raise SlurmError(f"{found.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")
-    if asked.output:
-        folder = asked.output
+    if request.output:
+        folder = request.output
     elif "merged" in found.config:
         folder = Path(found.config["merged"])
     else:
         first = parts[0].config
-        folder = choose(Path("results"), asked.config.name, first["whole"], first["machine"], date.today(), fresh=True)
+        folder = choose(
+            Path("results"), request.config.name, first["whole"], first["machine"], date.today(), fresh=True
+        )
     found = jobs.told(found, merged=str(folder))
     whole = merge.merge(parts, folder)
     jobs.told(found, finished=bool(whole.config["finished"]))

@@ -1,0 +1,61 @@
+"""Preparation: what the works of a request run as, each side with its adapters, environments and variables."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from snnbench.adapter.contender import Work
+from snnbench.adapter.declaration import Adapter
+from snnbench.environments.interpreters import Env, interpreters, unmanaged
+from snnbench.plan.side import Side, SideError
+from snnbench.run.progress import say
+from snnbench.run.request import Request
+from snnbench.run.runner import Setup
+
+
+def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
+    """What the works run as, by side; environments that are missing are made.
+
+    Raises SideError, AdapterError, EnvironmentFailed.
+    """
+    if request.test is None:
+        return {"": Setup(adapters, interpreters(works, adapters, request.env is Env.managed, cuda, say))}
+    sides = request.test.sides
+    setups = {name: _setup(name, side, works, adapters, request.env, cuda) for name, side in sides.items()}
+    (_, *base), (_, *new) = content(setups)
+    texts = [set(side.texts) for side in sides.values()]
+    if base == new and texts[0] != texts[1]:
+        raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
+    return setups
+
+
+def content(setups: Mapping[str, Setup]) -> list[Any]:
+    """What runs on each side, by content: a pair must not be of two days' files."""
+    return [
+        [
+            name,
+            sorted(
+                (*contender, setup.adapters[contender[0]].digest, python.key)
+                for contender, python in setup.interpreters.items()
+            ),
+            sorted(setup.variables.items()),
+        ]
+        for name, setup in setups.items()
+    ]
+
+
+def _setup(
+    name: str, side: Side, works: Sequence[Work], adapters: Mapping[str, Adapter], env: Env, cuda: bool
+) -> Setup:
+    """What the works run as on one side."""
+    if side.requirements and (env is Env.current or side.python):
+        raise SideError(f"{side.title}: nothing is installed into a Python of your own; leave out --env and python=")
+    own = side.adapters(adapters)
+    for work in works:
+        if work.library not in own:
+            raise SideError(f"{name} has no adapter {work.library}: name its file, too, with --{name}")
+        if work.variant not in own[work.library].variants:
+            raise SideError(f"{own[work.library].path}: has no variant {work.variant!r}, which the config asks for")
+    if side.python:
+        interpreter = unmanaged(side.python, "python")
+        return Setup(own, {(work.library, work.variant): interpreter for work in works}, side.variables)
+    return Setup(own, interpreters(works, own, env is Env.managed, cuda, say), side.variables)

@@ -1,0 +1,101 @@
+"""A request: what a user asks a run for, here or on a cluster."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from snnbench.adapter.contender import Work
+from snnbench.adapter.declaration import Adapter
+from snnbench.analysis.abtest import Rule
+from snnbench.environments.interpreters import Env
+from snnbench.plan import config, selection, side
+from snnbench.plan.config import Config
+from snnbench.plan.selection import SelectionError
+from snnbench.plan.shard import Shard, ShardError
+from snnbench.plan.side import Side
+
+
+@dataclass(frozen=True, slots=True)
+class ABTest:
+    """An A/B test: its sides by name, and how words are decided. It stops early unless it is one shard of several."""
+
+    sides: Mapping[str, Side]
+    rule: Rule
+    stops_early: bool = True
+
+    @property
+    def texts(self) -> dict[str, list[str]]:
+        """What the user changes, by side."""
+        return {name: list(side.texts) for name, side in self.sides.items()}
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """What config.json says of it, with which a comparison of the recording decides as the run did."""
+        limits = {"time_floor": self.rule.thresholds.time_floor, "alpha": self.rule.thresholds.alpha}
+        decides = limits | {"phases": [str(each) for each in self.rule.phases], "allowed": list(self.rule.allowed)}
+        return {"sides": self.texts, "stops_early": self.stops_early, "decides": decides}
+
+    def known(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
+        """These adapters, and those that only the sides have."""
+        own = {adapter.name: adapter for side in self.sides.values() for adapter in side.replacements()}
+        return {**own, **adapters}
+
+    def changed(self, works: Sequence[Work], adapters: Mapping[str, Adapter], cuda: bool) -> list[Work]:
+        """The works whose contenders some side changes. Raises SideError."""
+        contenders = dict.fromkeys((work.library, work.variant) for work in works)
+        changed = side.contenders(self.sides.values(), adapters, contenders, cuda)
+        return [work for work in works if (work.library, work.variant) in changed]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is to be run, and where to.
+
+    `only` are conditions on cells; `output` is a folder, or None for a dated one under results/; `retry` are kinds of
+    outcome to try again, and `fresh` starts another recording. `cuda` says whether environments have what CUDA needs;
+    None goes by this machine.
+    """
+
+    config: Config
+    adapter_files: tuple[Path, ...] = ()
+    only: tuple[str, ...] = ()
+    env: Env = Env.managed
+    output: Path | None = None
+    shard: Shard | None = None
+    retry: tuple[str, ...] = ()
+    fresh: bool = False
+    devices: str | None = None
+    cuda: bool | None = None
+    test: ABTest | None = None
+
+    @property
+    def sides(self) -> list[str]:
+        """The sides that take turns; one without a name where nothing is compared."""
+        return list(self.test.sides) if self.test else [""]
+
+    def known(self, adapters: dict[str, Adapter]) -> dict[str, Adapter]:
+        """These adapters, and those that only a side of the test has."""
+        return self.test.known(adapters) if self.test else adapters
+
+    def selected(self, adapters: dict[str, Adapter]) -> list[Work]:
+        """The works of the config for which every condition holds. Raises ConfigError, SelectionError."""
+        conditions = [selection.parse(expression) for expression in self.only]
+        works = config.expand(self.config, self.known(adapters))
+        works = [work for work in works if all(holds(work) for holds in conditions)]
+        if not works:
+            raise SelectionError("--only: no cell of this config is left")
+        return works
+
+    def works(self, adapters: dict[str, Adapter], cuda: bool) -> list[Work]:
+        """The works to run: the selected ones, without those that no side of a test changes. Raises SideError."""
+        works = self.selected(adapters)
+        return self.test.changed(works, self.known(adapters), cuda) if self.test else works
+
+    def of_shard(self, works: list[Work]) -> list[Work]:
+        """Those of these works that fall to the shard, or all. Raises ShardError."""
+        if self.shard is None:
+            return works
+        if own := self.shard.of(works):
+            return own
+        raise ShardError(f"--shard {self.shard}: no case falls to it; there are fewer cases than shards")
