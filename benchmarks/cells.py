@@ -140,7 +140,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:
         executor = Executor(run, writer, clock)
         for number in range(CELLS):
-            executor.execute([Cell(CASE.resized(neurons=number + 1), "fake", "default", 0, "time")])
+            executor.execute([Cell(CASE.with_(neurons=number + 1), "fake", "default", 0, "time")])
             started = time.perf_counter()
             subprocess.run(
                 [shell, "-P", "-m", "worker", "adapter", "--reply-fd", "1"], stdout=subprocess.DEVNULL, check=True

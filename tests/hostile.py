@@ -16,7 +16,7 @@ def hostile() -> Recording:
     """Names, versions, messages, logs, facts, versions and prose; two sizes, so that names are in lines and legends."""
     name = f"{SCRIPT}/{ATTRIBUTE}"
     about = {"version": SCRIPT, "adapter": SCRIPT, "environment": SCRIPT, "settings": {"torch": SCRIPT}}
-    large = CASE.resized(neurons=96)
+    large = CASE.with_(neurons=96)
     records = [
         timed(one, trial, case, train=ms, forward=1.0, backward=1.0, flags=[SCRIPT], **about)
         for one, ms in ((name, 2.0), ("plain", 3.0))

@@ -7,7 +7,7 @@ from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed
 
-BASE = CASE.resized(neurons=64, batch=16, time_steps=100, threads=2)
+BASE = CASE.with_(neurons=64, batch=16, time_steps=100, threads=2)
 ZERO = {"reset": "zero", "detach_reset": True}
 NEURONS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 STEPS = (25, 50, 100, 200, 400)
@@ -25,10 +25,10 @@ def sample(trials: int = 3, neurons: tuple[int, ...] = NEURONS, steps: tuple[int
 def _records(trials: int, neurons: tuple[int, ...], steps: tuple[int, ...]) -> Iterator[Record]:
     for device in ("cpu", "cuda"):
         for changes in ({}, ZERO):
-            profile = BASE.resized(device=device, **changes)
-            for case in (profile.resized(neurons=n) for n in neurons):
+            profile = BASE.with_(device=device, **changes)
+            for case in (profile.with_(neurons=n) for n in neurons):
                 yield from _case(case, trials)
-    for case in (BASE.resized(neurons=512, time_steps=t) for t in steps):
+    for case in (BASE.with_(neurons=512, time_steps=t) for t in steps):
         yield from _case(case, trials) if case.time_steps != BASE.time_steps else ()
 
 

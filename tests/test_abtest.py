@@ -218,7 +218,7 @@ def test_a_recording_is_decided_as_its_run_did() -> None:
 
 
 def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
-    larger = CASE.resized(neurons=96)
+    larger = CASE.with_(neurons=96)
     records = [*both(QUIET[:4]), *side("base", QUIET[:4], case=larger)]
     words = {(cell.case, cell.phase): (cell.word, cell.reason) for cell in settled(of_sides(*records), Rule())}
     assert words[CASE, "train"][0] == "same"

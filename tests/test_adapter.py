@@ -246,7 +246,7 @@ def test_a_loaded_file_shadows_no_module(tmp_path: Path) -> None:
 
 
 def test_what_is_required_and_not_there_is_a_refusal_with_its_reason() -> None:
-    zero = CASE.resized(**profile("zero"))
+    zero = CASE.with_(**profile("zero"))
     require(CASE, "x", profile="subtract", slope=(1.0, 2.0))
     require(zero, "x", profile=("zero", "subtract"), reset="zero")
     for case, allowed, reason in (

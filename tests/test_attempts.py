@@ -85,7 +85,7 @@ def test_the_least_disturbed_attempt_counts_and_of_equals_the_later(
     found = written(tmp_path / "r", *records)
     assert found.records == [records[counts]]
     assert found.attempts == [one for one in records if one is not records[counts]]
-    (standing,) = standings(found.records)[SMALL.resized(neurons=48, batch=7, time_steps=20)]
+    (standing,) = standings(found.records)[SMALL.with_(neurons=48, batch=7, time_steps=20)]
     assert standing.summaries["train", "time"].trials == (1e6 * (1.0 + counts),)
     assert {row["trial"] for row in tidy.rows([found])} == {0} and len(tidy.rows([found])) == 2
 
@@ -240,7 +240,7 @@ def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_pat
     one = disturbed(started="2026-11-21T10:00:00+00:00")
     found = jobs.create(folder, {"shards": ["1/1"], "identity": "x"})
     written(found.recording(shard), one)
-    found = jobs.submitted(found, {shard: "7"})
+    found = jobs.remember_ids(found, {shard: "7"})
     gone = replace(attempted("lost", 1), started="2026-11-21T10:05:00+00:00", settings={"cells_before": 4})
     in_progress.put(found.recording(shard), gone)
     (collected,) = jobs.collect(found, shard, State("NODE_FAIL"))
@@ -397,7 +397,7 @@ def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monk
     for name, taken in (("a", [0.0, 0.0]), ("b", [0.5, 0.0])):
         bench.add(name, LYING.format(taken=taken) + ANYWHERE)
     sizes = {"a": 16, "b": 20}
-    cases = {name: SMALL.resized(neurons=neurons, device="cuda") for name, neurons in sizes.items()}
+    cases = {name: SMALL.with_(neurons=neurons, device="cuda") for name, neurons in sizes.items()}
     plan = [Cell(case, name, "default", 0, "time") for name, case in cases.items()]
     protocol = bench.protocol.model_copy(update={"remeasure": 1})
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, protocol, "s", 1 << 40)

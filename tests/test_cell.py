@@ -23,7 +23,7 @@ PROTOCOL = Protocol(
     timeout_seconds=60.0,
     seed=0,
 )
-WORKS = [Work(CASE.resized(neurons=n), library, "default") for n in (8, 16, 32) for library in ("a", "b", "c")]
+WORKS = [Work(CASE.with_(neurons=n), library, "default") for n in (8, 16, 32) for library in ("a", "b", "c")]
 
 
 def changed(**fields: Any) -> Protocol:
@@ -101,8 +101,8 @@ def test_equal_content_has_an_equal_key(tmp_path: Path) -> None:
         {"variant": "y"},
         {"trial": 1},
         {"measure": "memory"},
-        {"case": CASE.resized(neurons=49)},
-        {"case": CASE.resized(seed=8)},
+        {"case": CASE.with_(neurons=49)},
+        {"case": CASE.with_(seed=8)},
         {"protocol": {"repetitions": 11}},
         {"protocol": {"phases": ("train",)}},
         {"protocol": {"warmup_passes": 3}},

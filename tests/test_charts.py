@@ -18,7 +18,7 @@ from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, recording, timed, weighed
 from tests.sample import sample
 
-LARGE, LARGEST = CASE.resized(neurons=96), CASE.resized(neurons=192)
+LARGE, LARGEST = CASE.with_(neurons=96), CASE.with_(neurons=192)
 
 
 def found(*records: Any, baseline: str = "") -> Findings:
@@ -106,7 +106,7 @@ def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
 
 
 def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
-    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    cases = [CASE.with_(batch=batch) for batch in (7, 14, 28)]
     two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))
     titles = [chart.title for chart in chart_sections.times(two).charts]
     assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
@@ -116,7 +116,7 @@ def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> 
 
 
 def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
-    cases = [CASE.resized(batch=batch) for batch in (7, 14, 28)]
+    cases = [CASE.with_(batch=batch) for batch in (7, 14, 28)]
     records = [
         timed("a", case=cases[0], train=1.0),
         *(failed("a", "oom-host", "full", case=case) for case in cases[1:]),
@@ -173,7 +173,7 @@ def test_a_name_goes_where_most_room_is(missing: list[int], place: int, before: 
 
 
 def test_memory_is_the_device_s_in_a_setting_that_has_one_only() -> None:
-    cuda = CASE.resized(device="cuda")
+    cuda = CASE.with_(device="cuda")
     charts = chart_sections.memories(found(weighed("a"), weighed("a", cuda, device_mib=16))).charts
     assert [chart.title.rpartition(": ")[2] for chart in charts] == ["host memory of train", "device memory of train"]
 
@@ -202,7 +202,7 @@ def test_ratios_are_to_the_baseline_and_none_is_given_to_what_deviates() -> None
 
 
 def test_a_fit_wants_three_sizes_and_a_quadratic_backward_is_named() -> None:
-    cases = [CASE.resized(time_steps=steps) for steps in (10, 20, 40)]
+    cases = [CASE.with_(time_steps=steps) for steps in (10, 20, 40)]
     records = [timed("a", case=case, train=1.0 * case.time_steps, backward=0.01 * case.time_steps**2) for case in cases]
     section = scaling.section(found(*records))
     (table,) = section.tables

@@ -32,7 +32,7 @@ def measured(checks: Document, changes: Document = LONG, measure: str = "time", 
     phases = {"train": {}} if measure == "time" else {}
     sound = {"exam-1": check(EXAM_PLACES), "spot-train": check(LONG_PLACES)}
     declared = {"status": "measured", "verdict": "exact", **outcome}
-    return record("a", measure, case=CASE.resized(**changes), phases=phases, checks=sound | checks, outcome=declared)
+    return record("a", measure, case=CASE.with_(**changes), phases=phases, checks=sound | checks, outcome=declared)
 
 
 def proof(one: Record, schema: int = 3) -> list[str]:
@@ -302,7 +302,7 @@ def test_the_phases_are_those_of_the_protocol_and_of_no_gradients_inference_alon
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2)])
 @pytest.mark.parametrize(("layers", "numbers"), [(1, 48 * 48 + 20 * 7 * 48), (3, 3 * 48 * 48 + 20 * 7 * 48)])
 def test_static_bytes_hold_weights_and_input_at_the_least(dtype: Any, size: int, layers: int, numbers: int) -> None:
-    case = CASE.resized(dtype=dtype, layers=layers)
+    case = CASE.with_(dtype=dtype, layers=layers)
 
     def complaints(static_bytes: int, **host: Any) -> list[str]:
         memory = {

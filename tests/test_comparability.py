@@ -26,9 +26,9 @@ def other(case: Any = CASE, **more: Any) -> Recording:
         (other(warmup_passes=9), "protocol", "protocol.warmup_passes: unknown in old, 9 in new"),
         (other(repetitions=9), "protocol", "protocol.repetitions: 3 in old, 9 in new"),
         (other(memory_limit_gib=2.0), "protocol", "protocol.memory_limit_gib: unknown in old, 2.0 in new"),
-        (other(CASE.resized(dtype="float64")), "precision", "precision: dtype: float32 in old, float64 in new"),
-        (other(CASE.resized(precision="tf32")), "precision", "precision: ieee in old, tf32 in new"),
-        (other(CASE.resized(threads=8)), "threads", "threads: 1 in old, 8 in new"),
+        (other(CASE.with_(dtype="float64")), "precision", "precision: dtype: float32 in old, float64 in new"),
+        (other(CASE.with_(precision="tf32")), "precision", "precision: ieee in old, tf32 in new"),
+        (other(CASE.with_(threads=8)), "threads", "threads: 1 in old, 8 in new"),
     ],
 )
 def test_what_differs_is_named_and_refused_unless_it_is_allowed(new: Recording, kind: str, fact: str) -> None:
@@ -51,7 +51,7 @@ def test_two_machines_that_nobody_knows_are_not_the_same_machine() -> None:
 
 
 def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> None:
-    new = other(CASE.resized(neurons=96), model="a server", repetitions=9)
+    new = other(CASE.with_(neurons=96), model="a server", repetitions=9)
     with pytest.raises(Incomparable) as refusal:
         matched(OLD, new, ["machine"])
     assert str(refusal.value).splitlines() == [
@@ -63,8 +63,8 @@ def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> No
 
 
 def test_cases_whose_values_all_occur_can_still_be_different_work() -> None:
-    old = recording(timed("a", train=1.0), timed("a", case=CASE.resized(neurons=96, batch=9), train=1.0), name="old")
-    new = [timed("a", case=case, train=1.0) for case in (CASE.resized(neurons=96), CASE.resized(batch=9))]
+    old = recording(timed("a", train=1.0), timed("a", case=CASE.with_(neurons=96, batch=9), train=1.0), name="old")
+    new = [timed("a", case=case, train=1.0) for case in (CASE.with_(neurons=96), CASE.with_(batch=9))]
     with pytest.raises(Incomparable, match="work: no case of old is in new"):
         matched(old, recording(*new, name="new"))
 
@@ -78,7 +78,7 @@ def test_without_a_record_there_is_no_work() -> None:
 
 
 def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() -> None:
-    both = recording(timed("a", train=1.0), timed("a", case=CASE.resized(threads=8), train=1.0), name="old")
+    both = recording(timed("a", train=1.0), timed("a", case=CASE.with_(threads=8), train=1.0), name="old")
     with pytest.raises(Incomparable, match="old: several cases differ in threads only"):
         matched(both, OLD, ["threads"])
 

@@ -17,7 +17,7 @@ from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
 RESULTS = Path(__file__).parent.parent / "results"
-LARGE = CASE.resized(neurons=96)
+LARGE = CASE.with_(neurons=96)
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 

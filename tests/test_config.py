@@ -158,7 +158,7 @@ def test_equal_cells_are_kept_once_where_they_come_first(tmp_path: Path, adapter
 def test_an_integer_and_the_same_real_number_are_one_case(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     works = config.expand(load(tmp_path, WHOLE + "threshold = [1, 1.0]\n"), adapters)
     [work] = works
-    assert work.case.key == work.case.resized(threshold=1.0).key
+    assert work.case.key == work.case.with_(threshold=1.0).key
 
 
 def test_threads_are_the_cpus_of_this_process_where_not_given(tmp_path: Path, adapters: dict[str, Adapter]) -> None:

@@ -9,7 +9,7 @@ from snnbench.analysis.coverage import coverage
 from snnbench.proof.extent import sampled
 from tests.fakes import CASE
 
-LARGE = CASE.resized(neurons=200, batch=16)
+LARGE = CASE.with_(neurons=200, batch=16)
 
 
 def part(seed: int, neurons: int = 40, samples: int = 1) -> dict[str, Any]:
@@ -41,7 +41,7 @@ def test_every_sample_or_every_neuron_is_everything() -> None:
 
 
 def test_every_neuron_is_everything_though_few_samples_were_and_the_other_way_round() -> None:
-    long, wide = LARGE.resized(neurons=40, batch=1000), LARGE.resized(neurons=1000, batch=4)
+    long, wide = LARGE.with_(neurons=40, batch=1000), LARGE.with_(neurons=1000, batch=4)
     assert coverage(long, [part(seed, neurons=20) for seed in range(30)]) == "all"
     assert coverage(wide, [part(seed, neurons=3) for seed in range(30)]) == "all"
     assert coverage(long, [part(seed, neurons=3) for seed in range(2)]).endswith("2 of 1000 samples")
@@ -49,5 +49,5 @@ def test_every_neuron_is_everything_though_few_samples_were_and_the_other_way_ro
 
 @pytest.mark.parametrize(("neurons", "share"), [(16384, "under 1%"), (512, "6%")])
 def test_a_small_share_is_not_nothing(neurons: int, share: str) -> None:
-    case = LARGE.resized(neurons=neurons)
+    case = LARGE.with_(neurons=neurons)
     assert coverage(case, [part(1, neurons=32)]).startswith(f"{share} of neurons")

@@ -51,7 +51,7 @@ def build(case, weights, variant):
 
 
 def replied(folder: Path, source: str, measure: Measure = "time", **changes: Any) -> Reply:
-    return reply_of(ask(folder, source, request(measure, CASE.resized(**changes))))
+    return reply_of(ask(folder, source, request(measure, CASE.with_(**changes))))
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
@@ -247,7 +247,7 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
     source = TORCH.format(pattern=".") + '\nWAYS = ("amp", "compile", "cuda-graph")\n'
 
     def of(variant: str, **changes: Any) -> Reply:
-        asked = replace(request("verify", CASE.resized(time_steps=5, **changes)), variant=variant)
+        asked = replace(request("verify", CASE.with_(time_steps=5, **changes)), variant=variant)
         return reply_of(ask(tmp_path, source, asked))
 
     refused = of("amp")
@@ -259,7 +259,7 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
 def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TORCH.format(pattern=".") + '\nWAYS = ("compile",)\n'
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    asked = replace(request("time", CASE.resized(time_steps=3)), variant="compile")
+    asked = replace(request("time", CASE.with_(time_steps=3)), variant="compile")
     reply = reply_of(ask(tmp_path, source, asked))
     assert reply.outcome["kind"] == "incorrect" and "compiled nothing" in reply.outcome["reason"]
     assert quantities(document(reply)) == []

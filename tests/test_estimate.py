@@ -5,13 +5,13 @@ import pytest
 
 from snnbench.adapter.contender import Work
 from snnbench.plan.cell import Cell, cells
-from snnbench.run.estimate import Estimate, spoken
+from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.progress import Pace
 from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.test_runner import PROTOCOL
 
-SMALL, LARGE = CASE.resized(neurons=16), CASE.resized(neurons=64)
+SMALL, LARGE = CASE.with_(neurons=16), CASE.with_(neurons=64)
 
 
 def cell(library: str, case: Case = SMALL, trial: int = 0, measure: str = "time") -> Cell:
@@ -51,7 +51,7 @@ def test_halfway_it_is_right_within_a_factor_of_two(trials: int) -> None:
         random = np.random.default_rng(seed)
         protocol = PROTOCOL.model_copy(update={"trials": trials, "memory_trials": 1, "seed": seed})
         works = [
-            Work(CASE.resized(neurons=neurons, time_steps=steps), f"lib{number}", "default")
+            Work(CASE.with_(neurons=neurons, time_steps=steps), f"lib{number}", "default")
             for number in range(8)
             for neurons in (256, 512, 1024, 2048)
             for steps in (100, 500)
@@ -72,7 +72,7 @@ def test_halfway_it_is_right_within_a_factor_of_two(trials: int) -> None:
 
 
 def test_a_duration_as_one_says_it() -> None:
-    assert [spoken(s) for s in (0.4, 59.4, 59.6, 90, 3590, 7800)] == [
+    assert [format_duration(s) for s in (0.4, 59.4, 59.6, 90, 3590, 7800)] == [
         "0 s",
         "59 s",
         "1 min",

@@ -20,7 +20,7 @@ from tests.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
 __all__ = ["bench"]
 
 CARDS = [Card("GPU-a", None), Card("GPU-b", None)]
-CASES = [SMALL.resized(neurons=neurons, device="cuda") for neurons in (16, 20, 24)]
+CASES = [SMALL.with_(neurons=neurons, device="cuda") for neurons in (16, 20, 24)]
 ANYWHERE = (
     CORRECT.replace('BACKEND = "numpy"', 'BACKEND = "own"')
     + """

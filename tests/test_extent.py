@@ -6,19 +6,19 @@ import pytest
 from snnbench.proof.extent import Extent, extent, sampled
 from tests.fakes import CASE
 
-LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)
+LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)
 
 
 def test_how_much_is_compared_follows_from_the_budget_alone() -> None:
-    core = LARGE.resized(neurons=512, batch=16, time_steps=500)
+    core = LARGE.with_(neurons=512, batch=16, time_steps=500)
     assert extent(core, 2 * 10**9) == Extent(512, 16)
     assert extent(core, 0) == Extent(32, 1)
-    large = core.resized(neurons=2048)
+    large = core.with_(neurons=2048)
     part = extent(large, 2 * 10**9)
     assert 32 < part.neurons < 2048 and 1 <= part.samples < 16
     assert extent(large, 4 * 10**9).neurons == pytest.approx(2 * part.neurons, abs=2)
-    assert extent(large.resized(layers=2), 0) == Extent(2048, 16), "layers are not independent"
-    assert extent(LARGE.resized(neurons=16, batch=1), 0) == Extent(16, 1)
+    assert extent(large.with_(layers=2), 0) == Extent(2048, 16), "layers are not independent"
+    assert extent(LARGE.with_(neurons=16, batch=1), 0) == Extent(16, 1)
 
 
 @pytest.mark.parametrize(("size", "count"), [(7, 7), (7, 9), (1, 1), (0, 0)])

@@ -54,7 +54,7 @@ def test_content_is_never_the_same_twice_and_what_came_before_is_forgotten() -> 
 
 @pytest.mark.parametrize(("batch", "ordered"), [(1, False), (4, False), (5, True), (64, True)])
 def test_a_batch_with_few_orders_has_its_content_drawn(batch: int, ordered: bool) -> None:
-    content = Contents(Problem(CASE.resized(batch=batch)), seed=1).next(drawn=False)
+    content = Contents(Problem(CASE.with_(batch=batch)), seed=1).next(drawn=False)
     assert (content.order is not None) is ordered
 
 
@@ -65,7 +65,7 @@ def test_another_process_sees_another_order() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_answer_to_another_order_is_the_answer_to_the_first_one(layers: int) -> None:
-    problem = Problem(CASE.resized(layers=layers))
+    problem = Problem(CASE.with_(layers=layers))
     content = Contents(problem, seed=3).next(drawn=False)
     assert content.order is not None
     verified, answer = answer_to(problem, 0), in_first_order(answer_to(problem, content.number), content.order)

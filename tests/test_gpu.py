@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.skipif(not gpus.has_cuda(), reason="no CUDA device here"),
 ]
 
-GPU = CASE.resized(device="cuda", neurons=256, batch=8, time_steps=64)
+GPU = CASE.with_(device="cuda", neurons=256, batch=8, time_steps=64)
 SHORT = {"compile": 6}
 """Steps where a loop over time is unrolled."""
 PHASES = ("inference", "forward", "backward", "train")
@@ -103,7 +103,7 @@ def ask(library: str, name: str, measure: Measure, **changes: Any) -> Reply:
     for surrogate, profile in product(("fast_sigmoid", "rectangle", "one_sided"), variant.exact or PROFILES):
         reset, detach_reset = PROFILES[profile]
         given = {"reset": reset, "detach_reset": detach_reset, "surrogate": surrogate}
-        ending = start(library, name, adapter.path, measure, GPU.resized(**asked | given | changes))
+        ending = start(library, name, adapter.path, measure, GPU.with_(**asked | given | changes))
         assert ending.reply is not None, ending.log
         if ending.reply.outcome.get("kind") == "unavailable":
             pytest.skip(ending.reply.outcome["reason"])

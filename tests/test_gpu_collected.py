@@ -51,7 +51,7 @@ def test_greedy_adapter_asks_for_memory_on_the_device_in_every_pass(tmp_path: Pa
     path = tmp_path / "greedy.py"
     path.write_text(ADAPTERS[library].path.read_text() + GREEDY)
     assert reading.read(path).variants.keys() == ADAPTERS[library].variants.keys()
-    case = GPU.resized(device="cpu", neurons=4, batch=2, time_steps=3)
+    case = GPU.with_(device="cpu", neurons=4, batch=2, time_steps=3)
     network = load(path).build(case, [Weights(torch.ones(4, 4), torch.ones(4))], name)
     if not torch.cuda.is_available():
         with pytest.raises((RuntimeError, AssertionError), match="CUDA"):

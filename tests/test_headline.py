@@ -9,7 +9,7 @@ from snnbench.report.page import headline
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 
-LARGE = CASE.resized(neurons=96)
+LARGE = CASE.with_(neurons=96)
 EQUIVALENT: dict[str, Any] = {"outcome": {"status": "measured", "verdict": "equivalent"}}
 
 
@@ -88,7 +88,7 @@ def test_many_that_tie_are_counted() -> None:
 
 
 def test_sizes_with_the_same_leader_are_one_answer() -> None:
-    sizes = [CASE.resized(neurons=n) for n in (16, 32, 64)]
+    sizes = [CASE.with_(neurons=n) for n in (16, 32, 64)]
     records = [*steady("a", 1.0, 1.0, case=sizes[0]), *steady("b", 2.0, 2.0, case=sizes[0])]
     records += [*steady("a", 2.0, 2.0, case=sizes[1]), *steady("b", 6.0, 6.0, case=sizes[1])]
     records += [*steady("a", 9.0, 9.0, case=sizes[2]), *steady("b", 3.0, 3.0, case=sizes[2])]

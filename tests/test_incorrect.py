@@ -316,7 +316,7 @@ ASKED = [(name, measure) for name, fault in FAULTS.items() for measure in fault.
 def reply_to(folder: Path, source: str, measure: Measure, **case: Any) -> Reply:
     """What a worker replies, asked to measure the adapter with this text."""
     folder.mkdir(exist_ok=True)
-    return reply_of(ask(folder, source, request(measure, CASE.resized(**case))))
+    return reply_of(ask(folder, source, request(measure, CASE.with_(**case))))
 
 
 @pytest.fixture(scope="module")
@@ -406,7 +406,7 @@ def test_a_deviation_that_does_not_show_is_still_no_exact_answer(tmp_path: Path)
 @pytest.mark.parametrize("dtype", get_args(Dtype))
 @pytest.mark.parametrize("precision", ["ieee", "tf32"])
 def test_a_failed_check_is_never_exact(dtype: Dtype, precision: str) -> None:
-    case = CASE.resized(dtype=dtype, precision=precision)
+    case = CASE.with_(dtype=dtype, precision=precision)
     assert verdict(case, False, None) == "incorrect"
     assert verdict(case, False, "declared") == "deviates"
     full = dtype == "float64" or (dtype == "float32" and precision == "ieee")

@@ -12,7 +12,7 @@ from snnbench.workloads.problem import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_
 from snnbench.workloads.problem import exam as exam_problem
 from tests.fakes import CASE, profile
 
-LARGE = Problem(CASE.resized(time_steps=50, batch=16, neurons=128, layers=2))
+LARGE = Problem(CASE.with_(time_steps=50, batch=16, neurons=128, layers=2))
 
 
 def arrays(problem: Problem) -> list[np.ndarray]:
@@ -41,12 +41,12 @@ def fingerprint(problem: Problem) -> str:
     ],
 )
 def test_what_says_how_a_library_runs_does_not_change_what_it_is_given(change: dict[str, Any]) -> None:
-    assert fingerprint(Problem(CASE.resized(**change))) == fingerprint(Problem(CASE))
+    assert fingerprint(Problem(CASE.with_(**change))) == fingerprint(Problem(CASE))
 
 
 @pytest.mark.parametrize("change", [{"seed": 8}, {"neurons": 49}, {"batch": 8}, {"time_steps": 21}, {"layers": 2}])
 def test_another_size_or_seed_is_another_problem(change: dict[str, Any]) -> None:
-    assert fingerprint(Problem(CASE.resized(**change))) != fingerprint(Problem(CASE))
+    assert fingerprint(Problem(CASE.with_(**change))) != fingerprint(Problem(CASE))
 
 
 def test_the_problem_is_the_same_on_every_machine_and_with_every_numpy() -> None:
@@ -75,7 +75,7 @@ def test_inputs_are_spikes_at_the_case_s_rate() -> None:
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, {0.0}), (1.0, {1.0})])
 def test_a_rate_of_nothing_and_of_everything(rate: float, expected: set[float]) -> None:
-    assert set(np.unique(Problem(CASE.resized(input_rate=rate)).input(0))) == expected
+    assert set(np.unique(Problem(CASE.with_(input_rate=rate)).input(0))) == expected
 
 
 def test_cotangents_are_dense_and_normal() -> None:
@@ -92,7 +92,7 @@ def test_the_third_cotangent_is_the_second_backwards_in_time() -> None:
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.8])
 def test_weights_give_the_same_current_whatever_the_size_and_rate(rate: float) -> None:
-    weight, bias = Problem(CASE.resized(neurons=256, input_rate=rate)).layers()[0]
+    weight, bias = Problem(CASE.with_(neurons=256, input_rate=rate)).layers()[0]
     assert weight.std() * (rate * 256) ** 0.5 == pytest.approx(WEIGHT_SCALE, rel=0.02)
     assert bias.std() == pytest.approx(BIAS_SCALE, rel=0.2)
 
@@ -107,7 +107,7 @@ def test_the_exam_s_weights_are_six_sixteenths_a_row(layers: int) -> None:
 
 
 def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
-    case = CASE.resized(**profile("zero"), surrogate="atan", slope=2.0, input_gradient=False, layers=3)
+    case = CASE.with_(**profile("zero"), surrogate="atan", slope=2.0, input_gradient=False, layers=3)
     sat = exam_problem(case, 2).case
     assert (sat.reset, sat.detach_reset, sat.surrogate, sat.slope, sat.seed) == ("zero", True, "atan", 2.0, case.seed)
     assert (sat.beta, sat.threshold, sat.layers, sat.input_gradient) == (0.5, 1 + 2.0**-13, 2, True)
@@ -119,23 +119,23 @@ def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
     [("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32"), ("float16", "float32")],
 )
 def test_formats_that_cannot_hold_the_exam_sit_it_in_float32(dtype: str, sat_in: str) -> None:
-    assert exam_problem(CASE.resized(dtype=dtype), 1).case.dtype == sat_in
+    assert exam_problem(CASE.with_(dtype=dtype), 1).case.dtype == sat_in
 
 
 def test_dense_input_is_normal_and_drives_neurons_as_hard_as_spikes_do() -> None:
-    dense = Problem(CASE.resized(neurons=256, time_steps=50, input_kind="gaussian", input_rate=1.0))
+    dense = Problem(CASE.with_(neurons=256, time_steps=50, input_kind="gaussian", input_rate=1.0))
     entering = dense.input(0)
     assert abs(entering.mean()) < 0.02 and abs(entering.std() - 1) < 0.02 and (entering != 0).all()
     assert not np.array_equal(entering, dense.input(1)) and np.array_equal(entering, dense.input(0))
     weight, _ = dense.layers()[0]
     assert abs((entering.reshape(-1, 256) @ weight.T).std() - 0.9) < 0.05
-    half = Problem(dense.case.resized(input_rate=0.5)).input(0)
+    half = Problem(dense.case.with_(input_rate=0.5)).input(0)
     assert 0.45 < (half != 0).mean() < 0.55 and abs(half[half != 0].std() - 1) < 0.03
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_dense_input_is_checked_as_the_products_see_it(dtype: Any) -> None:
-    problem = Problem(CASE.resized(input_kind="gaussian", input_rate=1.0, dtype=dtype, layers=1))
+    problem = Problem(CASE.with_(input_kind="gaussian", input_rate=1.0, dtype=dtype, layers=1))
     check = SpotCheck(problem, 0)
     assert np.array_equal(check.inputs, round_to(problem.input(0), dtype).astype(np.float32))
     assert np.array_equal(check.inputs, problem.input(0)) == (dtype == "float32")

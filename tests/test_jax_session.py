@@ -41,7 +41,7 @@ before = session.input.sum().item()
 problem.input(0)[...] = 0
 said["input kept"] = before > 0 and session.input.sum().item() == before
 try:
-    Backend(case.resized(device="cuda"))
+    Backend(case.with_(device="cuda"))
 except Unavailable as error:
     said["no card"] = str(error)
 print(json.dumps(said))

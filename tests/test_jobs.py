@@ -42,7 +42,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def run(tmp_path: Path) -> Jobs:
     """A run of two shards that were submitted."""
     config = {"identity": "x", "machine": "slurm", "shards": ["1/2", "2/2"], "planned": 4}
-    return jobs.submitted(jobs.create(tmp_path / "runs" / "tiny", config), {ONE: "12_0", TWO: "12_1"})
+    return jobs.remember_ids(jobs.create(tmp_path / "runs" / "tiny", config), {ONE: "12_0", TWO: "12_1"})
 
 
 def begun(run: Jobs, *records: Record, finished: bool = False) -> Path:

@@ -17,7 +17,7 @@ from tests.fakes import CASE
 MEASURED = {"status": "measured", "verdict": "exact"}
 OUT_OF_MEMORY = {"status": "failed", "kind": "oom-host", "reason": "MemoryError"}
 UNSUPPORTED = {"status": "skipped", "kind": "unsupported", "reason": "no such reset"}
-LARGER = CASE.resized(neurons=CASE.neurons * 2)
+LARGER = CASE.with_(neurons=CASE.neurons * 2)
 
 
 def ended(
@@ -87,7 +87,7 @@ def cell(library: str = "a", trial: int = 0, measure: Measure = "time", case: An
 
 def predicted(learned: dict[str, Any], of: Cell) -> dict[str, Any] | None:
     """What is predicted of a cell after the first cell of `a` ended so."""
-    inference = known_outcomes.Inference()
+    inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), learned)
     return inference.predict(of)
 
@@ -101,7 +101,7 @@ def test_what_a_library_cannot_do_is_asked_once() -> None:
 
 @pytest.mark.parametrize("learned", [UNSUPPORTED, OUT_OF_MEMORY])
 def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
-    inference = known_outcomes.Inference()
+    inference = known_outcomes.KnownOutcomes()
     inference.learn(replace(cell(), side="base"), learned)
     of_case = CASE if learned is UNSUPPORTED else LARGER
     assert inference.predict(replace(cell(case=of_case, trial=1), side="base")) is not None
@@ -111,7 +111,7 @@ def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
 @pytest.mark.parametrize("kind", ["oom-host", "oom-device"])
 @pytest.mark.parametrize("name", known_outcomes.SIZES)
 def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> None:
-    larger = CASE.resized(**{name: getattr(CASE, name) + 1})
+    larger = CASE.with_(**{name: getattr(CASE, name) + 1})
     outcome = predicted(OUT_OF_MEMORY | {"kind": kind}, cell(case=larger))
     assert outcome == {
         "status": "failed",
@@ -127,11 +127,11 @@ def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> N
         cell(trial=1),
         cell(library="b", case=LARGER),
         cell(measure="memory", case=LARGER),
-        cell(case=CASE.resized(neurons=CASE.neurons - 1)),
-        cell(case=LARGER.resized(batch=CASE.batch - 1)),
-        cell(case=LARGER.resized(dtype="float64")),
-        cell(case=LARGER.resized(reset="zero")),
-        cell(case=LARGER.resized(device="cuda")),
+        cell(case=CASE.with_(neurons=CASE.neurons - 1)),
+        cell(case=LARGER.with_(batch=CASE.batch - 1)),
+        cell(case=LARGER.with_(dtype="float64")),
+        cell(case=LARGER.with_(reset="zero")),
+        cell(case=LARGER.with_(device="cuda")),
         Cell(LARGER, "a", "other", 0, "time"),
     ],
     ids=str,
@@ -150,12 +150,12 @@ def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
 
 def test_an_inferred_outcome_is_no_new_evidence() -> None:
     """Else the reason would name a size at which nothing was tried."""
-    inference = known_outcomes.Inference()
+    inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), OUT_OF_MEMORY)
     inferred = inference.predict(cell(case=LARGER))
     assert inferred is not None
     inference.learn(cell(case=LARGER), inferred)
-    again = inference.predict(cell(case=LARGER.resized(batch=99)))
+    again = inference.predict(cell(case=LARGER.with_(batch=99)))
     assert again is not None and again["inferred_from"] == inferred["inferred_from"]
 
 

@@ -95,7 +95,7 @@ def timed(folder: Path, source: str, time_steps: int = 60, **changes: Any) -> Re
     """Repetitions of many passes, so that content repeats."""
     folder.mkdir(exist_ok=True)
     changes = {"min_repetition_ns": 20_000_000, "warmup_passes": 2} | changes
-    return reply_of(ask(folder, source, request("time", CASE.resized(time_steps=time_steps), **changes), timeout_s=120))
+    return reply_of(ask(folder, source, request("time", CASE.with_(time_steps=time_steps), **changes), timeout_s=120))
 
 
 def assert_incorrect(reply: Reply, complaint: str) -> None:
@@ -154,7 +154,7 @@ def test_an_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("batch", [1, 2, 4])
 def test_a_batch_that_has_few_orders_gets_content_drawn_anew(tmp_path: Path, batch: int) -> None:
     tmp_path.mkdir(exist_ok=True)
-    case = CASE.resized(time_steps=60, batch=batch, neurons=96)
+    case = CASE.with_(time_steps=60, batch=batch, neurons=96)
     for source, outcome in ((CORRECT, "measured"), (kept(entries=64), "failed")):
         asked = request("time", case, min_repetition_ns=20_000_000, warmup_passes=2)
         reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
@@ -242,7 +242,7 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
     home = tmp_path_factory.mktemp("lies")
 
     def replied(name: str, when: str, budget: str) -> Reply:
-        asked = request("time", CASE.resized(time_steps=60), check_ns=BUDGETS[budget], repetitions=6)
+        asked = request("time", CASE.with_(time_steps=60), check_ns=BUDGETS[budget], repetitions=6)
         folder = home / f"{LIES.index((name, when))}-{budget}"
         folder.mkdir()
         return reply_of(ask(folder, lies(when)[name], asked, timeout_s=60))
@@ -302,7 +302,7 @@ def test_a_gradient_that_a_thread_fills_in_after_the_clock_is_incorrect(tmp_path
 
 def test_an_answer_that_is_computed_when_it_is_read_is_incorrect(tmp_path: Path) -> None:
     source = overridden(WHEN_READ.format(small=EXAM_VALUES))
-    case = CASE.resized(time_steps=1000)
+    case = CASE.with_(time_steps=1000)
     asked = request("time", case, phases=("train",), repetitions=6)
     reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
     assert_incorrect(reply, "train was not done when the clock stopped: ")

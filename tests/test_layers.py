@@ -137,13 +137,30 @@ def test_the_worker_s_side_imports_the_standard_library_numpy_and_its_own(module
     assert not wrong, f"{module} runs in a library's environment, and imports {', '.join(wrong)}"
 
 
+ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+
+
+def test_the_architecture_names_files_that_are_there_and_every_package() -> None:
+    named = set(re.findall(r"`(snnbench/[\w/.]+)`", ARCHITECTURE))
+    assert not [path for path in named if not (ROOT / path).exists()]
+    folders = {package.partition(".")[0] for package in FROM_THE_BOTTOM_UP} - {"ground", "__main__"}
+    assert {f"snnbench/{folder}/" for folder in folders} <= named
+
+
+def test_a_cell_enters_at_most_9_packages_each_once() -> None:
+    _, way, _ = re.split(r"^## (?:The way of a cell|Where do I add).*$", ARCHITECTURE, flags=re.MULTILINE)
+    steps = [re.findall(r"`snnbench/(\w+)/", step) for step in re.split(r"^\d\. ", way, flags=re.MULTILINE)[1:]]
+    assert len(steps) <= 9 and all(len(set(packages)) == 1 for packages in steps)
+    assert len({packages[0] for packages in steps}) == len(steps)
+
+
 LIBRARIES = sorted({path.stem for path in (ROOT / "adapters").glob("*.py")} - {"reference"})
 """Names of contenders; `reference` is also what the core calls its own."""
 READ_BY_PEOPLE = {"help", "metavar", "epilog"}
 """Arguments whose text may hold an example."""
 
 
-def spoken(code: ast.AST) -> Iterator[ast.AST]:
+def format_duration(code: ast.AST) -> Iterator[ast.AST]:
     """Subtrees that are text for a reader, where a library may stand as an example: docstrings, helps and errors."""
     for node in ast.walk(code):
         match node:
@@ -155,7 +172,7 @@ def spoken(code: ast.AST) -> Iterator[ast.AST]:
 
 def words(code: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, word) of every identifier and every string that is not text for a reader."""
-    text = {id(part) for root in spoken(code) for part in ast.walk(root)}
+    text = {id(part) for root in format_duration(code) for part in ast.walk(root)}
     for node in ast.walk(code):
         if id(node) in text:
             continue

@@ -41,7 +41,7 @@ from tests.fakes import CASE, PHASES, profile, request
 
 ROOT = Path(__file__).parent.parent
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
-DEEP = CASE.resized(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
+DEEP = CASE.with_(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
 FORWARD = """
         for linear in linears:
             x = neuron(linear(x))
@@ -87,7 +87,7 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("layers", "name"), [(2, "subtract"), (2, "zero"), (3, "zero"), (5, "subtract")])
 def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int, name: str) -> None:
-    case = DEEP.resized(dtype=dtype, layers=layers, time_steps=60, **profile(name))
+    case = DEEP.with_(dtype=dtype, layers=layers, time_steps=60, **profile(name))
     reply = reply_to(tmp_path, LOOP, "verify", case)
     assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
     check = reply.checks["spot-train"]
@@ -203,7 +203,7 @@ def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -
 )
 def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: str, status: str) -> None:
     """0.99 is 0.98828125 in bfloat16, which moves a potential that is kept for 100 steps by a sixth."""
-    case = DEEP.resized(beta=0.99, time_steps=60, **profile("zero"))
+    case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
     reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
     assert reply.outcome["status"] == status, reply.outcome
 
@@ -221,7 +221,7 @@ def train(session: Any) -> Answer:
 
 
 def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_back() -> None:
-    chain = chain_of(DEEP.resized(layers=3, dtype="float32"))
+    chain = chain_of(DEEP.with_(layers=3, dtype="float32"))
     links = chain.links(1, train)
     assert links[0].problem.input(0) is chain.problem.input(1)
     assert links[2].problem.cotangent(0) is chain.problem.cotangent(1)
@@ -232,7 +232,7 @@ def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_b
 
 def test_in_float32_the_chain_is_the_network() -> None:
     """The one place where both can be compared with a reference that runs on its own."""
-    case = DEEP.resized(layers=3, dtype="float32")
+    case = DEEP.with_(layers=3, dtype="float32")
     links = chain_of(case).links(0, train)
     weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))
     answer = Answer(links[-1].answer.spikes, weights, biases, links[0].answer.input)
@@ -263,7 +263,7 @@ def test_a_layer_that_gives_other_spikes_when_it_runs_again_is_incorrect() -> No
 @pytest.mark.parametrize("place", [(3,), (slice(None), 4)], ids=["first axis", "second axis"])
 def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -> None:
     """A twentieth off in a part of many is little in the norm of the whole."""
-    case = DEEP.resized(neurons=96)
+    case = DEEP.with_(neurons=96)
     chain = chain_of(case)
     links = chain.links(0, train)
     weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))

@@ -140,7 +140,7 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
                 ).python
             )
             assert variant.refusal(CASE) == "runs on cuda only"
-            request = Request(measure="verify", case=CASE.resized(device="cuda"), variant=name)
+            request = Request(measure="verify", case=CASE.with_(device="cuda"), variant=name)
             ending = run(python, adapter.path, request, environment(1, home()), timeout_s=120)
             assert ending.reply is not None, ending.log
             outcome = ending.reply.outcome
@@ -181,7 +181,7 @@ def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
 def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str, Any]:
     """The outcome of a changed adapter, in the environment of the one it was made from."""
     python = store.plan(pins, variant, cuda=False).python
-    request = Request(measure="verify", case=CASE.resized(**changes), variant=variant)
+    request = Request(measure="verify", case=CASE.with_(**changes), variant=variant)
     ending = run(python, adapter, request, environment(1, home()), timeout_s=120)
     assert ending.reply is not None, ending.log
     assert "phases" not in json.dumps(ending.reply.outcome)

@@ -175,10 +175,10 @@ def test_cpus_take_every_core_before_a_second_thread_of_one(tree: Tree) -> None:
 
 
 def test_cells_side_by_side_have_cpus_of_their_own(tmp_path: Path) -> None:
-    places = [cpus.cpus(2, tmp_path, range(8), place=place) for place in range(4)]
+    places = [cpus.cpus(2, tmp_path, range(8), lane=place) for place in range(4)]
     assert sorted(cpu for cpus in places for cpu in cpus) == list(range(8))
     with pytest.raises(ValueError, match="threads = 2 beside 4 others as wide: expected 1 to 8"):
-        cpus.cpus(2, tmp_path, range(8), place=4)
+        cpus.cpus(2, tmp_path, range(8), lane=4)
 
 
 def test_cpus_stay_on_one_package(tree: Tree) -> None:

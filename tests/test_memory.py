@@ -13,8 +13,8 @@ from snnbench.worker import memory
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
 
 MIB = 1 << 20
-SMALL = CASE.resized(time_steps=8, batch=2, neurons=16)
-LARGE = CASE.resized(time_steps=100, batch=8, neurons=256)
+SMALL = CASE.with_(time_steps=8, batch=2, neurons=16)
+LARGE = CASE.with_(time_steps=100, batch=8, neurons=256)
 
 SPIKE = """
 def forward(x):

@@ -19,7 +19,7 @@ from tests.fakes import CASE, CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 
 SIZES = "[16, 20, 24, 28]"
-CASES = [CASE.resized(neurons=neurons) for neurons in (16, 20, 24, 28)]
+CASES = [CASE.with_(neurons=neurons) for neurons in (16, 20, 24, 28)]
 
 
 def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:

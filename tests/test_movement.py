@@ -54,7 +54,7 @@ def test_what_the_probes_explain_is_no_change() -> None:
     cell = of(comparison, "a")
     assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(1.5))
     assert cell.reason == "the machine moved, which explains 0.87 to 1.85"  # as far again as half of log(1.6 / 1.2)
-    assert comparison.movement is not None and comparison.movement.said() == (
+    assert comparison.movement is not None and comparison.movement.sentence() == (
         "in NEW the machine was 1.60 times slower for Python loops, 1.50 for calls of a framework, 1.20 for copies, "
         "1.20 for matrix products (by probes)"
     )
@@ -138,7 +138,7 @@ def test_without_witness_nothing_is_said_of_the_machine() -> None:
     comparison = compared(trials("a", BASE), trials("a", [1.5 * ms for ms in BASE]))
     assert of(comparison, "a").word == "slower"
     assert comparison.movement is not None
-    assert comparison.movement.said() == "nothing tells whether the machine moved"
+    assert comparison.movement.sentence() == "nothing tells whether the machine moved"
 
 
 def test_a_user_may_insist_and_that_is_marked() -> None:

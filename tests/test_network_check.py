@@ -23,7 +23,7 @@ NUMBERS: dict[str, Any] = {
 
 def complaints(rule: Rule, weight: float, bias: float) -> list[str]:
     """About a neuron in its first step, in the first sample of two, that spikes where the reference does not."""
-    case = CASE.resized(neurons=1, batch=2, time_steps=1, layers=1)
+    case = CASE.with_(neurons=1, batch=2, time_steps=1, layers=1)
     layers = [(np.full((1, 1), weight, np.float32), np.full(1, bias, np.float32))]
     ones = np.ones((1, 2, 1), np.float32)
     check = NetworkCheck(case, rule, layers, ones, ones)

@@ -17,7 +17,7 @@ from tests.recordings import recording, timed
 
 
 def test_the_spread_is_that_of_logarithms_pooled_over_cases() -> None:
-    other = CASE.resized(neurons=96)
+    other = CASE.with_(neurons=96)
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((1.0, math.e))]
     records += [timed("a", trial, other, train=ms) for trial, ms in enumerate((5.0, 5.0, 5.0))]
     found = noise.measured(recording(*records, name="aa"))
@@ -27,7 +27,7 @@ def test_the_spread_is_that_of_logarithms_pooled_over_cases() -> None:
 
 
 def test_what_a_cpu_does_is_not_said_of_a_gpu() -> None:
-    card = CASE.resized(device="cuda")
+    card = CASE.with_(device="cuda")
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((1.0, math.e))]
     records += [timed("a", trial, card, train=ms) for trial, ms in enumerate((1.0, 1.0))]
     found = noise.measured(recording(*records))

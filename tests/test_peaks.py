@@ -166,13 +166,13 @@ def test_the_copy_moves_as_much_as_the_phases_do_and_never_more_than_enough() ->
     small.look()
     assert small.copied_bytes == floor.least_bytes(CASE, "train") // 2
     assert small.found["copy"].work == 2 * small.copied_bytes
-    large = at(Machine(MS), PHASES, CASE.resized(neurons=16384, time_steps=500))
+    large = at(Machine(MS), PHASES, CASE.with_(neurons=16384, time_steps=500))
     assert large.copied_bytes == LARGEST_COPY_BYTES
 
 
 @pytest.mark.parametrize("rows", [PATTERN_ROWS // 2, PATTERN_ROWS, 3 * PATTERN_ROWS + 1])
 def test_operands_are_like_the_case_s_own(rows: int) -> None:
-    case = CASE.resized(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
+    case = CASE.with_(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
     entering, cotangent, weight = operands(case)
     assert (entering.shape, cotangent.shape, weight.shape) == ((rows, 150), (rows, 150), (150, 150))
     assert set(np.unique(entering)) == {0.0, 1.0} and entering.mean() == pytest.approx(0.2, abs=0.03)
@@ -188,7 +188,7 @@ def test_every_framework_multiplies_and_copies_what_it_is_given(name: str, dtype
     pytest.importorskip(name)
     if (name, dtype) == ("numpy", "bfloat16"):
         pytest.skip("NumPy has no bfloat16")
-    case = CASE.resized(dtype=dtype)
+    case = CASE.with_(dtype=dtype)
     backend: Backend = open_backend(name, case, np)
     entering, cotangent, weight = operands(case)
     runs = backend.peaks(entering, cotangent, weight, 1001)

@@ -48,7 +48,7 @@ class Card:
 
 def small(**fields: Any) -> Case:
     """A case of no matter."""
-    return CASE.resized(**fields)
+    return CASE.with_(**fields)
 
 
 def test_each_look_times_every_probe_so_many_times() -> None:

@@ -15,8 +15,8 @@ from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials
 
 RESULTS = Path(__file__).parent.parent / "results"
-LARGE = CASE.resized(neurons=96)
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+LARGE = CASE.with_(neurons=96)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 
@@ -37,7 +37,7 @@ def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
 
 def test_contenders_come_by_time_with_a_word_and_a_ratio_to_the_baseline() -> None:
     (ranking,) = ranked(*times("a", 2), *times("b", 1), *times("c", 3)).rankings
-    found = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.places]
+    found = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.entries]
     assert (ranking.case, ranking.phase, found) == (
         CASE,
         "train",
@@ -52,10 +52,10 @@ def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_
     """
     factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
-    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("e", 5)]
-    ends = {one.contender: one.interval for one in ranking.places}
+    assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 1), ("c", 3), ("d", 3), ("e", 5)]
+    ends = {one.contender: one.interval for one in ranking.entries}
     assert ends["a"] and ends["b"] and ends["a"][1] < ends["b"][0]
-    words = [one.cell and one.cell.word for one in ranking.places]
+    words = [one.cell and one.cell.word for one in ranking.entries]
     assert words == [None, "inconclusive", "slower", "slower", "slower"]
 
 
@@ -63,15 +63,15 @@ def test_a_contender_slower_than_the_first_of_a_rank_is_not_in_it_though_it_is_a
     """The baseline is far from all three, and has one word for them."""
     factors = {"a": 0.2, "b": 1.0, "c": 1.04, "d": 1.08}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
-    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
-    assert [one.cell and one.cell.word for one in ranking.places] == [None, "slower", "slower", "slower"]
+    assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
+    assert [one.cell and one.cell.word for one in ranking.entries] == [None, "slower", "slower", "slower"]
 
 
 def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() -> None:
     """4 torch-loop baseline, 4 spikingjelly slower: one rank and two words, which a shipped recording had."""
     (ranking,) = ranked(*trials("a", (1.0, 1.1, 1.2)), *trials("b", (1.2, 1.32, 1.44)), *quiet(), baseline="a").rankings
-    places = {one.contender: one for one in ranking.places}
-    first, second = places["a"], places["b"]
+    entries = {one.contender: one for one in ranking.entries}
+    first, second = entries["a"], entries["b"]
     assert first.interval and second.interval and second.interval[0] < first.interval[1]
     assert second.cell and (second.cell.word, second.rank != first.rank) == ("slower", True)
 
@@ -81,8 +81,8 @@ def test_nobody_in_the_baseline_s_rank_is_called_slower_or_faster(baseline: str)
     factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
     records = [record for name, factor in factors.items() for record in times(name, factor)]
     (ranking,) = ranked(*records, baseline=baseline).rankings
-    words = {one.rank: set[str]() for one in ranking.places}
-    for one in ranking.places:
+    words = {one.rank: set[str]() for one in ranking.entries}
+    for one in ranking.entries:
         words[one.rank].add(one.cell.word if one.cell else "baseline")
     of_baseline = next(found for found in words.values() if "baseline" in found)
     assert not of_baseline & {"slower", "faster"}
@@ -90,14 +90,17 @@ def test_nobody_in_the_baseline_s_rank_is_called_slower_or_faster(baseline: str)
 
 def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
     (ranking,) = ranked(timed("a", train=1.0), timed("b", train=9.0)).rankings
-    assert [(one.contender, one.rank, one.interval) for one in ranking.places] == [("a", None, None), ("b", None, None)]
-    cell = ranking.places[1].cell
+    assert [(one.contender, one.rank, one.interval) for one in ranking.entries] == [
+        ("a", None, None),
+        ("b", None, None),
+    ]
+    cell = ranking.entries[1].cell
     assert cell and (cell.word, cell.ratio) == ("inconclusive", 9.0)
 
 
 def test_a_contender_of_one_trial_stands_between_two_of_a_rank() -> None:
     (ranking,) = ranked(*times("a", 1), timed("b", train=1.01), *times("c", 1.02)).rankings
-    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 1)]
+    assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 1)]
 
 
 def contended(name: str, factor: float) -> list[Record]:
@@ -108,16 +111,16 @@ def contended(name: str, factor: float) -> list[Record]:
 def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_is_allowed() -> None:
     records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
     (ranking,) = ranked(*records).rankings
-    assert [(one.contender, one.rank) for one in ranking.places] == [("a", 1), ("b", None), ("c", 2)]
-    told = [(one.cell.word, one.cell.reason) for one in ranking.places if one.cell]
+    assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 2)]
+    told = [(one.cell.word, one.cell.reason) for one in ranking.entries if one.cell]
     advice = "run again on a quieter machine, or --allow contended"
     assert told == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
-    assert ranking.places[1].reason == "", "it is said once"
+    assert ranking.entries[1].reason == "", "it is said once"
     found = ranked(*records, allowed=["contended"])
-    assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].places] == [
+    assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].entries] == [
         *[(1, None), (2, "slower"), (3, "slower")]
     ]
-    assert found.rankings[0].places[1].reason == "contended"
+    assert found.rankings[0].entries[1].reason == "contended"
     for write in rank_table.FORMATS.values():
         said = "contended: times that others disturbed have words, too"
         assert (said in write(found)) is (write is not rank_table.csv)
@@ -126,10 +129,10 @@ def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_i
 
 def test_a_baseline_that_others_disturbed_leaves_ranks_and_no_words() -> None:
     (ranking,) = ranked(*contended("a", 1), *times("b", 2), *times("c", 3)).rankings
-    assert [(one.contender, one.rank, one.reason) for one in ranking.places] == [
+    assert [(one.contender, one.rank, one.reason) for one in ranking.entries] == [
         *[("a", None, "contended"), ("b", 1, ""), ("c", 2, "")]
     ]
-    assert [one.cell.word for one in ranking.places if one.cell] == ["inconclusive"] * 2
+    assert [one.cell.word for one in ranking.entries if one.cell] == ["inconclusive"] * 2
 
 
 def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
@@ -137,7 +140,7 @@ def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
     noisy = (0.8, 0.9, 1.0, 1.1, 1.2)
     records = [one for case in (CASE, LARGE) for name in "abc" for one in trials(name, noisy, case=case)]
     found = ranked(*records, *times("d", 0.5)).rankings
-    cells = [one.cell for ranking in found for one in ranking.places if one.cell]
+    cells = [one.cell for ranking in found for one in ranking.entries if one.cell]
     (fast,) = (cell for cell in cells if cell.contender == "d")
     assert fast.difference and fast.difference.p and fast.q
     assert len(cells) == 5 and 2 < fast.q / fast.difference.p <= 9, "9 tests, of which d's 3 have the least p"
@@ -151,23 +154,23 @@ def test_no_rank_of_a_committed_recording_has_two_words(folder: Path) -> None:
         name = baseline.removesuffix(f"/{ONLY_VARIANT}")
         for ranking in rank(real, name, Thresholds()).rankings:
             words: dict[int, set[str]] = {}
-            for place in ranking.places:
-                if place.rank:
-                    word = place.cell.word if place.cell else "inconclusive"
-                    words.setdefault(place.rank, set()).add(word if word in ("slower", "faster") else "neither")
+            for entry in ranking.entries:
+                if entry.rank:
+                    word = entry.cell.word if entry.cell else "inconclusive"
+                    words.setdefault(entry.rank, set()).add(word if word in ("slower", "faster") else "neither")
             assert all(len(of_rank) == 1 for of_rank in words.values()), (folder.name, name, ranking.phase, words)
 
 
 def test_a_contender_of_which_the_baseline_is_not_known_to_be_slower_shares_no_rank_with_faster_ones() -> None:
     noisy = trials("b", (0.5, 0.7, 1.0, 1.6, 2.4))
     (ranking,) = ranked(*times("a", 2), *times("c", 0.95), *noisy, *quiet()).rankings
-    places = {place.contender: place for place in ranking.places if place.contender in ("a", "b", "c")}
-    assert {name: place.cell and place.cell.word for name, place in places.items()} == {
+    entries = {entry.contender: entry for entry in ranking.entries if entry.contender in ("a", "b", "c")}
+    assert {name: entry.cell and entry.cell.word for name, entry in entries.items()} == {
         "a": None,
         "b": "inconclusive",
         "c": "faster",
     }
-    assert (places["c"].rank, places["b"].rank, places["a"].rank) == (1, 2, 2)
+    assert (entries["c"].rank, entries["b"].rank, entries["a"].rank) == (1, 2, 2)
 
 
 def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> None:
@@ -175,7 +178,7 @@ def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> 
     (ranking,) = ranked(
         *times("a", 1), *(deviating("b", trial=trial, train=0.1) for trial in range(3)), *others
     ).rankings
-    assert [one.contender for one in ranking.places] == ["a"]
+    assert [one.contender for one in ranking.entries] == ["a"]
     assert ranking.apart == [
         ("b", "deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"),
         ("c", "failed: crash: x"),
@@ -192,13 +195,13 @@ def test_what_deviates_and_failed_in_a_trial_is_told_apart_for_deviating() -> No
 
 def test_the_flags_of_a_place_stand_in_their_order() -> None:
     (ranking,) = ranked(*times("a", 1, flags=["throttled", "grows", "threads", "shared", "graph-breaks"])).rankings
-    assert ranking.places[0].reason == "graph-breaks; grows; shared; threads; throttled"
+    assert ranking.entries[0].reason == "graph-breaks; grows; shared; threads; throttled"
 
 
 def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
     (first, second) = ranked(*times("a", 1), failed("a", "oom-host", "no memory", case=LARGE)).rankings
-    assert [one.contender for one in first.places] == ["a"]
-    assert (second.case, second.places, second.apart) == (LARGE, [], [("a", "failed: oom-host: no memory")])
+    assert [one.contender for one in first.entries] == ["a"]
+    assert (second.case, second.entries, second.apart) == (LARGE, [], [("a", "failed: oom-host: no memory")])
 
 
 def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
@@ -206,9 +209,9 @@ def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
     records = [*times("a", 1), *times("b", 0.5), *times("a", 1, case=LARGE), *times("b", 3, case=LARGE)]
     found = ranked(*records, failed("b", "timeout", "no answer in 9 s", trial=5))
     first, second = found.rankings
-    assert [(one.contender, one.rank) for one in first.places] == [("a", 1)]
+    assert [(one.contender, one.rank) for one in first.entries] == [("a", 1)]
     assert first.apart == [("b", "failed: timeout: no answer in 9 s")]
-    assert [(one.contender, one.rank) for one in second.places] == [("a", 1), ("b", 2)]
+    assert [(one.contender, one.rank) for one in second.entries] == [("a", 1), ("b", 2)]
     (mean,) = found.means
     assert (mean.cases, mean.known, mean.lacking) == (1, 2, {"b": 1})
     assert mean.ratios == pytest.approx({"a": 1.0, "b": 3.0})
@@ -216,16 +219,16 @@ def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
 
 def test_a_baseline_that_failed_in_one_trial_is_none() -> None:
     (ranking,) = ranked(*times("a", 1), *times("b", 1), failed("a", "crash", "died", trial=5)).rankings
-    (place,) = ranking.places
-    assert place.cell and (place.contender, place.cell.word, place.cell.reason) == ("b", "missing", "a failed")
+    (entry,) = ranking.entries
+    assert entry.cell and (entry.contender, entry.cell.word, entry.cell.reason) == ("b", "missing", "a failed")
     assert ranking.apart == [("a", "failed: crash: died")]
 
 
 def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:
     (_, second) = ranked(*times("a", 1), *times("b", 1, case=LARGE)).rankings
-    (place,) = second.places
-    assert place.rank == 1
-    assert place.cell and (place.cell.word, place.cell.ratio, place.cell.reason) == (
+    (entry,) = second.entries
+    assert entry.rank == 1
+    assert entry.cell and (entry.cell.word, entry.cell.ratio, entry.cell.reason) == (
         "missing",
         None,
         "a has no time of this work",
@@ -234,7 +237,7 @@ def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:
 
 def test_a_baseline_that_deviates_does_other_work_and_is_none() -> None:
     (ranking,) = ranked(*(deviating("a", trial=trial, train=1.0) for trial in range(3)), *times("b", 1)).rankings
-    assert ranking.places[0].cell and ranking.places[0].cell.word == "missing"
+    assert ranking.entries[0].cell and ranking.entries[0].cell.word == "missing"
 
 
 def test_phases_are_ranked_apart_and_can_be_chosen() -> None:
@@ -245,7 +248,7 @@ def test_phases_are_ranked_apart_and_can_be_chosen() -> None:
 
 def test_a_mean_is_over_the_cases_that_all_have_and_says_how_many_those_are() -> None:
     """b takes 2 and 8 times as long as a where c, with 1 and 9, is there too; where c failed, nobody's ratio counts."""
-    sizes = [CASE.resized(neurons=neurons) for neurons in (16, 32, 64)]
+    sizes = [CASE.with_(neurons=neurons) for neurons in (16, 32, 64)]
     records = [record for case in sizes for record in times("a", 1, case=case)]
     records += [one for case, factor in zip(sizes, (2, 8, 1000), strict=True) for one in times("b", factor, case=case)]
     records += [one for case, factor in zip(sizes, (1, 9), strict=False) for one in times("c", factor, case=case)]

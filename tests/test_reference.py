@@ -15,7 +15,7 @@ from snnbench.workloads.reference import Trace
 from snnbench.workloads.surrogate import FORMULAS
 from tests.fakes import CASE, profile
 
-HALF = CASE.resized(beta=0.5, threshold=1.0)
+HALF = CASE.with_(beta=0.5, threshold=1.0)
 CURRENT = [0.75, 0.75, 0.0, 3.0, 0.25]
 
 DERIVATIVES: dict[str, Callable[[float, float, float], float]] = {
@@ -45,14 +45,14 @@ def column(values: list[float]) -> np.ndarray:
     ],
 )
 def test_a_trace_worked_out_by_hand(reset: str, potentials: list[float], spikes: list[float]) -> None:
-    trace = reference.forward(column(CURRENT), HALF.resized(reset=reset))
+    trace = reference.forward(column(CURRENT), HALF.with_(reset=reset))
     assert trace.potential.ravel().tolist() == potentials
     assert trace.spikes.ravel().tolist() == spikes
     assert trace.decayed.ravel().tolist() == (np.array(potentials) - CURRENT).tolist()
 
 
 def test_a_potential_on_the_threshold_fires() -> None:
-    trace = reference.forward(column([1.0, np.nextafter(1.0, 0.0)]), HALF.resized(beta=0.0))
+    trace = reference.forward(column([1.0, np.nextafter(1.0, 0.0)]), HALF.with_(beta=0.0))
     assert trace.spikes.ravel().tolist() == [1, 0]
 
 
@@ -64,7 +64,7 @@ def test_forced_spikes_reset_and_the_neuron_s_own_do_not() -> None:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_no_step_and_one_step(name: str) -> None:
-    case = HALF.resized(**profile(name), surrogate="fast_sigmoid")
+    case = HALF.with_(**profile(name), surrogate="fast_sigmoid")
     nothing = np.empty((0, 2, 3))
     trace = reference.forward(nothing, case)
     assert trace.spikes.shape == trace.potential.shape == reference.backward(nothing, trace, case).shape == (0, 2, 3)
@@ -113,7 +113,7 @@ def tangents(current: list[float], case: Case) -> np.ndarray:
 def test_backpropagation_agrees_with_every_direction_carried_forward(
     name: str, surrogate: Surrogate, steps: int
 ) -> None:
-    case = CASE.resized(**profile(name), surrogate=surrogate, slope=0.75, threshold=1.25)
+    case = CASE.with_(**profile(name), surrogate=surrogate, slope=0.75, threshold=1.25)
     generator = np.random.default_rng(steps)
     current, cotangent = generator.normal(0.4, 0.8, steps), generator.normal(size=steps)
     trace = reference.forward(column(current.tolist()), case)
@@ -126,7 +126,7 @@ def test_every_profile_has_a_gradient_of_its_own() -> None:
     current, cotangent = column([0.9, 0.9, 0.4, 1.7, 0.2, 0.8]), column([0.3, -1.1, 0.7, 0.9, 0.2, 1.0])
     found = set()
     for name in PROFILES:
-        case = CASE.resized(**profile(name))
+        case = CASE.with_(**profile(name))
         found.add(reference.backward(cotangent, reference.forward(current, case), case).round(9).tobytes())
     assert len(found) == len(PROFILES)
 
@@ -161,7 +161,7 @@ def network_tangent(
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_network_s_gradients_agree_with_directions_carried_forward(name: str, depth: int) -> None:
-    case = CASE.resized(**profile(name), time_steps=6, batch=2, neurons=5, layers=depth)
+    case = CASE.with_(**profile(name), time_steps=6, batch=2, neurons=5, layers=depth)
     problem = Problem(case)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     inputs, cotangent = problem.input(0).astype(np.float64), problem.cotangent(0).astype(np.float64)
@@ -202,7 +202,7 @@ def exact_traces(problem: Problem, dtype: type, order: np.ndarray) -> list[Trace
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("seed", range(5))
 def test_the_exam_s_arithmetic_is_exact(name: str, layers: int, seed: int) -> None:
-    problem = exam_problem(CASE.resized(**profile(name), seed=seed), layers)
+    problem = exam_problem(CASE.with_(**profile(name), seed=seed), layers)
     case, generator = problem.case, np.random.default_rng(seed)
     numbers = np.arange(case.neurons)
     single = exact_traces(problem, np.float32, numbers)
@@ -223,7 +223,7 @@ def test_the_exam_s_arithmetic_is_exact(name: str, layers: int, seed: int) -> No
 
 def test_the_exam_s_arithmetic_would_not_be_exact_at_another_decay() -> None:
     problem = exam_problem(CASE, 1)
-    problem = Problem(problem.case.resized(beta=0.9), exact=True)
+    problem = Problem(problem.case.with_(beta=0.9), exact=True)
     numbers = np.arange(problem.case.neurons)
     single, double = (exact_traces(problem, dtype, numbers)[0].potential for dtype in (np.float32, np.float64))
     assert not np.array_equal(single, double)

@@ -66,7 +66,7 @@ def test_the_yardstick_refuses_by_the_right_word(
     script = (
         "from pathlib import Path; from snnbench import adapter; from tests.fakes import CASE\n"
         f"module = adapter.load(Path({str(ROOT / 'adapters' / 'fused.py')!r}))\n"
-        f"case = CASE.resized(device={device!r}, dtype={dtype!r})\n"
+        f"case = CASE.with_(device={device!r}, dtype={dtype!r})\n"
         f"try: adapter.builder(module)(case, [], {variant!r})\n"
         "except (adapter.Unsupported, adapter.Unavailable) as error: print(type(error).__name__, error)"
     )

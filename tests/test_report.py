@@ -13,7 +13,7 @@ from snnbench.workloads.case import Case
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def table(*records: Record, baseline: str = "") -> list[dict[str, str]]:
@@ -198,7 +198,7 @@ def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
 
 
 def test_a_table_for_each_case_under_a_title_of_its_own() -> None:
-    cases = [CASE, ZERO, *(CASE.resized(**change) for change in CHANGES)]
+    cases = [CASE, ZERO, *(CASE.with_(**change) for change in CHANGES)]
     text = markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
     assert len(headings) == len(set(headings)) == len(cases)
@@ -221,12 +221,12 @@ CHANGES = [
 def test_every_field_of_a_case_is_in_its_title() -> None:
     changed = {name for change in CHANGES for name in change} | {"reset", "workload"}
     assert changed == set(Case.__dataclass_fields__)
-    assert title(CASE) not in {title(CASE.resized(**change)) for change in CHANGES}
+    assert title(CASE) not in {title(CASE.with_(**change)) for change in CHANGES}
 
 
 def test_cases_come_in_the_order_of_their_size() -> None:
     sizes = [(16, 2), (16, 11), (128, 3), (1024, 1)]
-    records = [timed("a", case=CASE.resized(neurons=n, batch=b), train=1.0) for n, b in reversed(sizes)]
+    records = [timed("a", case=CASE.with_(neurons=n, batch=b), train=1.0) for n, b in reversed(sizes)]
     assert [(case.neurons, case.batch) for case in standings(records)] == sizes
 
 

@@ -12,11 +12,11 @@ from snnbench.worker.messages import Reply
 from snnbench.workloads.case import Case
 from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quantities, reply_of, request
 
-SMALL = CASE.resized(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
+SMALL = CASE.with_(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
 """M = 6 rows: 30 values in an input, 25 weights, 5 biases, and 2 * 6 * 25 = 300 FLOPs in a product."""
-INNER = SMALL.resized(input_gradient=False)
-DEEP = SMALL.resized(layers=3)
-DEEP_INNER = DEEP.resized(input_gradient=False)
+INNER = SMALL.with_(input_gradient=False)
+DEEP = SMALL.with_(layers=3)
+DEEP_INNER = DEEP.with_(input_gradient=False)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, ba
 
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2), ("float16", 2)])
 def test_bytes_are_those_of_the_dtype_and_flops_have_none(dtype: Any, size: int) -> None:
-    case = SMALL.resized(dtype=dtype)
+    case = SMALL.with_(dtype=dtype)
     assert floor.least_bytes(case, "inference") == 90 * size
     assert floor.flops(case, "inference") == 300
 
@@ -203,7 +203,7 @@ def train(self):
     return self.ready[0], self.ready[2]
 """
 """Right answers, all of them to what was asked, and all of them made before the clock starts."""
-CASE_256 = CASE.resized(neurons=256, batch=8, time_steps=40)
+CASE_256 = CASE.with_(neurons=256, batch=8, time_steps=40)
 """Large enough that a product takes some hundred times longer than a call."""
 
 

@@ -45,7 +45,7 @@ def test_a_margin_with_a_synapse_and_a_gain_is_worked_out_by_hand(
 
 @pytest.mark.parametrize(("terms", "roundoffs"), [(0.0, 32 * 2), (3.0, 32 * (2 + 3))])
 def test_a_sum_may_be_off_by_32_roundoffs_of_its_terms_and_of_the_threshold(terms: float, roundoffs: float) -> None:
-    case = CASE.resized(threshold=2.0)
+    case = CASE.with_(threshold=2.0)
     assert of_sums(np.array([terms]), rule_of(case), case).tolist() == [R * roundoffs]
 
 
@@ -54,13 +54,13 @@ def test_a_sum_may_be_off_by_32_roundoffs_of_its_terms_and_of_the_threshold(term
     [("float64", 2.0**-53), ("float32", 2.0**-24), ("float16", 2.0**-24), ("bfloat16", 2.0**-24)],
 )
 def test_sums_are_made_in_float64_for_float64_and_in_float32_for_all_others(dtype: Any, roundoff: float) -> None:
-    case = CASE.resized(dtype=dtype)
+    case = CASE.with_(dtype=dtype)
     assert of_sums(np.array([1.0]), rule_of(case), case).tolist() == [64 * roundoff]
 
 
 def test_tensor_cores_may_cut_off_a_quarter_of_a_roundoff_of_the_threshold_a_term() -> None:
     """After every 8 terms 2 roundoffs of a partial sum as large as the threshold: of 48 terms 12, beside the 32."""
-    case = CASE.resized(device="cuda", precision="tf32", threshold=2.0)
+    case = CASE.with_(device="cuda", precision="tf32", threshold=2.0)
     assert of_sums(np.array([0.0]), rule_of(case), case).tolist() == [R * (32 * 2 + 12 * 2)]
 
 
@@ -69,7 +69,7 @@ def test_the_margin_of_a_state_of_the_case_s_own_neuron_is_worked_out_by_hand() 
 
     What its sums are off by, 4 and 0, is not carried.
     """
-    case = CASE.resized(beta=0.5)
+    case = CASE.with_(beta=0.5)
     current = column(0.75, 0.5)
     trace = reference.forward(current, case)
     margin = of_potentials(trace, rule_of(case), "float32", current, R * column(4, 0))

@@ -24,7 +24,7 @@ def column(*values: float) -> np.ndarray:
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
-    case = CASE.resized(**profile(name))
+    case = CASE.with_(**profile(name))
     rule = rule_of(case)
     assert (rule.beta, rule.threshold, rule.reset, rule.detach_reset) == (0.91, 1.0, *PROFILES[name])
     assert (rule.synapse, rule.gain, rule.most_spikes, rule.taken_off) == (0.0, 1.0, 1, 1.0)

@@ -28,7 +28,7 @@ from snnbench.run.runner import Run, Setup
 from snnbench.workloads.case import Case
 from tests.fakes import CASE, CORRECT, altered, quantities, write
 
-SMALL = CASE.resized(neurons=16, batch=5, time_steps=12)
+SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)
 PROTOCOL = Protocol(
     phases=("train",),
     trials=1,
@@ -189,7 +189,7 @@ def test_an_interpreter_that_is_gone_fails_its_cells_and_no_other(bench: Bench) 
 
 def test_what_this_machine_lacks_is_skipped_without_a_worker(bench: Bench) -> None:
     bench.add("a", NOTED + CORRECT)
-    no_gpu, too_many = bench.one("a", SMALL.resized(device="cuda")), bench.one("a", SMALL.resized(threads=10_000))
+    no_gpu, too_many = bench.one("a", SMALL.with_(device="cuda")), bench.one("a", SMALL.with_(threads=10_000))
     assert no_gpu.outcome == {
         "status": "skipped",
         "kind": "unavailable",
@@ -214,7 +214,7 @@ def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
     bench.add("a", NOTED + hog)
     bench.add("b")
     sizes = [4, 16, 64]
-    plan = [Cell(SMALL.resized(neurons=n), name, "default", 0, "time") for n in sizes for name in "ab"]
+    plan = [Cell(SMALL.with_(neurons=n), name, "default", 0, "time") for n in sizes for name in "ab"]
     records = {(record.library, record.case["neurons"]): record.outcome for record in bench.run(plan)}
     assert {records["b", n]["status"] for n in sizes} == {"measured"}
     assert [records["a", n].get("kind") for n in sizes] == [None, "oom-host", "oom-host"]
@@ -222,7 +222,7 @@ def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
         "Unable to allocate 1.00 GiB for an array with shape (1073741824,) and data type uint8"
     )
     assert records["a", 64]["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
-    (later,) = bench.run([*plan, Cell(SMALL.resized(neurons=128), "a", "default", 0, "time")])
+    (later,) = bench.run([*plan, Cell(SMALL.with_(neurons=128), "a", "default", 0, "time")])
     assert later.outcome["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
     assert bench.workers("a") == 2
 
@@ -318,7 +318,7 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
-        return "throttled" in runner.measure(cell, "key", setup, known_outcomes.Inference(), card).flags
+        return "throttled" in runner.measure(cell, "key", setup, known_outcomes.KnownOutcomes(), card).flags
 
     assert flagged(Card("GPU-hot", 0))
     assert not flagged(Card("GPU-cool", 1))

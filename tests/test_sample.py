@@ -18,13 +18,13 @@ from snnbench.workloads.problem import Problem
 from snnbench.workloads.rule import rule_of
 from tests.fakes import CASE
 
-LARGE = CASE.resized(neurons=96, batch=5, time_steps=23, input_rate=0.1)
+LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)
 CASES = {
     "float32": LARGE,
-    "several samples": LARGE.resized(batch=7, neurons=33),
-    "tf32": LARGE.resized(device="cuda", precision="tf32"),
-    "bfloat16": LARGE.resized(dtype="bfloat16"),
-    "float64": LARGE.resized(dtype="float64"),
+    "several samples": LARGE.with_(batch=7, neurons=33),
+    "tf32": LARGE.with_(device="cuda", precision="tf32"),
+    "bfloat16": LARGE.with_(dtype="bfloat16"),
+    "float64": LARGE.with_(dtype="float64"),
 }
 PARTS = {"few neurons": (np.arange(5), np.array([0, 3, 17, 32])), "one sample": (np.array([2]), np.arange(33))}
 
@@ -68,7 +68,7 @@ def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part
 
 
 def test_currents_of_dense_inputs_agree_with_plain_sums_to_float64s_rounding() -> None:
-    case = LARGE.resized(input_kind="gaussian", input_rate=1.0)
+    case = LARGE.with_(input_kind="gaussian", input_rate=1.0)
     problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
     given = problem.layers()[0], problem.input(0), case, rule_of(case)
     current, margin = plain(case, problem, batch, neurons)
@@ -97,7 +97,7 @@ def test_a_check_of_four_phases_computes_currents_and_gradients_once(
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *args, **given: calls.append(name) or real(*args, **given))
 
-    check = SpotCheck(Problem(LARGE.resized(layers=layers)), 0, budget_ns=budget_ns)
+    check = SpotCheck(Problem(LARGE.with_(layers=layers)), 0, budget_ns=budget_ns)
     whole = right_answer(check)
     for module, name in ((spotcheck, "draw"), (spotcheck, "of_potentials"), (network_check, "of_potentials")):
         counted(module, name)

@@ -11,7 +11,7 @@ from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed
 from tests.sample import sample
 
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def found(*records: Any, **about: Any) -> Findings:
@@ -54,7 +54,7 @@ def test_below_the_matrix_stands_once_that_all_answers_were_compared_whole() -> 
 
 
 def test_where_a_part_was_compared_each_says_of_which_work_and_of_whom() -> None:
-    sizes = [CASE.resized(neurons=neurons) for neurons in (480, 960)]
+    sizes = [CASE.with_(neurons=neurons) for neurons in (480, 960)]
     records = [timed(name, train=1.0, checks=part(48, 7, None)) for name in "ab"]
     records += [timed("a", case=sizes[0], train=1.0, checks=part(240, 2, 1))]
     records += [timed("b", case=sizes[0], train=1.0, checks=part(48, 1, 2))]

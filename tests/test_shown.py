@@ -85,7 +85,7 @@ def test_intervals_are_compared_by_phase() -> None:
 
 def test_a_replay_is_told_in_words() -> None:
     found = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
-    assert list(replay.told(found)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
+    assert list(replay.lines(found)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
 
 
 def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:

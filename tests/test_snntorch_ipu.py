@@ -74,7 +74,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
 
 def complaints(profile_name: str, layers: int, variant: str) -> str:
     """What the exam says of the spikes."""
-    problem = exam_problem(CASE.resized(**profile(profile_name)), layers)
+    problem = exam_problem(CASE.with_(**profile(profile_name)), layers)
     build = loading.builder(loading.load(PATH))
     session = Session(build, reading.read(PATH).variants[variant], problem, torch.device("cpu"))
 

@@ -51,7 +51,7 @@ def test_operands_of_products_are_rounded_to_one_format_and_biases_and_cotangent
 ) -> None:
     """An answer from operands that were rounded so is the reference's to the rounding of float64, and no other is."""
     changes = {"dtype": dtype, "precision": precision, "layers": layers, "input_kind": input_kind}
-    problem = Problem(CASE.resized(**changes, input_rate=0.5))
+    problem = Problem(CASE.with_(**changes, input_rate=0.5))
     finding = SpotCheck(problem, 1, budget_ns=budget_ns).check(rounded_answer(problem, 1, 1, products, dtype))
     assert finding.correct, finding.message
     assert len(finding.gradient_errors) == 2 * layers + 1
@@ -79,7 +79,7 @@ def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
     part: str, roundoffs: float, correct: bool, layers: int
 ) -> None:
     """Of weight and bias 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; of the input 48 neurons: 84."""
-    problem = Problem(CASE.resized(time_steps=500, batch=20, layers=layers))
+    problem = Problem(CASE.with_(time_steps=500, batch=20, layers=layers))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert right.weights is not None and right.biases is not None and right.input is not None
     off = 1 + roundoffs * 2.0**-24
@@ -96,7 +96,7 @@ def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
 @pytest.mark.parametrize(("part", "name"), [("weights", "weight"), ("biases", "bias")])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_gradients_of_weights_without_those_of_biases_are_no_answer(part: str, name: str, layers: int) -> None:
-    problem = Problem(CASE.resized(layers=layers))
+    problem = Problem(CASE.with_(layers=layers))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert SpotCheck(problem, 0).check(replace(right, **{part: None})).message == f"no gradient of {name}"
 
@@ -134,7 +134,7 @@ def test_what_a_budget_holds_is_worked_out_by_hand(
 
     A part is an eighth of the budget: of each of four phases half for neurons, at least 32, and half for samples.
     """
-    assert extent(CASE.resized(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
+    assert extent(CASE.with_(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
@@ -166,7 +166,7 @@ class Repeated:
 
     @property
     def case(self) -> Case:
-        return CASE.resized(neurons=1, batch=1, time_steps=100, beta=0.0)
+        return CASE.with_(neurons=1, batch=1, time_steps=100, beta=0.0)
 
     def layers(self) -> list[Layer]:
         return [(np.full((1, 1), self.gain * 1.5, np.float32), np.zeros(1, np.float32))]
@@ -198,8 +198,8 @@ def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct:
 
 def test_how_far_another_neuron_is_from_the_case_s_own() -> None:
     """Both run freely: what is compared are two trains, and no difference is a complaint."""
-    problem = Problem(CASE.resized(neurons=200))
-    other = Problem(CASE.resized(neurons=200, threshold=1.5))
+    problem = Problem(CASE.with_(neurons=200))
+    other = Problem(CASE.with_(neurons=200, threshold=1.5))
     (weight, bias), entering = problem.layers()[0], problem.input(1).astype(np.float64)
     current = entering @ weight.astype(np.float64).T + bias
     case_s, its = reference.forward(current, problem.case), reference.forward(current, other.case)
@@ -229,7 +229,7 @@ def test_a_distance_of_everything_names_no_seed_and_without_gradients_has_none()
 
 
 def test_no_distance_is_measured_of_several_layers_or_of_an_answer_of_another_shape() -> None:
-    two = Problem(CASE.resized(layers=2))
+    two = Problem(CASE.with_(layers=2))
     answer = rounded_answer(two, 0, 0, "float32", "float32")
     assert SpotCheck(two, 0).distance(answer).compared == 0
     check = SpotCheck(Problem(CASE), 0)
@@ -241,7 +241,7 @@ def test_no_distance_is_measured_of_several_layers_or_of_an_answer_of_another_sh
 
 
 def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever_was_drawn() -> None:
-    problem = Problem(CASE.resized(neurons=400))
+    problem = Problem(CASE.with_(neurons=400))
     right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
     assert right is not None
     drawn, sample = sampled(400, 32, 0), int(sampled(7, 1, 0)[0])
@@ -261,7 +261,7 @@ def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever
 
 
 def test_of_too_many_neurons_that_differ_the_first_1024_are_compared() -> None:
-    problem = Problem(CASE.resized(neurons=400, time_steps=3))
+    problem = Problem(CASE.with_(neurons=400, time_steps=3))
     right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
     assert right is not None
     finding = SpotCheck(problem, 1).check_where(Answer(1 - right), np.ones(right.shape, bool))
@@ -283,7 +283,7 @@ class Chain:
 
     @property
     def case(self) -> Case:
-        return CASE.resized(neurons=3, batch=self.batch, time_steps=3, layers=2, beta=0.0)
+        return CASE.with_(neurons=3, batch=self.batch, time_steps=3, layers=2, beta=0.0)
 
     def layers(self) -> list[Layer]:
         first, second = np.zeros((3, 3), np.float32), np.zeros((3, 3), np.float32)
@@ -352,7 +352,7 @@ def test_several_layers_are_compared_by_the_network_that_was_given() -> None:
         def check(self, finding: Finding, answer: Answer, spikes: Array, tolerance: Any) -> None:
             finding.complaints.append("asked")
 
-    problem = Problem(CASE.resized(layers=2))
+    problem = Problem(CASE.with_(layers=2))
     answer = rounded_answer(problem, 1, 1, "float32", "float32")
     assert SpotCheck(problem, 1, network=Asked()).check(answer).complaints == ["asked"]
     assert SpotCheck(problem, 1).check(answer).correct

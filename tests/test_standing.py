@@ -94,7 +94,7 @@ def test_what_was_found_incorrect_has_no_repetitions_either() -> None:
     ],
 )
 def test_a_title_names_all_that_tells_a_case_from_others(changes: dict[str, Any], text: str) -> None:
-    assert title(CASE.resized(**changes)) == text
+    assert title(CASE.with_(**changes)) == text
 
 
 def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_failed() -> None:

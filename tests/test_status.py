@@ -70,7 +70,7 @@ def test_a_run_has_a_line_for_each_shard_without_slurm_too(tmp_path: Path, monke
     monkeypatch.setenv("PATH", "")
     config = {"identity": "x", "shards": ["1/3", "2/3", "3/3"], "planned": 6}
     made_run = jobs.create(tmp_path / "runs" / "tiny", config)
-    made_run = jobs.submitted(made_run, {Shard(1, 3): "12_0", Shard(2, 3): "12_1"})
+    made_run = jobs.remember_ids(made_run, {Shard(1, 3): "12_0", Shard(2, 3): "12_1"})
     write(made_run.recording(Shard(1, 3)), made("a"), made("a", trial=1), planned=2, finished=True)
     write(made_run.recording(Shard(2, 3)), made("b"), planned=2)
     first, *rest = lines(made_run.folder)

@@ -97,7 +97,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType | None], 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_is_the_reference(layers: int, installed: Any) -> None:
     installed(module())
-    case = NEURON.resized(layers=layers)
+    case = NEURON.with_(layers=layers)
     assert complaints(case) == ""
     problem = Problem(case)
     measured = session(problem)
@@ -140,4 +140,4 @@ def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
 def test_it_refuses_what_it_cannot_be(changes: dict[str, Any], installed: Any) -> None:
     installed(module())
     with pytest.raises(declaration.Unsupported):
-        session(Problem(NEURON.resized(**changes)))
+        session(Problem(NEURON.with_(**changes)))

@@ -12,7 +12,7 @@ from snnbench.report import tidy
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
 
-LARGE = CASE.resized(neurons=96)
+LARGE = CASE.with_(neurons=96)
 
 
 def written(*recordings_: Recording) -> list[dict[str, str]]:

@@ -401,7 +401,7 @@ def test_work_that_lands_when_synchronised_is_timed_in_full(tmp_path: Path, min_
 def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path) -> None:
     """A product of N = 256 takes a hundred times as long as to start a pass, and no pass is waited for."""
     source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": "pass"}
-    brief = request("time", CASE.resized(neurons=256), repetitions=5, max_phase_ns=10 * MS)
+    brief = request("time", CASE.with_(neurons=256), repetitions=5, max_phase_ns=10 * MS)
     outcome = reply_of(ask(tmp_path, source, brief)).outcome
     assert outcome["kind"] == "below-floor"
     assert all(f"a pass of {name} took" in outcome["reason"] for name in PHASES), outcome
@@ -416,7 +416,7 @@ def test_a_device_is_kept_busy_between_the_first_call_and_the_warm_up() -> None:
 
 def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Path) -> None:
     cuda = altered_device("cuda")
-    busy = reply_of(ask(tmp_path, cuda, request("time", CASE.resized(device="cuda"))))
+    busy = reply_of(ask(tmp_path, cuda, request("time", CASE.with_(device="cuda"))))
     assert all(phase["busy_passes"] > 1 for phase in busy.phases.values()), busy.outcome
     assert all(len(phase["fresh_ns"]) >= 2 and phase["drawn_ns"] for phase in busy.phases.values())
     idle = reply_of(ask(tmp_path, CORRECT, request("time")))

@@ -48,7 +48,7 @@ def test_a_machine_without_a_usable_card_is_unavailable(
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", cuda)
     with pytest.raises(Unavailable, match=said):
-        Backend(CASE.resized(device="cuda"))
+        Backend(CASE.with_(device="cuda"))
 
 
 def test_sessions_of_torch_and_numpy_have_arrays_of_their_own() -> None:

@@ -5,7 +5,7 @@ from snnbench.report.text.verdict_table import COLUMNS, table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, skipped
 
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def check(compared: int = 100, differing: int = 0, **errors: float) -> dict[str, object]:
@@ -56,7 +56,7 @@ def test_a_deviation_is_shown_with_its_size_and_first_wrong_place() -> None:
 def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
     records = [
         skipped("b", "unsupported", "no such reset", case=ZERO),
-        skipped("b", "unsupported", "no such reset", case=CASE.resized(layers=2)),
+        skipped("b", "unsupported", "no such reset", case=CASE.with_(layers=2)),
         skipped("b", "unsupported", "no such reset"),
         failed(
             "a", "incorrect", "exam: 252 of 4096 spikes differ, the first at t=2, b=1, n=2", checks={"exam-1": check()}

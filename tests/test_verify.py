@@ -144,7 +144,7 @@ def test_explained_differences_of_several_comparisons_add_up() -> None:
     ],
 )
 def test_the_word_for_a_case(changes: dict[str, Any], correct: bool, deviation: str | None, word: str) -> None:
-    assert verdict(CASE.resized(**changes), correct, deviation) == word
+    assert verdict(CASE.with_(**changes), correct, deviation) == word
 
 
 def test_spikes_of_another_shape_are_not_compared() -> None:
@@ -213,7 +213,7 @@ def test_the_worst_of_several_gradients_of_one_name_is_kept() -> None:
     ],
 )
 def test_tolerances_come_from_the_number_format(dtype: Any, precision: Any, roundoff: float) -> None:
-    assert gradient_tolerance(CASE.resized(dtype=dtype, precision=precision)) == roundoff
+    assert gradient_tolerance(CASE.with_(dtype=dtype, precision=precision)) == roundoff
 
 
 def test_the_exam_allows_one_in_a_hundred_thousand() -> None:
@@ -227,7 +227,7 @@ def test_the_exam_allows_one_in_a_hundred_thousand() -> None:
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_reference_passes_the_exam_in_three_passes(name: str, layers: int, dtype: Any) -> None:
-    problem, asked = exam_problem(CASE.resized(**profile(name), dtype=dtype), layers), []
+    problem, asked = exam_problem(CASE.with_(**profile(name), dtype=dtype), layers), []
 
     def run(which: int, cotangent: int) -> Answer:
         asked.append((which, cotangent))
@@ -274,8 +274,8 @@ def test_the_exam_asks_for_everything(change: dict[str, None], complaint: str) -
 @pytest.mark.parametrize("given", PROFILES)
 @pytest.mark.parametrize("asked", PROFILES)
 def test_a_profile_passes_its_own_exam_and_no_other(given: str, asked: str) -> None:
-    problem = exam_problem(CASE.resized(**profile(asked)), 1)
-    other = problem.case.resized(**profile(given))
+    problem = exam_problem(CASE.with_(**profile(asked)), 1)
+    other = problem.case.with_(**profile(given))
     finding = exam.sit(problem, lambda *which: answer_to(problem, *which, case=other))
     assert finding.correct is (given == asked)
 
@@ -312,7 +312,7 @@ class Given:
 def constant(bias: list[float], steps: int = 3, batch: int = 2, **changes: Any) -> Given:
     """Neurons that get nothing but their bias."""
     neurons = len(bias)
-    case = CASE.resized(neurons=neurons, batch=batch, time_steps=steps, **changes)
+    case = CASE.with_(neurons=neurons, batch=batch, time_steps=steps, **changes)
     layer = (np.zeros((neurons, neurons), np.float32), np.array(bias, np.float32))
     return Given(case, [layer] * case.layers, np.zeros((steps, batch, neurons), np.float32))
 
@@ -321,7 +321,7 @@ def constant(bias: list[float], steps: int = 3, batch: int = 2, **changes: Any) 
 @pytest.mark.parametrize(("layers", "neurons"), [(1, 20), (1, 33), (1, 80), (3, 20)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_correct_answer_passes(name: str, layers: int, neurons: int, dtype: Any) -> None:
-    problem = Problem(CASE.resized(**profile(name), layers=layers, neurons=neurons, dtype=dtype))
+    problem = Problem(CASE.with_(**profile(name), layers=layers, neurons=neurons, dtype=dtype))
     finding = SpotCheck(problem, 1).check(answer_to(problem, 1, 1, dtype))
     assert finding.correct, finding.message
     assert finding.compared > 0 and finding.differing == 0
@@ -336,7 +336,7 @@ def test_spikes_alone_are_checked_too() -> None:
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_answer_to_another_input_does_not_pass(layers: int) -> None:
-    problem = Problem(CASE.resized(layers=layers))
+    problem = Problem(CASE.with_(layers=layers))
     assert "spikes differ" in SpotCheck(problem, 1).check(answer_to(problem, 0, 1)).message
     assert "gradient of" in SpotCheck(problem, 1).check(answer_to(problem, 1, 0)).message
 
@@ -344,7 +344,7 @@ def test_the_answer_to_another_input_does_not_pass(layers: int) -> None:
 @pytest.mark.parametrize("neurons", [48, 400])
 @pytest.mark.parametrize("place", [(0, 0, 0), (19, 6, -1), (7, 3, 0)])
 def test_one_wrong_spike_of_a_neuron_that_is_looked_at_is_enough(neurons: int, place: tuple[int, int, int]) -> None:
-    problem = Problem(CASE.resized(neurons=neurons))
+    problem = Problem(CASE.with_(neurons=neurons))
     right = answer_to(problem, 1, 1).spikes
     assert right is not None
     wrong = right.copy()
@@ -431,7 +431,7 @@ def test_an_answer_of_another_shape_is_no_answer() -> None:
 
 def test_the_gradient_of_the_input_is_asked_for_where_the_case_wants_it() -> None:
     for wanted in (True, False):
-        problem = Problem(CASE.resized(input_gradient=wanted))
+        problem = Problem(CASE.with_(input_gradient=wanted))
         finding = SpotCheck(problem, 0).check(replace(answer_to(problem, 0, 0), input=None))
         assert finding.correct is not wanted
 
@@ -439,7 +439,7 @@ def test_the_gradient_of_the_input_is_asked_for_where_the_case_wants_it() -> Non
 @pytest.mark.parametrize("part", ["weights", "biases"])
 @pytest.mark.parametrize("layers", [1, 2])
 def test_one_wrong_row_of_a_gradient_is_enough(part: str, layers: int) -> None:
-    problem = Problem(CASE.resized(layers=layers))
+    problem = Problem(CASE.with_(layers=layers))
     right = answer_to(problem, 1, 1)
     arrays = [array.copy() for array in getattr(right, part)]
     arrays[-1][-1] *= 1.001
@@ -447,13 +447,13 @@ def test_one_wrong_row_of_a_gradient_is_enough(part: str, layers: int) -> None:
 
 
 def test_of_several_layers_every_sample_is_compared() -> None:
-    problem = Problem(CASE.resized(layers=2))
+    problem = Problem(CASE.with_(layers=2))
     right = answer_to(problem, 1, 1).spikes
     assert right is not None
     wrong = right.copy()
     wrong[:, 2:4] = 0
     assert "spikes differ, the first at t=" in SpotCheck(problem, 1).check(Answer(wrong)).message
-    alone = Problem(CASE.resized(layers=2, batch=1))
+    alone = Problem(CASE.with_(layers=2, batch=1))
     right = answer_to(alone, 1, 1).spikes
     assert right is not None
     assert "spikes differ" in SpotCheck(alone, 1).check(Answer(np.zeros_like(right))).message
@@ -466,7 +466,7 @@ def test_a_sample_may_leave_the_path_only_where_a_hidden_potential_was_on_the_th
     # The hidden neuron fires or not by rounding where its potential is the threshold; the output neuron follows it.
     first = (np.zeros((1, 1), np.float32), np.array([bias], np.float32))
     second = (np.full((1, 1), 2, np.float32), np.zeros(1, np.float32))
-    case = CASE.resized(neurons=1, batch=8, time_steps=3, layers=2, beta=0.0)
+    case = CASE.with_(neurons=1, batch=8, time_steps=3, layers=2, beta=0.0)
     problem = Given(case, [first, second], np.zeros((3, 8, 1), np.float32))
     spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
     assert spikes is not None and spikes[:, 0, 0].tolist() == [1, 1, 1]
@@ -510,7 +510,7 @@ def test_the_margin_covers_what_rounding_does_to_the_state_and_little_more(
     name: str, synapse: float, gain: float
 ) -> None:
     """The same currents and spikes, the state once in float32 and once in float64; constants are floats of 32 bits."""
-    case = CASE.resized(**profile(name), time_steps=400, beta=float(np.float32(0.91)))
+    case = CASE.with_(**profile(name), time_steps=400, beta=float(np.float32(0.91)))
     numbers = {field: getattr(rule_of(case), field) for field in Rule.__dataclass_fields__}
     rule = Rule(**(numbers | {"synapse": synapse, "gain": float(np.float32(gain))}))
     generator = np.random.default_rng(1)
@@ -550,19 +550,19 @@ def rounded_answer(problem: Problem, number_format: str) -> Answer:
 
 @pytest.mark.parametrize("number_format", ["float16", "bfloat16"])
 def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_format: Any) -> None:
-    case = CASE.resized(dtype=number_format, time_steps=200, batch=16, neurons=128)
+    case = CASE.with_(dtype=number_format, time_steps=200, batch=16, neurons=128)
     answer = rounded_answer(Problem(case), number_format)
     finding = SpotCheck(Problem(case), 0).check(answer)
     assert finding.correct, finding.message
     assert finding.differing > 0
-    claimed = Problem(case.resized(dtype="float32"))
+    claimed = Problem(case.with_(dtype="float32"))
     assert "spikes differ" in SpotCheck(claimed, 0).check(answer).message
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("slope", [1.0, 10.0, 40.0])
 def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any, slope: float) -> None:
-    problem = Problem(CASE.resized(dtype=dtype, slope=slope))
+    problem = Problem(CASE.with_(dtype=dtype, slope=slope))
     assert SpotCheck(problem, 0).tolerance(1) == gradient_tolerance(problem.case)
     own = SpotCheck(problem, 0, rule_of(problem.case)).tolerance(1)
     assert own == gradient_tolerance(problem.case) * (slope if dtype == "float32" else 1)
@@ -570,10 +570,10 @@ def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any,
 
 @pytest.mark.parametrize(("dtype", "roundoff"), [("float32", 2.0**-24), ("float64", 2.0**-53)])
 def test_gradients_of_long_sums_may_be_off_by_the_root_of_their_length(dtype: Any, roundoff: float) -> None:
-    case = CASE.resized(dtype=dtype)
+    case = CASE.with_(dtype=dtype)
     assert gradient_tolerance(case) == gradient_tolerance(case, summed=84**2) == 84 * roundoff
     assert gradient_tolerance(case, summed=65536) == 256 * roundoff
-    assert gradient_tolerance(CASE.resized(dtype="bfloat16"), summed=65536) == 16 * 2.0**-8
+    assert gradient_tolerance(CASE.with_(dtype="bfloat16"), summed=65536) == 16 * 2.0**-8
 
 
 def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None:
@@ -596,13 +596,13 @@ def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None
     ],
 )
 def test_the_reach_of_rounding_in_a_sum(changes: dict[str, Any], roundoff: float, cuts: int) -> None:
-    case = CASE.resized(threshold=2.0, **changes)
+    case = CASE.with_(threshold=2.0, **changes)
     assert of_sums(np.array([3.0]), rule_of(case), case) == roundoff * (32 * (2.0 + 3.0) + cuts * 2.0)
 
 
 @pytest.mark.parametrize("reset", ["subtract", "zero"])
 def test_a_second_pass_goes_on_starts_anew_or_does_neither(reset: Any) -> None:
-    problem = exam_problem(CASE.resized(reset=reset, detach_reset=reset == "zero"), 1)
+    problem = exam_problem(CASE.with_(reset=reset, detach_reset=reset == "zero"), 1)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     both = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)
     in_a_row = reference.network_forward(layers, both, problem.case)[-1].spikes[len(problem.input(0)) :]

@@ -122,7 +122,7 @@ def test_what_a_library_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("change", [{"device": "cuda"}, {"dtype": "float16"}, {"precision": "tf32"}])
 def test_what_the_backend_cannot_do_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
-    assert replied(tmp_path, CORRECT, request("time", CASE.resized(**change))).outcome["kind"] == "unsupported"
+    assert replied(tmp_path, CORRECT, request("time", CASE.with_(**change))).outcome["kind"] == "unsupported"
 
 
 COMPILING = (

@@ -25,7 +25,7 @@ class UnknownContender(UserError):
 
 def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[list[Contender], list[UnknownContender]]:
     """The contenders that patterns name, each once, in their order; and what is wrong with patterns that name none."""
-    found: dict[Contender, None] = {}
+    contenders: dict[Contender, None] = {}
     wrong = []
     for pattern in patterns:
         try:
@@ -34,10 +34,10 @@ def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[lis
             wrong.append(error)
             continue
         if pattern.startswith("!"):
-            found = {one: None for one in found if one not in named}
+            contenders = {one: None for one in contenders if one not in named}
         else:
-            found |= dict.fromkeys(named)
-    return list(found), wrong
+            contenders |= dict.fromkeys(named)
+    return list(contenders), wrong
 
 
 def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
@@ -47,13 +47,15 @@ def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
         raise UnknownContender(unknown("library", library, adapters))
     candidates = list(adapters.values()) if library == "*" else [adapters[library]]
     if not slash:
-        found = [(adapter.name, adapter.default) for adapter in candidates]
+        contenders = [(adapter.name, adapter.default) for adapter in candidates]
     else:
-        found = [(adapter.name, name) for adapter in candidates for name in adapter.variants if variant in (name, "*")]
-    if not found:
+        contenders = [
+            (adapter.name, name) for adapter in candidates for name in adapter.variants if variant in (name, "*")
+        ]
+    if not contenders:
         variants = dict.fromkeys(name for adapter in candidates for name in adapter.variants)
         raise UnknownContender(f"{library}: {unknown('variant', variant, variants)}")
-    return found
+    return contenders
 
 
 def label(library: str, variant: str) -> str:

@@ -19,7 +19,7 @@ def data_folder(name: str) -> Path:
 def discover(files: Iterable[Path] = ()) -> dict[str, Adapter]:
     """Every adapter by name; a file that the user names takes the place of one of the same name."""
     own = sorted(data_folder("adapters").glob("*.py"))
-    found = [read(path) for path in own] + [read(path) for path in files]
-    if not found:
+    adapters = [read(path) for path in own] + [read(path) for path in files]
+    if not adapters:
         raise AdapterError(f"{data_folder('adapters')}: no adapters here")
-    return {adapter.name: adapter for adapter in found}
+    return {adapter.name: adapter for adapter in adapters}

@@ -64,27 +64,27 @@ def header(text: str) -> dict[str, Any]:
     if match is None:
         return {}
     lines = match.group("content").splitlines(keepends=True)
-    found = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
-    tool = _table(found, "tool")
+    table = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+    tool = _table(table, "tool")
     snnbench, uv = _table(tool, "snnbench"), _table(tool, "uv")
     variants = _table(snnbench, "variants")
-    _check(found, snnbench, uv)
+    _check(table, snnbench, uv)
     for name in variants:
         own = _table(variants, name)
         _check(own, own, own)
-    return found
+    return table
 
 
-def _table(found: Mapping[str, Any], name: str) -> dict[str, Any]:
-    if not isinstance(table := found.get(name, {}), dict):
+def _table(header: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(table := header.get(name, {}), dict):
         raise ValueError(f"{name} = {table!r} should be a table")
     return table
 
 
 def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[str, Any]) -> None:
     """What is a list of strings must be one: a string would be a list of letters."""
-    if not isinstance(asked := script.get("requires-python", ""), str):
-        raise ValueError(f"requires-python = {asked!r} should be a string")
+    if not isinstance(requires_python := script.get("requires-python", ""), str):
+        raise ValueError(f"requires-python = {requires_python!r} should be a string")
     lists = (script, "dependencies"), (uv, "override-dependencies"), (snnbench, "cuda"), (snnbench, "built")
     for table, key in (*lists, (snnbench, "modules")):
         value = table.get(key, [])
@@ -96,16 +96,16 @@ def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[s
         raise ValueError("dependency-metadata should be tables [[...]] of strings and lists of strings")
 
 
-def shared(found: Mapping[str, Any]) -> Pins:
+def shared(header: Mapping[str, Any]) -> Pins:
     """The pins of all variants that a header says nothing else of."""
-    tool = found.get("tool", {})
-    return _changed(Pins(), tool.get("snnbench", {}), tool.get("uv", {}), found)
+    tool = header.get("tool", {})
+    return _changed(Pins(), tool.get("snnbench", {}), tool.get("uv", {}), header)
 
 
-def of_variant(found: Mapping[str, Any], variant: str) -> Pins:
+def of_variant(header: Mapping[str, Any], variant: str) -> Pins:
     """The pins of one variant."""
-    own = found.get("tool", {}).get("snnbench", {}).get("variants", {}).get(variant, {})
-    return _changed(shared(found), own, own, own)
+    own = header.get("tool", {}).get("snnbench", {}).get("variants", {}).get(variant, {})
+    return _changed(shared(header), own, own, own)
 
 
 def _changed(pins: Pins, snnbench: Mapping[str, Any], uv: Mapping[str, Any], script: Mapping[str, Any]) -> Pins:

@@ -50,13 +50,17 @@ def _sentence(value: Any) -> bool:
 
 def _patterns(value: Any) -> bool:
     try:
-        return isinstance(value, tuple) and value != () and all(_sentence(one) and re.compile(one) for one in value)
+        return (
+            isinstance(value, tuple)
+            and value != ()
+            and all(_sentence(pattern) and re.compile(pattern) for pattern in value)
+        )
     except re.error:
         return False
 
 
 def _some_of(value: Any, known: Any) -> bool:
-    return isinstance(value, tuple) and value != () and all(isinstance(one, str) and one in known for one in value)
+    return isinstance(value, tuple) and value != () and all(isinstance(name, str) and name in known for name in value)
 
 
 DEVICES = ("cpu", "cuda")
@@ -110,7 +114,7 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
     for variant in header.get("tool", {}).get("snnbench", {}).get("variants", {}):
         if variant not in given:
             raise AdapterError(f"{path}: script header: [tool.snnbench.variants.{variant}] is no variant of VARIANTS")
-    found = {
+    variants = {
         name: Variant(
             about=text,
             built_as=name,
@@ -119,8 +123,10 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
         )
         for name, text in given.items()
     }
-    found = {name: replace(one, exact=()) if one.deviation else one for name, one in found.items()}
-    return found | _ways(path, constants.get("WAYS", ()), found)
+    variants = {
+        name: replace(variant, exact=()) if variant.deviation else variant for name, variant in variants.items()
+    }
+    return variants | _ways(path, constants.get("WAYS", ()), variants)
 
 
 def _ways(path: Path, ways: Any, variants: dict[str, Variant]) -> dict[str, Variant]:
@@ -139,14 +145,14 @@ def _ways(path: Path, ways: Any, variants: dict[str, Variant]) -> dict[str, Vari
 
 
 def _constants(tree: ast.Module) -> dict[str, Any]:
-    found = {}
+    constants = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
             try:
-                found[node.targets[0].id] = ast.literal_eval(node.value)
+                constants[node.targets[0].id] = ast.literal_eval(node.value)
             except (ValueError, TypeError):
                 continue  # a computed constant is the adapter's own business
-    return found
+    return constants
 
 
 def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> dict[str, Any]:
@@ -158,7 +164,7 @@ def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> 
     for variant in sorted(values.keys() ^ variants.keys(), key=str):
         if variant in values or name == "BACKEND":
             raise AdapterError(f"{path}: {name}: {variant!r} should stand in both VARIANTS and {name}, or in neither")
-    for one in values.values():
-        if not constant.fits(one):
-            raise AdapterError(f"{path}: {name}: {one!r} should be {constant.expected}")
+    for each in values.values():
+        if not constant.fits(each):
+            raise AdapterError(f"{path}: {name}: {each!r} should be {constant.expected}")
     return values

@@ -188,24 +188,28 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     """
     pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for one in records:
-        work = (Case(**one.case), _plain(one), one.measure)
-        if not pairs[*work, one.trial]:
-            works[work].append((*work, one.trial))
-        pairs[*work, one.trial][one.side] = one
-    kept: list[Record] = []
+    for record in records:
+        work = (Case(**record.case), _plain(record), record.measure)
+        if not pairs[*work, record.trial]:
+            works[work].append((*work, record.trial))
+        pairs[*work, record.trial][record.side] = record
+    counted: list[Record] = []
     left_out: dict[tuple[Case, str], int] = {}
     for (case, name, _), trials in works.items():
         both = [list(pairs[trial].values()) for trial in trials]
         whole = [pair for pair in both if _is_whole(pair)]
         whole = [_less_common(pair) for pair in whole]
-        quiet = [pair for pair in whole if with_contended or not any(CONTENDED in one.flags for one in pair)]
-        failing = [[one for one in pair if one.status != "measured"] for pair in both]
-        halves = [] if {one.side for pair in both for one in pair if one.status == "measured"} == {*SIDES} else both
-        kept += [one for pair in ((*(quiet or whole), *failing) if whole else halves or failing) for one in pair]
+        quiet = [pair for pair in whole if with_contended or not any(CONTENDED in record.flags for record in pair)]
+        failing = [[record for record in pair if record.status != "measured"] for pair in both]
+        halves = (
+            [] if {record.side for pair in both for record in pair if record.status == "measured"} == {*SIDES} else both
+        )
+        counted += [
+            record for pair in ((*(quiet or whole), *failing) if whole else halves or failing) for record in pair
+        ]
         if quiet and len(quiet) < len(whole):
             left_out[case, name] = len(whole) - len(quiet)
-    return kept, left_out
+    return counted, left_out
 
 
 def _less_common(pair: Sequence[Record]) -> list[Record]:
@@ -263,6 +267,6 @@ def _side(recording: Recording, records: Sequence[Record], side: str) -> Recordi
     return replace(recording, records=own, attempts=[], disproved=[])
 
 
-def _plain(one: Record) -> str:
+def _plain(record: Record) -> str:
     """The contender's name without the side."""
-    return label(one.library, one.variant)
+    return label(record.library, record.variant)

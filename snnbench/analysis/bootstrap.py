@@ -47,7 +47,7 @@ def bootstrap(
         if not shape or not min(shape):
             raise ValueError(f"group {number} has no trials, or one of them no repetitions")
         shapes[shape].append(number)
-    found = [Interval(0.0, 0.0)] * len(groups)
+    intervals = [Interval(0.0, 0.0)] * len(groups)
     tails = (0.5 - confidence / 2, 0.5 + confidence / 2)
     for shape, numbers in shapes.items():
         draw = _draw(shape, seed, resamples)
@@ -56,8 +56,8 @@ def bootstrap(
             chosen = numbers[start : start + together]
             lows, highs = np.quantile(_medians([groups[number] for number in chosen], draw), tails, axis=1)
             for number, low, high in zip(chosen, lows.tolist(), highs.tolist(), strict=True):
-                found[number] = Interval(low, high)
-    return found
+                intervals[number] = Interval(low, high)
+    return intervals
 
 
 Draw = tuple[NDArray[np.intp], NDArray[np.intp]]
@@ -83,12 +83,12 @@ def _draw(shape: tuple[int, ...], seed: int, resamples: int) -> Draw:
 @lru_cache(maxsize=256)
 def _middles(repetitions: int, trials: int, seed: int, resamples: int) -> NDArray[np.intp]:
     """[2, resamples, trials]: the lower and upper middle of so many places drawn with replacement; equal if odd."""
-    places = np.random.default_rng([seed, trials, repetitions]).integers(
+    indices = np.random.default_rng([seed, trials, repetitions]).integers(
         repetitions, size=(resamples, trials, repetitions)
     )
     middles = sorted({(repetitions - 1) // 2, repetitions // 2})
-    places = np.partition(places, middles, axis=-1)
-    return np.stack([places[..., middles[0]], places[..., middles[-1]]])
+    indices = np.partition(indices, middles, axis=-1)
+    return np.stack([indices[..., middles[0]], indices[..., middles[-1]]])
 
 
 def _medians(groups: Sequence[Sequence[Sequence[float]]], draw: Draw) -> NDArray[Any]:

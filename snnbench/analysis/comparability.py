@@ -35,9 +35,9 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
 
     Raises Incomparable for all others that differ.
     """
-    for one in (base, new):
-        if one.config.get("sides"):
-            raise Incomparable(f"{one.name}: holds the two sides of an A/B test; compare it alone")
+    for recording in (base, new):
+        if recording.config.get("sides"):
+            raise Incomparable(f"{recording.name}: holds the two sides of an A/B test; compare it alone")
     allowed = set(allowed)
     left_out = {name for kind in allowed & FIELDS.keys() for name in FIELDS[kind]}
     cases, work = _cases(base, new, left_out)
@@ -132,15 +132,16 @@ def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]
     for recording, cases in ((base, old), (new, other)):
         if not cases:
             yield "work", f"work: no record in {recording.name}"
-    found = False
+    differs = False
     for name in Case.__dataclass_fields__ if old and other else ():
-        one, two = (sorted({getattr(case, name) for case in cases}) for cases in (old, other))
-        if not {*one} & {*two}:
-            found = True
-            there = f"{', '.join(map(str, one))} in {base.name}, {', '.join(map(str, two))} in {new.name}"
+        old_values, new_values = (sorted({getattr(case, name) for case in cases}) for cases in (old, other))
+        if not {*old_values} & {*new_values}:
+            differs = True
+            there = f"{', '.join(map(str, old_values))} in {base.name}"
+            there += f", {', '.join(map(str, new_values))} in {new.name}"
             kind = kinds.get(name, "work")
             yield kind, f"{_named(kind, name)}: {there}"
-    if old and other and not found:
+    if old and other and not differs:
         yield "work", f"work: no case of {base.name} is in {new.name}"
 
 
@@ -172,10 +173,10 @@ def _libraries(base: Recording, new: Recording) -> list[str]:
     edited = []
     old, other = _installed(base), _installed(new)
     for library in sorted(old.keys() & other.keys()):
-        (one, adapter), (two, adapter_now) = old[library], other[library]
+        (packages, adapter), (packages_now, adapter_now) = old[library], other[library]
         edited += [f"adapter of {library}: another file"] if adapter != adapter_now else []
-        for package in sorted(one.keys() | two.keys()):
-            before, after = one.get(package, "none"), two.get(package, "none")
+        for package in sorted(packages.keys() | packages_now.keys()):
+            before, after = packages.get(package, "none"), packages_now.get(package, "none")
             if before != after:
                 versions[package, before, after].append(library)
     lines = []
@@ -187,18 +188,18 @@ def _libraries(base: Recording, new: Recording) -> list[str]:
 
 def _installed(recording: Recording) -> dict[str, tuple[dict[str, str], set[str]]]:
     """By library: version or versions of each package that its records ran with, and the adapter files' hashes."""
-    found: dict[str, tuple[dict[str, set[str]], set[str]]] = {}
+    by_library: dict[str, tuple[dict[str, set[str]], set[str]]] = {}
     for library, version, environment, adapter in dict.fromkeys(
         (one.library, one.version, one.environment, one.adapter) for one in recording.records
     ):
-        packages, adapters = found.setdefault(library, ({}, set()))
+        packages, adapters = by_library.setdefault(library, ({}, set()))
         adapters.add(adapter)
         installed = recording.environments.get(environment, {})
         for package, number in {**installed, **({library: version} if version else {})}.items():
             packages.setdefault(package, set()).add(number)
     return {
         library: ({package: ", ".join(sorted(numbers)) for package, numbers in packages.items()}, adapters)
-        for library, (packages, adapters) in found.items()
+        for library, (packages, adapters) in by_library.items()
     }
 
 
@@ -209,8 +210,8 @@ def _flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
             if path or name not in VOLATILE:
                 yield from _flat(value, f"{path}.{name}".strip("."))
     elif isinstance(facts, list) and any(isinstance(one, dict) for one in facts):
-        for number, one in enumerate(facts):
-            yield from _flat(one, f"{path}.{number}")
+        for number, fact in enumerate(facts):
+            yield from _flat(fact, f"{path}.{number}")
     else:
         yield path, facts
 

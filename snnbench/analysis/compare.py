@@ -172,8 +172,8 @@ def unpaired(cells: Sequence[Cell], confidence: float) -> list[Difference]:
     """The difference of each cell, whose sides were measured apart. A side counts once, in however many it stands."""
     both = [sides_of(cell) for cell in cells]
     sides = {id(side): side for pair in both for side in pair}
-    places = {name: place for place, name in enumerate(sides)}
-    pairs = [(places[id(base)], places[id(new)]) for base, new in both]
+    positions = {name: position for position, name in enumerate(sides)}
+    pairs = [(positions[id(base)], positions[id(new)]) for base, new in both]
     samples = [side.summary.trials for side in sides.values()]
     return between(samples, pairs, confidence, [cell.metric in COUNTED for cell in cells])
 
@@ -232,11 +232,11 @@ def _of_contender(
     case: Case, name: str, old: Standing | None, new: Standing | None, allowed: Collection[str]
 ) -> Iterator[Cell]:
     standing = dict(zip(SIDES, (old, new), strict=True))
-    found = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
+    metrics = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
     failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
     deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
-    told = False
-    for phase, metric in found:
+    failure_said = False
+    for phase, metric in metrics:
         base, other = (_side(side, phase, metric, where, allowed) for where, side in standing.items())
         lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
         word = reason = ""
@@ -244,7 +244,7 @@ def _of_contender(
             word = "failed" if lacking in failures else "missing"
             reason = failures.get(lacking) or _reason(standing[lacking], "skipped") or "not there"
             reason = f"in {lacking}: {reason}"
-            told = told or word == "failed"
+            failure_said = failure_said or word == "failed"
         elif len(deviating) == 1:
             word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
         elif old and new and old.deviation != new.deviation:
@@ -253,7 +253,7 @@ def _of_contender(
             sides = zip(SIDES, (base, other), strict=True)
             reason = "; ".join(text for where, side in sides for text in _flags(standing[where], side, where))
         yield Cell(case, name, phase, metric, base, other, word, reason)
-    if failures and not told:
+    if failures and not failure_said:
         reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
         yield Cell(case, name, "", "", None, None, "failed", reasons)
 

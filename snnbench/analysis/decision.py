@@ -46,9 +46,9 @@ def decide(difference: Difference, q: float | None, floor: float, chance: float,
     far = max(difference.ratio, 1 / difference.ratio)
     upwards = difference.ratio > 1
     agreed = difference.low * difference.high > 1 if upwards else difference.low * difference.high < 1
-    found = difference.certain or (q is not None and q <= alpha)
+    significant = difference.certain or (q is not None and q <= alpha)
     unlike = f"smaller than this machine's run-to-run difference ({100 * chance:.3g} %)"
-    if found and agreed and far > 1 + floor:
+    if significant and agreed and far > 1 + floor:
         if far <= 1 + chance:
             return "inconclusive", unlike
         return ("slower" if upwards else "faster"), ""

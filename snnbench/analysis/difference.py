@@ -171,7 +171,9 @@ def _untested(base: Trials, new: Trials, counted: bool) -> Difference | None:
 def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confidence: float) -> list[Difference]:
     from scipy.special import stdtr, stdtrit
 
-    used = {sample: place for place, sample in enumerate(dict.fromkeys(sample for pair in pairs for sample in pair))}
+    used = {
+        sample: position for position, sample in enumerate(dict.fromkeys(sample for pair in pairs for sample in pair))
+    }
     logs = [np.log(samples[sample]) for sample in used]
     means, counts = np.array([each.mean() for each in logs]), np.array([len(each) for each in logs], dtype=np.float64)
     moderated, prior_degrees, most_degrees = moderate(np.array([_variance(each) for each in logs]), counts - 1)
@@ -244,7 +246,7 @@ def intervals(samples: Sequence[Trials], confidence: float) -> list[tuple[float,
     from scipy.special import stdtrit
 
     some = [number for number, trials in enumerate(samples) if len(trials) > 1 and min(trials) > 0]
-    found: list[tuple[float, float] | None] = [None] * len(samples)
+    bounds: list[tuple[float, float] | None] = [None] * len(samples)
     if some:
         logs = [np.log(samples[number]) for number in some]
         counts = np.array([len(one) for one in logs])
@@ -253,5 +255,5 @@ def intervals(samples: Sequence[Trials], confidence: float) -> list[tuple[float,
         means, reach = np.array([one.mean() for one in logs]), stdtrit(freedom, 0.5 + confidence / 2)
         lows, highs = _limits(means, reach * np.sqrt(variances / counts))
         for number, low, high in zip(some, lows, highs, strict=True):
-            found[number] = (low, high)
-    return found
+            bounds[number] = (low, high)
+    return bounds

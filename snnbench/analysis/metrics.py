@@ -38,7 +38,7 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
     if record.memory:
         phase = record.memory["phase"]
         yield phase, "static", "bytes", record.memory["static_bytes"]
-        for place in ("host", "device"):
-            for name, value in record.memory.get(place, {}).items():
+        for memory in ("host", "device"):
+            for name, value in record.memory.get(memory, {}).items():
                 if value is not None:
-                    yield phase, f"{place}_{name.removesuffix('_bytes')}", "bytes", value
+                    yield phase, f"{memory}_{name.removesuffix('_bytes')}", "bytes", value

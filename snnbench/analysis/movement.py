@@ -54,7 +54,7 @@ class Movement:
     control: float | None
     explained: Mapping[Timed, Explained]
 
-    def said(self) -> str:
+    def sentence(self) -> str:
         """How much the machine moved, in one line."""
         ratios = {WORDS[name]: ratio for name, ratio in self.probes.items()}
         ratios |= {"contenders that have not changed": self.control} if self.control else {}
@@ -140,17 +140,17 @@ def _quantile(level: float, freedom: int) -> float:
 def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
     """The records of measured times, by case and contender."""
     grouped: dict[tuple[Case, str], list[Record]] = defaultdict(list)
-    for one in records:
-        if one.phases:
-            grouped[Case(**one.case), one.label].append(one)
+    for record in records:
+        if record.phases:
+            grouped[Case(**record.case), record.label].append(record)
     return grouped
 
 
-def _levels(one: Record, probed: bool) -> dict[str, float]:
+def _levels(record: Record, probed: bool) -> dict[str, float]:
     """The logarithm of the nanoseconds of each probe beside one measurement, or of the peaks that stand for them."""
     if probed:
-        return levels(one.probes)
-    peaks = {PEAKS[name]: peak for name, peak in one.peaks.items() if name in PEAKS}
+        return levels(record.probes)
+    peaks = {PEAKS[name]: peak for name, peak in record.peaks.items() if name in PEAKS}
     return {name: log(min(peak["repetitions_ns"]) / peak["passes"]) for name, peak in peaks.items()}
 
 

@@ -43,8 +43,8 @@ def measured(recording: Recording) -> Noise:
     """What trials differed by in a recording. Raises RecordingError where no phase has two trials."""
     variances: dict[str, list[float]] = {}
     fewest = 0
-    for case, found in standings(recording.records).items():
-        for standing in found:
+    for case, results in standings(recording.records).items():
+        for standing in results:
             for (phase, metric), summary in standing.summaries.items():
                 if metric == "time" and summary.count > 1:
                     here = variances.setdefault(_place(case.device, phase), [])
@@ -109,14 +109,14 @@ def keep(model: str, noise: Noise) -> Path:
 
 def known(model: str) -> Noise | None:
     """What is known of a machine of this model, or None."""
-    found = _kept().get(model)
-    if found is None:
+    kept_noise = _kept().get(model)
+    if kept_noise is None:
         return None
     try:
-        spreads = {str(place): float(spread) for place, spread in found["spreads"].items()}
+        spreads = {str(place): float(spread) for place, spread in kept_noise["spreads"].items()}
         if without := [place for place in spreads if " " not in place]:
             raise ValueError(f"{', '.join(without)}: of which device is not said")
-        return Noise(str(found["recording"]), int(found["trials"]), spreads)
+        return Noise(str(kept_noise["recording"]), int(kept_noise["trials"]), spreads)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UserError(_broken(error)) from error
 
@@ -126,9 +126,9 @@ def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
     columns = ["phase", "spread between trials"]
     columns += [f"{what} with {count} trials" for what in ("by chance", "detectable") for count in counts]
     lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
-    for place, spread in noise.spreads.items():
+    for timed, spread in noise.spreads.items():
         shares = [spread, *(size(spread, count) for size in (by_chance, detectable) for count in counts)]
-        lines.append(f"| {' | '.join([place, *(f'{share:.1%}' for share in shares)])} |")
+        lines.append(f"| {' | '.join([timed, *(f'{share:.1%}' for share in shares)])} |")
     return "\n".join(lines)
 
 
@@ -138,12 +138,12 @@ def _place(device: str, phase: str) -> str:
 
 def _kept() -> dict[str, Any]:
     try:
-        found = json.loads((home() / FILE).read_text(encoding="utf-8"))
+        document = json.loads((home() / FILE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except ValueError as error:
         raise UserError(_broken(error)) from error
-    return found if isinstance(found, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
 def _broken(error: Exception) -> str:

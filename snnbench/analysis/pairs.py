@@ -35,8 +35,8 @@ def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> lis
     return [{pair: next(words) for pair in of_field} for of_field in names]
 
 
-def slower(words: Pairs, one: str, other: str) -> bool:
+def slower(words: Pairs, name: str, other: str) -> bool:
     """Whether the test calls one contender slower than another."""
-    if (other, one) in words:
-        return words[other, one].word == "slower"
-    return words[one, other].word == "faster"
+    if (other, name) in words:
+        return words[other, name].word == "slower"
+    return words[name, other].word == "faster"

@@ -24,7 +24,7 @@ Class = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Entry:
     """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
 
     A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
@@ -47,7 +47,7 @@ class Ranking:
 
     case: Case
     phase: str
-    places: list[Place]
+    entries: list[Entry]
     apart: list[tuple[str, str]]
 
 
@@ -90,17 +90,17 @@ def rank(
     `baseline` is a contender, or a library with one; if empty, the config's. Times that others disturbed have a rank
     and a word only if "contended" is `allowed`. Raises UnknownContender.
     """
-    found = standings(recording.records)
-    name = _baseline(recording, baseline, found)
+    by_case = standings(recording.records)
+    name = _baseline(recording, baseline, by_case)
     wanted = [phase for phase in PHASES if not phases or phase in phases]
-    drafts = [ranking for case, group in found.items() for ranking in _drafts(case, group, name, wanted, allowed)]
+    drafts = [ranking for case, group in by_case.items() for ranking in _drafts(case, group, name, wanted, allowed)]
     rankings = _decided(drafts, name, thresholds)
     facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
     return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
 
 
-def _baseline(recording: Recording, wanted: str, found: dict[Case, list[Standing]]) -> str:
-    known = sorted({standing.contender for group in found.values() for standing in group})
+def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Standing]]) -> str:
+    known = sorted({standing.contender for group in by_case.values() for standing in group})
     name = wanted or str(recording.config.get("baseline", ""))
     if name in known:
         return name
@@ -125,57 +125,57 @@ def _drafts(
         }
         failed = any(one.contender == baseline and one.failure for one in group)
         lacking = f"{baseline} {'failed' if failed else 'has no time of this work'}"
-        places = []
+        entries = []
         for standing in (one for one in group if one.contender in sides):
             name = standing.contender
             base = sides.get(baseline)
             cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
-            told = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
-            places.append(Place(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - told))))
+            remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
+            entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - remarks))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
-        yield Ranking(case, phase, sorted(places, key=lambda place: place.side.summary.median), apart)
+        yield Ranking(case, phase, sorted(entries, key=lambda entry: entry.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
         yield Ranking(case, "", [], apart)
 
 
 def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> list[Ranking]:
     """With words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
-    fields = [(one.case, one.phase, {place.contender: place.side for place in one.places}) for one in rankings]
-    samples = [place.side.summary.trials for ranking in rankings for place in ranking.places]
+    fields = [(one.case, one.phase, {entry.contender: entry.side for entry in one.entries}) for one in rankings]
+    samples = [entry.side.summary.trials for ranking in rankings for entry in ranking.entries]
     ends = iter(intervals(samples, 1 - thresholds.alpha))
     result = []
     for ranking, words in zip(rankings, pairs(fields, baseline, thresholds), strict=True):
-        places = [
-            replace(place, interval=next(ends), cell=words.get((baseline, place.contender), place.cell))
-            for place in ranking.places
+        entries = [
+            replace(entry, interval=next(ends), cell=words.get((baseline, entry.contender), entry.cell))
+            for entry in ranking.entries
         ]
-        result.append(replace(ranking, places=_numbered(places, words)))
+        result.append(replace(ranking, entries=_numbered(entries, words)))
     return result
 
 
-def _numbered(places: list[Place], words: Pairs) -> list[Place]:
-    """With their ranks; places come by their medians."""
-    result: list[Place] = []
-    members: list[Place] = []
+def _numbered(entries: list[Entry], words: Pairs) -> list[Entry]:
+    """With their ranks; entries come by their medians."""
+    result: list[Entry] = []
+    members: list[Entry] = []
     rank = 0
-    for place in places:
-        if place.interval is None or place.side.contended:
-            result.append(place)
+    for entry in entries:
+        if entry.interval is None or entry.side.contended:
+            result.append(entry)
             continue
         if (
             not members
-            or _side(place) != _side(members[-1])
-            or any(slower(words, place.contender, member.contender) for member in members)
+            or _side(entry) != _side(members[-1])
+            or any(slower(words, entry.contender, member.contender) for member in members)
         ):
             rank, members = 1 + sum(one.rank is not None for one in result), []
-        members.append(place)
-        result.append(replace(place, rank=rank))
+        members.append(entry)
+        result.append(replace(entry, rank=rank))
     return result
 
 
-def _side(place: Place) -> str:
+def _side(entry: Entry) -> str:
     """On which side of the baseline a contender is, or nothing where the test does not say."""
-    return place.cell.word if place.cell and place.cell.word in ("slower", "faster") else ""
+    return entry.cell.word if entry.cell and entry.cell.word in ("slower", "faster") else ""
 
 
 def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
@@ -183,10 +183,10 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
     for ranking in rankings:
         case = ranking.case
         kind: Class = (case.device, case.profile, case.dtype, case.precision)
-        if ranking.places:
+        if ranking.entries:
             grouped.setdefault((kind, ranking.phase), []).append(ranking)
     for (kind, phase), group in grouped.items():
-        medians = [{place.contender: place.side.summary.median for place in ranking.places} for ranking in group]
+        medians = [{entry.contender: entry.side.summary.median for entry in ranking.entries} for ranking in group]
         names = dict.fromkeys(name for case in medians for name in case)
         shared = [case for case in medians if len(case) == len(names) and baseline in case]
         ratios = {name: geometric_mean([case[name] / case[baseline] for case in shared]) for name in names if shared}

@@ -68,11 +68,11 @@ def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
         grouped.setdefault(Case(**record.case), {}).setdefault(record.label, []).append(record)
     result = {}
     for case in sorted(grouped, key=_case_order):
-        found = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
+        results = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
         floors_ns = _floors_ns(record for group in grouped[case].values() for record in group)
-        for standing in found:
+        for standing in results:
             standing.floors_ns = floors_ns
-        result[case] = sorted(found, key=lambda standing: standing.order)
+        result[case] = sorted(results, key=lambda standing: standing.order)
     return result
 
 

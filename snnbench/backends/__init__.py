@@ -43,7 +43,7 @@ class Session(Protocol):
     def forward(self) -> Any:
         """Spikes and all that `backward` needs."""
 
-    def backward(self, kept: Any) -> Any:
+    def backward(self, saved: Any) -> Any:
         """Gradients, from what `forward` gave."""
 
     def train(self) -> Any:
@@ -61,7 +61,7 @@ class Session(Protocol):
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """Outputs as NumPy arrays in the harness's order; `gradients` may be None."""
 
-    def spikes_of(self, kept: Any) -> Any:
+    def spikes_of(self, saved: Any) -> Any:
         """The spikes in what `forward` gave."""
 
     def planned_bytes(self, phase: str) -> int:

@@ -122,21 +122,21 @@ class Backend:
         NumPy makes the arrays, since JAX compiles a program for each shape that it fills.
         """
 
-        def place(array: Any) -> jax.Array:
+        def on_device(array: Any) -> jax.Array:
             return jax.device_put(array.astype(self.dtype, copy=False), self.device)
 
         def empty(like: jax.Array) -> jax.Array:
             return jax.device_put(np.zeros(like.shape, like.dtype), self.device)
 
-        x, g, w = (place(matrix) for matrix in (entering, cotangent, weight))
+        x, g, w = (on_device(matrix) for matrix in (entering, cotangent, weight))
         source = jax.device_put(np.ones(copied_bytes, np.uint8), self.device)
-        one = place(np.ones((1, 1), np.float32))
+        scalar = on_device(np.ones((1, 1), np.float32))
         return {
             "current": _into(empty(x), _current, x, w),
             "weight_gradient": _into(empty(w), _weight_gradient, g, x),
             "input_gradient": _into(empty(x), _input_gradient, g, w),
             "copy": _into(empty(source), _copy, source),
-            "call": _into(empty(one), _input_gradient, one, one),
+            "call": _into(empty(scalar), _input_gradient, scalar, scalar),
         }
 
     def _count(self, event: str, duration: float, **_: Any) -> None:
@@ -199,9 +199,9 @@ class Session:
         """Spikes and residuals."""
         return self._forward(self.network.params, self.input)
 
-    def backward(self, kept: Any) -> Any:
+    def backward(self, saved: Any) -> Any:
         """Gradients from residuals."""
-        return self._backward(kept[1], self.cotangent)
+        return self._backward(saved[1], self.cotangent)
 
     def train(self) -> Any:
         """Spikes and gradients, one program."""
@@ -231,9 +231,9 @@ class Session:
         entering = self.layout.input_gradient(_numpy(gradients[1])) if self._with_input else None
         return Answer(got, weights, biases, entering)
 
-    def spikes_of(self, kept: Any) -> Any:
+    def spikes_of(self, saved: Any) -> Any:
         """The spikes in what `forward` gave."""
-        return kept[0]
+        return saved[0]
 
     def static_bytes(self) -> int:
         """Parameters, input and cotangent."""

@@ -61,7 +61,7 @@ class Backend:
         x, g, w = (array.astype(self.dtype, copy=False) for array in (entering, cotangent, weight))
         rows, square = np.empty_like(x), np.empty_like(w)
         source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)
-        one, product = np.ones((1, 1), self.dtype), np.zeros((1, 1), self.dtype)
+        scalar, product = np.ones((1, 1), self.dtype), np.zeros((1, 1), self.dtype)
 
         def copy() -> Any:
             np.copyto(target, source)
@@ -72,7 +72,7 @@ class Backend:
             "weight_gradient": lambda: np.matmul(g.T, x, out=square),
             "input_gradient": lambda: np.matmul(g, w, out=rows),
             "copy": copy,
-            "call": lambda: np.matmul(one, one, out=product),
+            "call": lambda: np.matmul(scalar, scalar, out=product),
         }
 
 
@@ -104,14 +104,14 @@ class Session:
         """Spikes and what the network keeps."""
         return self.network.forward(self.input)
 
-    def backward(self, kept: Any) -> Any:
+    def backward(self, saved: Any) -> Any:
         """Gradients."""
-        return self.network.backward(kept[1], self.cotangent)
+        return self.network.backward(saved[1], self.cotangent)
 
     def train(self) -> Any:
         """Spikes and gradients."""
-        spikes, kept = self.network.forward(self.input)
-        return spikes, self.network.backward(kept, self.cotangent)
+        spikes, saved = self.network.forward(self.input)
+        return spikes, self.network.backward(saved, self.cotangent)
 
     def synchronise(self, outputs: Any) -> None:
         """NumPy returns when the work is done."""
@@ -132,9 +132,9 @@ class Session:
         back = None if entering is None else self.layout.input_gradient(entering)
         return Answer(self.layout.spikes(spikes), weights, biases, back)
 
-    def spikes_of(self, kept: Any) -> Any:
+    def spikes_of(self, saved: Any) -> Any:
         """The spikes in what `forward` gave."""
-        return kept[0]
+        return saved[0]
 
     def planned_bytes(self, phase: str) -> int:
         """Never asked: nothing is compiled."""

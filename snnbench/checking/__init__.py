@@ -49,20 +49,20 @@ def check(folder: Path) -> list[Complaint]:
     """Everything that does not hold of a recording. Raises RecordingError where there is none to be read."""
     recording = record.read(folder)
     lines = files.lines(recording)
-    found = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
+    complaints = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
     config = _config(recording)
     if isinstance(config, str):
-        return [*found, Complaint("provenance", record.CONFIG, config)]
-    found += _guarded("provenance", record.MACHINE, _provenance(recording))
-    found += _guarded("trials", record.RECORDS, trials.complaints(recording, config))
+        return [*complaints, Complaint("provenance", record.CONFIG, config)]
+    complaints += _guarded("provenance", record.MACHINE, _provenance(recording))
+    complaints += _guarded("trials", record.RECORDS, trials.complaints(recording, config))
     machine = str(recording.machine.get("model"))
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
-    for one in [*recording.records, *recording.attempts]:
-        again = f", attempt {one.attempt}" if one.attempt else ""
-        of = f"{one.cell} ({one.label}, {one.measure} {one.trial}{again})"
-        pairs = records.complaints(one, schemas[one.cell], machine, config.protocol)
-        found += [Complaint(rule, of, text) for rule, text in pairs]
-    return found
+    for entry in [*recording.records, *recording.attempts]:
+        again = f", attempt {entry.attempt}" if entry.attempt else ""
+        of = f"{entry.cell} ({entry.label}, {entry.measure} {entry.trial}{again})"
+        pairs = records.complaints(entry, schemas[entry.cell], machine, config.protocol)
+        complaints += [Complaint(rule, of, text) for rule, text in pairs]
+    return complaints
 
 
 def _config(recording: Recording) -> Config | str:
@@ -94,21 +94,21 @@ def _provenance(recording: Recording) -> Iterator[str]:
         if not any(fnmatchcase(name, pattern) for pattern in SETTINGS):
             yield f"the environment variable {name} should not be recorded"
     installed = json.loads((recording.folder / record.ENVIRONMENTS).read_text(encoding="utf-8"))
-    for one in recording.records:
-        if one.status == "measured":
-            if one.environment not in installed:
-                yield f"{record.ENVIRONMENTS} does not know what was installed for {one.label}"
-            elif one.version is not None and one.version not in installed[one.environment].values():
-                yield f"{one.label} {one.version} is not among what was installed for it"
+    for entry in recording.records:
+        if entry.status == "measured":
+            if entry.environment not in installed:
+                yield f"{record.ENVIRONMENTS} does not know what was installed for {entry.label}"
+            elif entry.version is not None and entry.version not in installed[entry.environment].values():
+                yield f"{entry.label} {entry.version} is not among what was installed for it"
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:
     """The complaints of a rule, each once; what is malformed is one, too."""
-    said: set[str] = set()
+    texts: set[str] = set()
     try:
         for text in look:
-            if text not in said:
-                said.add(text)
+            if text not in texts:
+                texts.add(text)
                 yield Complaint(rule, where, text)
     except (OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         yield Complaint(rule, where, f"malformed: {type(error).__name__}: {error}")

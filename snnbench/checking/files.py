@@ -17,7 +17,7 @@ from snnbench.recording.schema import FLOOR
 Line = dict[str, Any]
 
 
-def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, str]]:
+def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, str]]:
     """(file, complaint) of everything that does not hold of a recording with these lines."""
     if recording.torn:
         yield records.RECORDS, f"{recording.torn} lines are no records"
@@ -26,19 +26,19 @@ def complaints(recording: Recording, found: list[Line]) -> Iterator[tuple[str, s
     if not recording.config.get("finished"):
         yield records.CONFIG, "the run is not finished; the same command continues it"
     earlier: dict[tuple[str, int], Any] = {}
-    for line in found:
+    for line in lines:
         attempt = line["cell"], line.get("attempt", 0)
         if earlier.get(attempt, {}).get("status") == "measured":
             yield records.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
         earlier[attempt] = line.get("outcome", {})
     yield from ((records.RECORDS, complaint) for complaint in _attempts(recording))
-    for one in recording.disproved:
-        yield records.RECORDS, f"cell {one.cell} was {one.outcome['kind']} before it was measured"
-    if len(schemas := sorted({line["schema"] for line in found})) > 1:
+    for record in recording.disproved:
+        yield records.RECORDS, f"cell {record.cell} was {record.outcome['kind']} before it was measured"
+    if len(schemas := sorted({line["schema"] for line in lines})) > 1:
         yield records.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
     if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):
         yield records.CONFIG, f"input_kind, which there was not yet in schema {schemas[0]}"
-    for line in found:
+    for line in lines:
         if newer := list(dict.fromkeys(_newer(line))):
             text = f"cell {line['cell']} is of schema {line['schema']}, which did not have {', '.join(newer)}"
             yield records.RECORDS, text
@@ -48,16 +48,16 @@ def _attempts(recording: Recording) -> Iterator[str]:
     """What does not hold of cells that were measured again."""
     allowed = attempts.limit(recording.config)
     by_cell: dict[str, list[Record]] = {}
-    for one in [*recording.records, *recording.attempts]:
-        by_cell.setdefault(one.cell, []).append(one)
+    for record in [*recording.records, *recording.attempts]:
+        by_cell.setdefault(record.cell, []).append(record)
     for cell, tried in by_cell.items():
-        tried.sort(key=lambda one: one.attempt)
-        numbers = [one.attempt for one in tried]
+        tried.sort(key=lambda record: record.attempt)
+        numbers = [record.attempt for record in tried]
         if numbers != list(range(len(tried))):
             yield f"cell {cell} has the attempts {', '.join(map(str, numbers))}, and should have all from 0 on"
         if numbers[-1] > allowed:
             yield f"cell {cell} was measured again {numbers[-1]} times, where the protocol allows {allowed}"
-        if any(one.status == "measured" and not attempts.disturbed(one) for one in tried[:-1]):
+        if any(record.status == "measured" and not attempts.disturbed(record) for record in tried[:-1]):
             yield f"cell {cell} was measured again, though an earlier attempt was not disturbed"
 
 

@@ -34,16 +34,16 @@ MOST_FRESH = 10_000
 
 def outcome(record: Record) -> Complaints:
     """One of the closed lists, and nothing measured where nothing was proved."""
-    found = record.outcome
+    ending = record.outcome
     kinds = {"failed": FAILURES, "skipped": SKIPS}
     if record.status == "measured":
-        if found.get("verdict") not in VERDICTS or found["verdict"] == "incorrect":
-            yield f"measured, with the verdict {found.get('verdict')!r}"
+        if ending.get("verdict") not in VERDICTS or ending["verdict"] == "incorrect":
+            yield f"measured, with the verdict {ending.get('verdict')!r}"
     elif record.status not in kinds:
         yield f"status {record.status!r} is not measured, skipped or failed"
-    elif found.get("kind") not in kinds[record.status]:
-        yield f"{record.status} as {found.get('kind')!r}, which is no such kind"
-    elif not found.get("reason"):
+    elif ending.get("kind") not in kinds[record.status]:
+        yield f"{record.status} as {ending.get('kind')!r}, which is no such kind"
+    elif not ending.get("reason"):
         yield f"{record.status} without a reason"
     if datetime.fromisoformat(record.started).tzinfo is None:
         yield "started at a time without its zone"
@@ -60,41 +60,41 @@ def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
 
 def proof(record: Record, schema: int) -> Complaints:
     """The exam, and a spot check of everything measured: without a fault, or saying how far off what deviates is."""
-    case, said = Case(**record.case), record.outcome
-    deviation = said.get("deviation")
-    if said["verdict"] != (expected := verdict(case, True, deviation)):
-        yield f"verdict {said['verdict']}, where {expected} is the word"
+    case, ending = Case(**record.case), record.outcome
+    deviation = ending.get("deviation")
+    if ending["verdict"] != (expected := verdict(case, True, deviation)):
+        yield f"verdict {ending['verdict']}, where {expected} is the word"
     wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
     wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
     wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
     yield from (f"no check {name}" for name in wanted if name not in record.checks)
     if not any(name.startswith("spot-") for name in record.checks):
         yield "no spot check"
-    held = not deviation or "own_rule" in said
+    held = not deviation or "own_rule" in ending
     for name, check in record.checks.items():
-        yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, said))
+        yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, ending))
         if held and not name.startswith("common-"):
-            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, said))
+            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending))
     trained = record.measure == "verify" or "train" in (*record.phases, record.memory.get("phase"))
-    if not held and trained and "inference_only" not in said and case.layers == 1:
+    if not held and trained and "inference_only" not in ending and case.layers == 1:
         both = (record.checks.get(name, {}) for name in ("common-train", "spot-train"))
         if not any("weight" in check.get("gradient_errors", {}) for check in both):
             yield "deviates, and nothing says how far off its gradient of weight is"
 
 
-def _sized(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
+def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
     """What any check gives, also that of what deviates: as many places as the case or the exam has, and numbers."""
-    least, most = _places(name, check, case, said)
+    least, most = _places(name, check, case, ending)
     if not least <= check["compared"] <= most:
-        found = check["compared"] or "nothing"
-        yield f"compared {found}, where there are {least} to {most} places"
+        compared = check["compared"] or "nothing"
+        yield f"compared {compared}, where there are {least} to {most} places"
     if not 0 <= check["unexplained"] <= check["differing"] <= most:
         yield f"{check['differing']} spikes differ, {check['unexplained']} of them unexplained, of {most} at the most"
     numbers = {"rate": check["rate"], **check["gradient_errors"]}
     yield from (f"{what} is {value}" for what, value in numbers.items() if not math.isfinite(value))
 
 
-def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> tuple[int, int]:
+def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> tuple[int, int]:
     """How many places a check compares, at the least and at the most.
 
     Of several layers those samples are not compared that rounding has put on another path, and never all samples;
@@ -103,7 +103,7 @@ def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, 
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
         whole = EXAM_SHAPE["batch"] * sample
-        return (sample if "own_rule" in said and name != "exam-1" else whole), len(EXAM_PASSES) * whole
+        return (sample if "own_rule" in ending and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
     judged = case.layers if case.is_judged_by_layer else 1
     if name.startswith("fresh-"):
@@ -119,7 +119,7 @@ def _places(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, 
     return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
 
 
-def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, Any]) -> Complaints:
+def _check(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
     """What is held to a rule keeps it."""
     if check["complaints"] or not check["correct"] or check["unexplained"]:
         yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
@@ -128,10 +128,10 @@ def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
     if counted and check["differing"] > allowed_differences(check["compared"]):
         yield f"{check['differing']} of {check['compared']} spikes differ"
     low, high = RATE_WINDOW
-    if "own_rule" not in said and not low <= check["rate"] <= high:
+    if "own_rule" not in ending and not low <= check["rate"] <= high:
         yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
     exam, errors = name.startswith("exam"), check["gradient_errors"]
-    magnified = max(1.0, said["own_rule"]["slope"]) if "own_rule" in said else 1.0
+    magnified = max(1.0, ending["own_rule"]["slope"]) if "own_rule" in ending else 1.0
     for gradient, error in errors.items():
         summed = case.neurons if gradient == "input" else case.time_steps * case.batch
         sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
@@ -139,9 +139,9 @@ def _check(name: str, check: Mapping[str, Any], case: Case, said: Mapping[str, A
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
-    if differentiated and "inference_only" not in said and (case.is_judged_by_layer or not check["differing"]):
-        asked = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
-        yield from (f"no gradient of {lacking}" for lacking in sorted(asked - {one.split(" ")[0] for one in errors}))
+    if differentiated and "inference_only" not in ending and (case.is_judged_by_layer or not check["differing"]):
+        expected = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
+        yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 
 
 def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
@@ -208,14 +208,14 @@ def floors(record: Record) -> Complaints:
 
 def memory(record: Record) -> Complaints:
     """Bytes of a process that timed nothing."""
-    found, case = record.memory, Case(**record.case)
+    sizes, case = record.memory, Case(**record.case)
     if record.phases:
         yield "time and memory come from one process"
     size = floor.SIZES_BYTES[case.dtype]
     least = size * (case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons)
-    if found["static_bytes"] < least:
-        yield f"static_bytes is {found['static_bytes']}, less than weights and input take ({least})"
-    values = [value for place in ("host", "device") for value in found.get(place, {}).values() if value is not None]
+    if sizes["static_bytes"] < least:
+        yield f"static_bytes is {sizes['static_bytes']}, less than weights and input take ({least})"
+    values = [value for place in ("host", "device") for value in sizes.get(place, {}).values() if value is not None]
     if not values or not all(type(value) is int and value >= 0 for value in values):
         yield "memory is not in whole bytes"
 

@@ -24,9 +24,9 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
     if recording.config.get("planned", count) != count:
         yield f"{count} cells, where {recording.config['planned']} were planned"
     there: dict[Work, set[Trial]] = {}
-    for one in recording.records:
-        work = Work(Case(**one.case), one.library, one.variant)
-        there.setdefault(work, set()).add((one.measure, one.trial, one.side))
+    for record in recording.records:
+        work = Work(Case(**record.case), record.library, record.variant)
+        there.setdefault(work, set()).add((record.measure, record.trial, record.side))
     if "shard" not in recording.config:
         yield from _missing(list(there), recording, config)
     for work in _planned(list(there), recording, config):
@@ -65,8 +65,8 @@ def _missing(there: list[Work], recording: Recording, config: Config) -> Iterato
                 f"sweep {sweep.name!r}: nothing of {len(lacking)} of {len(cases)} cases, "
                 f"the first at N={first.neurons}, {first.profile}"
             )
-        asked = set(cases)
-        names = {name for one in there if one.case in asked for name in (one.library, label(one.library, one.variant))}
+        wanted = set(cases)
+        names = {name for one in there if one.case in wanted for name in (one.library, label(one.library, one.variant))}
         if cases:
             yield from (f"sweep {sweep.name!r}: nothing of {name}" for name in _plain(sweep) if name not in names)
 
@@ -90,12 +90,12 @@ def _planned(there: list[Work], recording: Recording, config: Config) -> Iterabl
     return wanted
 
 
-def _take_turns(found: list[Record], protocol: Protocol) -> bool:
+def _take_turns(records: list[Record], protocol: Protocol) -> bool:
     """Whether something else was timed between trials of the same work, for every case that has anything else."""
     by_case: dict[Case, list[tuple[str, ...]]] = {}
-    for one in found:
-        if one.measure == "time":
-            by_case.setdefault(Case(**one.case), []).append((one.library, one.variant, one.side))
+    for record in records:
+        if record.measure == "time":
+            by_case.setdefault(Case(**record.case), []).append((record.library, record.variant, record.side))
     return protocol.trials < 2 or all(map(_alternate, by_case.values()))
 
 

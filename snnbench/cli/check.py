@@ -17,11 +17,11 @@ def check(recordings: RecordingsArgument) -> None:
     unsound = False
     for folder in recordings:
         complaints = checking.check(folder)
-        for one in complaints:
-            typer.echo(f"{folder}: {one.where}: {one.rule}: {one.text}")
+        for complaint in complaints:
+            typer.echo(f"{folder}: {complaint.where}: {complaint.rule}: {complaint.text}")
         count = len(record.read(folder).records)
-        found = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
-        typer.echo(f"{folder}: {count} cells, {found}", err=True)
+        summary = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
+        typer.echo(f"{folder}: {count} cells, {summary}", err=True)
         unsound = unsound or bool(complaints)
     if unsound:
         raise typer.Exit(Exit.UNSOUND)

@@ -34,13 +34,13 @@ def doctor(
     adapters = discover(adapter or []).values()
     versions = store.versions(store.current()) if env is Env.current else None
     marks = {"well": "well   ", "spoils": "SPOILS ", "unknown": "unknown"}
-    found = doctors.examine(facts, adapters=adapters, versions=versions)
-    for one in found:
-        step = f" -> {one.step}" if one.step else ""
-        typer.echo(f"{marks[one.state]}  {one.name}: {one.what}{step}")
-    spoiling = sum(one.state == "spoils" for one in found)
+    findings = doctors.examine(facts, adapters=adapters, versions=versions)
+    for finding in findings:
+        step = f" -> {finding.step}" if finding.step else ""
+        typer.echo(f"{marks[finding.state]}  {finding.name}: {finding.what}{step}")
+    spoiling = sum(finding.state == "spoils" for finding in findings)
     typer.echo(
-        f"{spoiling} of {len(found)} things would spoil a measurement" if spoiling else "nothing seen that would"
+        f"{spoiling} of {len(findings)} things would spoil a measurement" if spoiling else "nothing seen that would"
     )
     if aa:
         _against_itself(trials, config, only, settings, env, adapter)
@@ -62,16 +62,21 @@ def _against_itself(
 
     path = config_path(config)
     baseline = configs.load(path, settings or []).baseline
-    one = [f"sweep.libraries=[{baseline!r}]", 'name="aa"', f"protocol.trials={trials}", "protocol.memory_trials=0"]
-    loaded = configs.load(path, [*(settings or []), *one])
+    overrides = [
+        f"sweep.libraries=[{baseline!r}]",
+        'name="aa"',
+        f"protocol.trials={trials}",
+        "protocol.memory_trials=0",
+    ]
+    loaded = configs.load(path, [*(settings or []), *overrides])
     recording = local.run(Request(config=loaded, adapter_files=tuple(adapter or []), only=tuple(only or []), env=env))
-    found = noise.measured(recording)
-    kept = noise.keep(str(recording.machine["model"]), found)
-    typer.echo(f"\n{baseline} against itself, {found.trials} trials of each case ({recording.folder}):\n")
-    typer.echo(noise.table(found))
+    spread = noise.measured(recording)
+    path = noise.keep(str(recording.machine["model"]), spread)
+    typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")
+    typer.echo(noise.table(spread))
     typer.echo(
         f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
         f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
         "among many it must be larger."
     )
-    say(f"kept in {kept}: `snnbench compare` calls what differs by chance on this machine inconclusive")
+    say(f"kept in {path}: `snnbench compare` calls what differs by chance on this machine inconclusive")

@@ -66,9 +66,9 @@ def list_environments() -> None:
     """Show what there is and how large it is; files that uv shares with its cache count fully."""
     from snnbench.environments import store
 
-    for found in store.installed():
-        size = f"{found.size_bytes / (1 << 20):.0f} MiB"
-        typer.echo(f"{found.folder}  {size}  {', '.join(found.adapters) or 'half made'}")
+    for environment in store.installed():
+        size = f"{environment.size_bytes / (1 << 20):.0f} MiB"
+        typer.echo(f"{environment.folder}  {size}  {', '.join(environment.adapters) or 'half made'}")
 
 
 @app.command(name="remove")
@@ -78,11 +78,11 @@ def remove(libraries: LibrariesArgument = None) -> None:
     from snnbench.run.progress import say
 
     installed = store.installed()
-    made = {name for found in installed for name in found.adapters}
-    asked = {name: {one for one in made if one == name or one.startswith(f"{name}/")} for name in libraries or []}
-    if missing := [name for name, found in asked.items() if not found]:
+    made = {name for environment in installed for name in environment.adapters}
+    of_name = {name: {one for one in made if one == name or one.startswith(f"{name}/")} for name in libraries or []}
+    if missing := [name for name, environment in of_name.items() if not environment]:
         known = ", ".join(sorted(made)) or "none"
         raise typer.BadParameter(f"no environment of {', '.join(missing)} (there are: {known})", param_hint="LIBRARY")
-    for found in installed:
-        if not libraries or set().union(*asked.values()) & set(found.adapters):
-            store.remove(found, say)
+    for environment in installed:
+        if not libraries or set().union(*of_name.values()) & set(environment.adapters):
+            store.remove(environment, say)

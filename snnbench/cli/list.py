@@ -16,14 +16,14 @@ def list_adapters(adapter: AdapterOption = None) -> None:
 
     cuda = gpus.has_cuda()
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
-    for found in discover(adapter or []).values():
-        for name, variant in found.variants.items():
+    for declared in discover(adapter or []).values():
+        for name, variant in declared.variants.items():
             cells = (
-                label(found.name, name),
+                label(declared.name, name),
                 variant.pins.version or "any",
                 " ".join(variant.devices),
                 " ".join(variant.exact) or ("deviates" if variant.deviation else "not said"),
-                _state(found, name, cuda),
+                _state(declared, name, cuda),
                 variant.about,
             )
             lines.append(f"| {' | '.join(cells)} |")

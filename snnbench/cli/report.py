@@ -55,14 +55,14 @@ def report(
     from snnbench.report.text import splicing
     from snnbench.report.text.recording_tables import markdown
 
-    found = [record.read(folder) for folder in recordings]
+    loaded = [record.read(folder) for folder in recordings]
     if splice:
-        splicing.splice(splice, markdown(found, heading="###"), mark)
+        splicing.splice(splice, markdown(loaded, heading="###"), mark)
         typer.echo(f"{splice}: tables replaced", err=True)
     if figures:
-        _draw(found, figures)
+        _draw(loaded, figures)
     if form or output or not (splice or figures):
-        _write(found, form or Format.markdown, output)
+        _write(loaded, form or Format.markdown, output)
 
 
 def _write(recordings: list["Recording"], form: Format, output: Path | None) -> None:

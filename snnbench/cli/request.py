@@ -45,10 +45,10 @@ def request(
     from snnbench.run import process
 
     adapters = discover(adapter or [])
-    found = contender.find(library, adapters)
-    if len(found) != 1:
+    contenders = contender.find(library, adapters)
+    if len(contenders) != 1:
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
-    (name, variant) = found[0]
+    (name, variant) = contenders[0]
     loaded = configs.load(config_path(config), settings or [])
     conditions = [selection.parse(expression) for expression in only or []]
     cases = [
@@ -64,8 +64,8 @@ def request(
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
     facts = description.facts()
-    asked = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
-    typer.echo(asked.encode(), nl=False)
+    question = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
+    typer.echo(question.encode(), nl=False)
     managed = env is Env.managed
     python = store.plan(adapters[name], variant, gpus.has_cuda()).python if managed else store.current()
     folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]

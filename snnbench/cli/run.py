@@ -90,7 +90,7 @@ def run(
     say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if unfinished:
         raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
-    if any(found.status == "failed" for found in recording.records):
+    if any(each.status == "failed" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
 
 

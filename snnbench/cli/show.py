@@ -36,17 +36,17 @@ def show(
     """
     from snnbench.report.text import cell_description
 
-    recording, found = lookup.find(cell, lookup.folders(where))
-    typer.echo("\n".join(cell_description.lines(recording, found)))
+    recording, shown = lookup.find(cell, lookup.folders(where))
+    typer.echo("\n".join(cell_description.lines(recording, shown)))
     if samples:
-        typer.echo("\n".join(cell_description.samples(found)) or "no durations: it was not timed")
+        typer.echo("\n".join(cell_description.samples(shown)) or "no durations: it was not timed")
     if log:
-        typer.echo(found.log.rstrip() or "no log: only failed workers leave one")
+        typer.echo(shown.log.rstrip() or "no log: only failed workers leave one")
     if replay:
-        _again(recording, found, trials, env, adapter)
+        _again(recording, shown, trials, env, adapter)
 
 
-def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
+def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
     from snnbench.adapter.contender import UnknownContender, Work
     from snnbench.adapter.discovery import discover
     from snnbench.recording.lookup import UnknownCell
@@ -55,25 +55,25 @@ def _again(recording: "Recording", found: "Record", trials: int, env: Env, adapt
     from snnbench.run.progress import describe, ending, say
     from snnbench.workloads.case import Case
 
-    if found.side:  # what a side changes is in the recording, of which nothing is run
-        raise UnknownCell(f"{found.cell}: is of one side of an A/B test; measure both again with snnbench ab")
+    if shown.side:  # what a side changes is in the recording, of which nothing is run
+        raise UnknownCell(f"{shown.cell}: is of one side of an A/B test; measure both again with snnbench ab")
     adapters = discover(adapter or [])
-    if found.library not in adapters or found.variant not in adapters[found.library].variants:
-        raise UnknownContender(f"{found.library}/{found.variant} is not here; --adapter FILE adds it")
+    if shown.library not in adapters or shown.variant not in adapters[shown.library].variants:
+        raise UnknownContender(f"{shown.library}/{shown.variant} is not here; --adapter FILE adds it")
     facts = description.facts()
-    works = [Work(Case(**found.case), found.library, found.variant)]
+    works = [Work(Case(**shown.case), shown.library, shown.variant)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
     setups = {"": runner.Setup(adapters, pythons)}
     here = runner.Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))
-    say(replays.heading(found, trials))
-    new = replays.again(found, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
+    say(replays.heading(shown, trials))
+    new = replays.again(shown, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
     typer.echo("\nreplayed:")
-    for change in replays.changes(found, recording, adapters[found.library], here):
+    for change in replays.changes(shown, recording, adapters[shown.library], here):
         typer.echo(f"not as it was: {change}")
     failed = [record for record in new if record.status != "measured"]
     for record in failed:
         typer.echo(ending(record))
-    old = replays.trials(recording, found)
-    typer.echo("\n".join(replays.told(replays.compared(old, [r for r in new if r not in failed]))))
+    old = replays.trials(recording, shown)
+    typer.echo("\n".join(replays.lines(replays.compared(old, [r for r in new if r not in failed]))))
     if failed:
         raise typer.Exit(Exit.FAILED_CELLS)

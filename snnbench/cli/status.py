@@ -23,46 +23,46 @@ def status(
 
 def lines(folder: Path) -> Iterator[str]:
     """A line for the whole, and one for each shard and for each cell that runs now."""
-    from snnbench.run.estimate import spoken
+    from snnbench.run.estimate import format_duration
     from snnbench.run.slurm import jobs
     from snnbench.run.slurm.status import parts
 
-    found = parts(folder)
-    planned = jobs.read(folder).config.get("planned") if jobs.is_run(folder) else found[0].planned
-    done = sum(one.done for one in found)
-    left_s = max((one.left_s for one in found if one.running and one.left_s is not None), default=None)
-    left = f", about {spoken(left_s)} left" if left_s is not None else ""
-    finished = ", finished" if all(one.finished for one in found) else left
-    yield f"{folder}: {done} of {planned or '?'} cells{_again(found)}{finished}{_outcomes(found)}"
-    for one in found:
-        if one.shard:
-            job = f"{_again([one])}{_job(one)}{_outcomes([one])}"
-            yield f"shard {one.shard}: {one.done} of {one.planned or '?'} cells{job}"
-        yield from _running(one)
+    shards = parts(folder)
+    planned = jobs.read(folder).config.get("planned") if jobs.is_run(folder) else shards[0].planned
+    done = sum(shard.done for shard in shards)
+    left_s = max((shard.left_s for shard in shards if shard.running and shard.left_s is not None), default=None)
+    left = f", about {format_duration(left_s)} left" if left_s is not None else ""
+    finished = ", finished" if all(shard.finished for shard in shards) else left
+    yield f"{folder}: {done} of {planned or '?'} cells{_again(shards)}{finished}{_outcomes(shards)}"
+    for shard in shards:
+        if shard.shard:
+            job = f"{_again([shard])}{_job(shard)}{_outcomes([shard])}"
+            yield f"shard {shard.shard}: {shard.done} of {shard.planned or '?'} cells{job}"
+        yield from _running(shard)
 
 
-def _running(one: "Part") -> Iterator[str]:
+def _running(part: "Part") -> Iterator[str]:
     from snnbench.recording.record import recorded
     from snnbench.run.progress import describe
 
-    for cell in one.running:
+    for cell in part.running:
         yield f"  runs since {cell.started}: {describe(recorded(cell))}"
 
 
-def _job(one: "Part") -> str:
-    if one.finished:
+def _job(part: "Part") -> str:
+    if part.finished:
         return ", finished"
-    return f", job {one.job} {one.state}" if one.job else ", no job yet"
+    return f", job {part.job} {part.state}" if part.job else ", no job yet"
 
 
-def _again(found: Sequence["Part"]) -> str:
+def _again(shards: Sequence["Part"]) -> str:
     """How many cells will be measured again, if any."""
-    count = sum(one.again for one in found)
+    count = sum(one.again for one in shards)
     return f", {count} of them disturbed and to be measured again" if count else ""
 
 
-def _outcomes(found: Sequence["Part"]) -> str:
+def _outcomes(shards: Sequence["Part"]) -> str:
     """How cells ended, in the words for it."""
-    counts = Counter(one.outcome.get("kind", one.status) for part in found for one in part.records)
-    said = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
-    return f"; {said}" if said else ""
+    counts = Counter(one.outcome.get("kind", one.status) for part in shards for one in part.records)
+    listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
+    return f"; {listed}" if listed else ""

@@ -58,7 +58,7 @@ def verify(
     with shown(cells) as progress:
         for cell in cells:
             progress.start(cell)
-            records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.Inference()))
+            records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.KnownOutcomes()))
             progress.end(cell, records[-1])
     typer.echo(table(records))
     if any(found.status == "failed" for found in records):

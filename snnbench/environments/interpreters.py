@@ -44,7 +44,7 @@ def interpreters(
         wanted[contender] = wanted.get(contender, False) or runs
     if not managed:
         return dict.fromkeys(wanted, unmanaged(store.current(), "current"))
-    found = {}
+    by_contender = {}
     for (library, variant), runs in wanted.items():
         adapter = adapters[library]
         try:
@@ -52,10 +52,10 @@ def interpreters(
             if runs:
                 store.sync(environment, say)
             versions = store.versions(environment.python) if store.is_ready(environment) else {}
-            found[library, variant] = Interpreter(environment.python, environment.key, versions)
+            by_contender[library, variant] = Interpreter(environment.python, environment.key, versions)
         except EnvironmentFailed as error:
-            found[library, variant] = Interpreter(Path(), "", {}, str(error))
-    return found
+            by_contender[library, variant] = Interpreter(Path(), "", {}, str(error))
+    return by_contender
 
 
 class Env(StrEnum):

@@ -55,12 +55,12 @@ class Environment:
         return {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
 
     @property
-    def asked(self) -> dict[str, Any]:
+    def pinned(self) -> dict[str, Any]:
         """What the key stands for, and the marker says."""
-        return {name: getattr(self, name) for name in ASKED}
+        return {name: getattr(self, name) for name in PINNED}
 
 
-ASKED = ("requires_python", "requirements", "overrides", "built", "metadata")
+PINNED = ("requires_python", "requirements", "overrides", "built", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +100,11 @@ def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
     fits = specifier.contains(".".join(map(str, sys.version_info[:3])), prereleases=True)
     interpreter = sys.executable if fits else str(specifier)
     abi = (sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag) if fits else sysconfig.get_platform()
-    asked = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
-    key = digest([SCHEMA, asked, os.environ.get("UV_TORCH_BACKEND", ""), abi])
+    pinned = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
+    key = digest([SCHEMA, pinned, os.environ.get("UV_TORCH_BACKEND", ""), abi])
     folder = home() / "envs" / key
     name = label(adapter.name, variant) if pins != adapter.variants[adapter.default].pins else adapter.name
-    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *asked)
+    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pinned)
 
 
 def is_ready(environment: Environment) -> bool:
@@ -114,15 +114,15 @@ def is_ready(environment: Environment) -> bool:
 
 def sync(environment: Environment, say: Callable[[str], None]) -> Environment:
     """Make it if it is missing, passing uv's progress on, line by line, to `say`. Raises EnvironmentFailed."""
-    found = _read(environment.folder)
-    if found and environment.adapter in found.adapters and is_ready(environment):
+    installed_already = _read(environment.folder)
+    if installed_already and environment.adapter in installed_already.adapters and is_ready(environment):
         return environment
     try:
         with _locked(environment.folder, say) as lock:
             if not is_ready(environment):
                 _make(environment, lock, say)
-            elif found := _read(environment.folder):
-                _write(replace(found, adapters=sorted({*found.adapters, environment.adapter})))
+            elif installed_already := _read(environment.folder):
+                _write(replace(installed_already, adapters=sorted({*installed_already.adapters, environment.adapter})))
     except BrokenPipeError:  # of whoever listens to `say`
         raise
     except OSError as error:
@@ -151,8 +151,8 @@ def _answer(python: Path, program: str) -> str:
     try:
         printed = subprocess.check_output([python, "-c", program], env=safe, stderr=subprocess.PIPE, text=True)
     except (OSError, subprocess.SubprocessError) as error:
-        said = (str(getattr(error, "stderr", None) or "").strip() or str(error)).splitlines()[-1]
-        raise EnvironmentFailed(f"{python}: {said}; expected a Python 3.8 or later that starts") from error
+        lines = (str(getattr(error, "stderr", None) or "").strip() or str(error)).splitlines()[-1]
+        raise EnvironmentFailed(f"{python}: {lines}; expected a Python 3.8 or later that starts") from error
     return printed.splitlines()[-1]
 
 
@@ -179,8 +179,8 @@ def resolve(environment: Environment) -> list[str]:
         options = _options(environment, folder)
         (folder / "asked.txt").write_text("".join(f"{line}\n" for line in environment.requirements))
         quiet = ["--quiet", "--no-header", "--no-annotate", "--python", environment.interpreter]
-        said = install(["pip", "compile", *quiet, *options, "asked.txt"], folder, lambda line: None, environment.about)
-    return [line for line in said if "==" in line]
+        lines = install(["pip", "compile", *quiet, *options, "asked.txt"], folder, lambda line: None, environment.about)
+    return [line for line in lines if "==" in line]
 
 
 def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> None:
@@ -196,8 +196,8 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
         alone = ["--no-build-isolation", "--no-deps"]
         install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    found = versions(environment.python)
-    _write(Installed(folder, [environment.adapter], **environment.asked, versions=found, created=now))
+    installed_versions = versions(environment.python)
+    _write(Installed(folder, [environment.adapter], **environment.pinned, versions=installed_versions, created=now))
 
 
 def _options(environment: Environment, folder: Path) -> list[str]:
@@ -228,6 +228,6 @@ def _read(folder: Path) -> Installed | None:
 
 def _write(environment: Installed) -> None:
     draft = environment.folder / f"{MARKER}.draft"
-    said = {name: value for name, value in asdict(environment).items() if name != "folder"}
-    draft.write_text(json.dumps(said, indent=2) + "\n")
+    document = {name: value for name, value in asdict(environment).items() if name != "folder"}
+    draft.write_text(json.dumps(document, indent=2) + "\n")
     draft.replace(environment.folder / MARKER)

@@ -52,17 +52,17 @@ def install(
         env=settings(os.environ),
         pass_fds=list(keep),
     ) as process:
-        said = []
+        lines = []
         try:
             for line in process.stdout or ():
-                said.append(line.rstrip())
-                say(said[-1])
+                lines.append(line.rstrip())
+                say(lines[-1])
         except BaseException:
             process.kill()
             raise
     if process.returncode != 0:
-        raise EnvironmentFailed(_explain(said, about))
-    return said
+        raise EnvironmentFailed(_explain(lines, about))
+    return lines
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
@@ -70,29 +70,29 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
 
     Without COLUMNS, at which uv would break the lines of its errors.
     """
-    found = {**environ, "NO_COLOR": "1"}
-    found.pop("COLUMNS", None)
+    variables = {**environ, "NO_COLOR": "1"}
+    variables.pop("COLUMNS", None)
     if not environ.get("UV_TORCH_BACKEND"):  # an image cannot unset it, and uv does not take it empty
-        found.pop("UV_TORCH_BACKEND", None)
+        variables.pop("UV_TORCH_BACKEND", None)
     for setting, *names in (
         ("PIP_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX_URL"),
         ("PIP_EXTRA_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL"),
         ("PIP_CERT", "SSL_CERT_FILE"),
     ):
         if environ.get(setting) and not any(environ.get(name) for name in names):
-            found[names[0]] = environ[setting]
+            variables[names[0]] = environ[setting]
     # uv parts places by commas where pip has spaces, stops at a missing folder where pip goes on, and runs elsewhere.
-    places = re.findall("[^,]+", environ.get("UV_FIND_LINKS", "")) or [
+    links = re.findall("[^,]+", environ.get("UV_FIND_LINKS", "")) or [
         place for place in environ.get("PIP_FIND_LINKS", "").split() if "://" in place or Path(place).exists()
     ]
-    if places:
-        found["UV_FIND_LINKS"] = ",".join(one if "://" in one else os.path.abspath(one) for one in places)
-    return found
+    if links:
+        variables["UV_FIND_LINKS"] = ",".join(one if "://" in one else os.path.abspath(one) for one in links)
+    return variables
 
 
-def _explain(said: Sequence[str], about: Mapping[str, str]) -> str:
+def _explain(printed: Sequence[str], about: Mapping[str, str]) -> str:
     """One line from uv's error: its headline, its last cause, and the next step."""
-    text = "\n".join(said).strip() or "uv failed without a word"
+    text = "\n".join(printed).strip() or "uv failed without a word"
     before, *after = re.split(r"^(?:error|hint): ", text, flags=re.MULTILINE)
     lines = [line.strip().removeprefix("cause: ") for line in (after or [before])[0].strip().splitlines()]
     reason = lines[0] if len(lines) == 1 else f"{lines[0]}: {lines[-1]}"

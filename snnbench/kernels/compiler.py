@@ -28,8 +28,8 @@ def cache_folder() -> Path:
 def compiler() -> str:
     """The compiler's path: $CC, else cc, gcc or clang. Raises Unavailable."""
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
-        if name and (found := shutil.which(name)):
-            return found
+        if name and (path := shutil.which(name)):
+            return path
     raise Unavailable(f"no C compiler on this machine: install gcc, set CC, {OTHERWISE}")
 
 
@@ -54,8 +54,8 @@ def _compile(command: list[str], path: Path) -> None:
             fresh = Path(folder) / path.name
             done = subprocess.run([*command, "-o", str(fresh)], capture_output=True, text=True)
             if done.returncode:
-                said = (done.stderr.strip() or "without a word").splitlines()
-                line = next((one for one in said if "error" in one), said[-1])
+                lines = (done.stderr.strip() or "without a word").splitlines()
+                line = next((one for one in lines if "error" in one), lines[-1])
                 step = f"set CC to a compiler with OpenMP (gcc 12 or newer), {OTHERWISE}"
                 raise Unavailable(f"{command[0]} failed: {line}; {step}")
             fresh.replace(path)
@@ -77,5 +77,5 @@ def _processor() -> str:
     except OSError:
         return platform.processor()
     lines = text.split("\n\n")[0].splitlines()
-    kept = ("model name", "flags", "Features", "CPU part", "cpu family", "model\t")
-    return "\n".join(line for line in lines if line.startswith(kept))
+    fields = ("model name", "flags", "Features", "CPU part", "cpu family", "model\t")
+    return "\n".join(line for line in lines if line.startswith(fields))

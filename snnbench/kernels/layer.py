@@ -108,17 +108,17 @@ def _call(
         raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
     if inputs.dtype not in pipeline.DTYPES:
         raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, pipeline.DTYPES))}")
-    for name, one in (("weight", weight), ("bias", bias), ("potential", potential)):
-        if one is not None and one.device != inputs.device:
-            raise ValueError(f"{name} is on {one.device}, the input on {inputs.device}: expected one device")
+    for name, tensor in (("weight", weight), ("bias", bias), ("potential", potential)):
+        if tensor is not None and tensor.device != inputs.device:
+            raise ValueError(f"{name} is on {tensor.device}, the input on {inputs.device}: expected one device")
     if weight is not None and weight.dtype != inputs.dtype:
         raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")
-    learned = [one if isinstance(one, torch.Tensor) else None for one in (beta, threshold)]
-    for name, one in zip(("beta", "threshold"), learned, strict=True):
-        if one is not None and one.numel() != 1:
-            raise ValueError(f"{name} has {one.numel()} elements: expected one, for all neurons")
+    learned = [tensor if isinstance(tensor, torch.Tensor) else None for tensor in (beta, threshold)]
+    for name, tensor in zip(("beta", "threshold"), learned, strict=True):
+        if tensor is not None and tensor.numel() != 1:
+            raise ValueError(f"{name} has {tensor.numel()} elements: expected one, for all neurons")
     tensors = (inputs, weight, bias, potential, *learned)
-    differentiated = torch.is_grad_enabled() and any(one is not None and one.requires_grad for one in tensors)
+    differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
     spikes, last, _ = operator(
         inputs,
         weight,

@@ -23,15 +23,15 @@ def forward(
     current: torch.Tensor,
     potential: torch.Tensor,
     spikes: torch.Tensor,
-    kept: torch.Tensor | None,
+    saved: torch.Tensor | None,
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
     """All steps of `current` [T, M]: writes `spikes` and `kept` [T, M]. Contract: kernels/__init__.py."""
     steps, columns = current.shape
-    library = _library(neuron, current.dtype, current.dtype if kept is None else kept.dtype)
+    library = _library(neuron, current.dtype, current.dtype if saved is None else saved.dtype)
     library.forward(
-        *map(_pointer, (current, potential, spikes, kept, bias)),
+        *map(_pointer, (current, potential, spikes, saved, bias)),
         steps,
         columns,
         neuron.beta,
@@ -42,7 +42,7 @@ def forward(
 
 def backward(
     cotangent: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     carried: torch.Tensor,
     gradient: torch.Tensor,
     neuron: Neuron,
@@ -53,9 +53,9 @@ def backward(
 ) -> None:
     """All steps backwards: writes `gradient` [T, M], adds to the sums [M]. Contract: kernels/__init__.py."""
     steps, columns = cotangent.shape
-    library = _library(neuron, cotangent.dtype, kept.dtype)
+    library = _library(neuron, cotangent.dtype, saved.dtype)
     library.backward(
-        *map(_pointer, (cotangent, kept, carried, gradient, start, bias_sum, beta_sum, threshold_sum)),
+        *map(_pointer, (cotangent, saved, carried, gradient, start, bias_sum, beta_sum, threshold_sum)),
         steps,
         columns,
         neuron.beta,

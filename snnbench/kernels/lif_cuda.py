@@ -39,7 +39,7 @@ def forward(
     current: torch.Tensor,
     potential: torch.Tensor,
     spikes: torch.Tensor,
-    kept: torch.Tensor | None,
+    saved: torch.Tensor | None,
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
@@ -50,13 +50,13 @@ def forward(
     steps, columns = current.shape
     if not current.numel():
         return
-    strip = FORWARD[size(columns)].fitting(columns, (current, spikes, kept))
-    build = forward_build(neuron.reset, current.dtype, None if kept is None else kept.dtype, bias is not None, strip)
+    strip = FORWARD[size(columns)].fitting(columns, (current, spikes, saved))
+    build = forward_build(neuron.reset, current.dtype, None if saved is None else saved.dtype, bias is not None, strip)
     launch(
         build,
         strip.blocks(columns),
         current.device,
-        *map(address, (current, potential, spikes, kept, bias)),
+        *map(address, (current, potential, spikes, saved, bias)),
         ctypes.c_int(steps),
         ctypes.c_longlong(columns),
         ctypes.c_float(neuron.beta),
@@ -66,7 +66,7 @@ def forward(
 
 def backward(
     cotangent: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     carried: torch.Tensor,
     gradient: torch.Tensor,
     neuron: Neuron,
@@ -83,13 +83,13 @@ def backward(
     if not cotangent.numel():
         return
     sums = (bias_sum, beta_sum, threshold_sum)
-    strip = backward_strip(columns, sums.count(None)).fitting(columns, (cotangent, kept, gradient))
+    strip = backward_strip(columns, sums.count(None)).fitting(columns, (cotangent, saved, gradient))
     build = backward_build(
         neuron.reset,
         neuron.detach_reset,
         neuron.surrogate,
         cotangent.dtype,
-        kept.dtype,
+        saved.dtype,
         tuple(one is not None for one in sums),
         strip,
     )
@@ -97,7 +97,7 @@ def backward(
         build,
         strip.blocks(columns),
         cotangent.device,
-        *map(address, (cotangent, kept, carried, gradient, *sums, start)),
+        *map(address, (cotangent, saved, carried, gradient, *sums, start)),
         ctypes.c_int(steps),
         ctypes.c_longlong(columns),
         ctypes.c_float(neuron.beta),
@@ -159,10 +159,10 @@ class Build:
 
 
 @cache
-def forward_build(reset: str, stored: torch.dtype, kept: torch.dtype | None, biased: bool, strip: Strip) -> Build:
+def forward_build(reset: str, stored: torch.dtype, saved: torch.dtype | None, biased: bool, strip: Strip) -> Build:
     """The forward kernel of a kind of neuron; `kept` is None where nothing is."""
-    flags = {"RESETS_TO_ZERO": reset == "zero", "HAS_BIAS": biased, "KEEPS": kept is not None}
-    return _build("FORWARD", stored, kept or stored, strip, flags)
+    flags = {"RESETS_TO_ZERO": reset == "zero", "HAS_BIAS": biased, "KEEPS": saved is not None}
+    return _build("FORWARD", stored, saved or stored, strip, flags)
 
 
 @cache
@@ -171,25 +171,25 @@ def backward_build(
     detach_reset: bool,
     surrogate_name: str,
     stored: torch.dtype,
-    kept: torch.dtype,
+    saved: torch.dtype,
     sums: tuple[bool, ...],
     strip: Strip,
 ) -> Build:
     """The backward kernel of a kind of neuron; `sums` says which of those of bias, beta and threshold are wanted."""
     flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset}
     flags |= zip(("SUMS_BIAS", "SUMS_BETA", "SUMS_THRESHOLD"), sums, strict=True)
-    return _build("BACKWARD", stored, kept, strip, flags, SURROGATE=surrogate(surrogate_name, C))
+    return _build("BACKWARD", stored, saved, strip, flags, SURROGATE=surrogate(surrogate_name, C))
 
 
 def _build(
-    direction: str, stored: torch.dtype, kept: torch.dtype, strip: Strip, flags: dict[str, bool], **texts: str
+    direction: str, stored: torch.dtype, saved: torch.dtype, strip: Strip, flags: dict[str, bool], **texts: str
 ) -> Build:
-    for dtype in (stored, kept):
+    for dtype in (stored, saved):
         if dtype not in FORMATS:
             raise ValueError(f"{dtype}: the kernel 'cuda' takes {', '.join(str(one) for one in FORMATS)}")
     name = f"lif_{direction.lower()}"
     numbers = {"VECTOR": strip.vector, "ROWS": strip.rows, "THREADS": strip.threads, **flags}
-    texts |= {direction: name, "STORED": FORMATS[stored], "KEPT": FORMATS[kept]}
+    texts |= {direction: name, "STORED": FORMATS[stored], "KEPT": FORMATS[saved]}
     return Build(name, strip.threads, (*texts.items(), *((macro, str(int(value))) for macro, value in numbers.items())))
 
 

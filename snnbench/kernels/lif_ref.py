@@ -41,7 +41,7 @@ def lif(
     for x in current.unbind(0):
         u = neuron.beta * v + x
         s = Spike.apply(u - threshold, neuron.surrogate, neuron.slope, height)
-        kept = s.detach() if neuron.detach_reset else s
-        v = u - threshold * kept if neuron.reset == "subtract" else u * (1 - kept)
+        reset_spikes = s.detach() if neuron.detach_reset else s
+        v = u - threshold * reset_spikes if neuron.reset == "subtract" else u * (1 - reset_spikes)
         spikes.append(s)
     return torch.stack(spikes) if spikes else torch.empty_like(current), v

@@ -19,13 +19,13 @@ def forward(
     current: torch.Tensor,
     potential: torch.Tensor,
     spikes: torch.Tensor,
-    kept: torch.Tensor | None,
+    saved: torch.Tensor | None,
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
     """All steps of `current` [T, M]. Contract: kernels/__init__.py."""
     v, decayed = potential, torch.empty_like(potential)
-    straight = None if kept is None or kept.dtype != v.dtype else kept  # potentials are made where they are kept
+    straight = None if saved is None or saved.dtype != v.dtype else saved  # potentials are made where they are kept
     u = torch.empty_like(current, dtype=v.dtype) if straight is None else straight
     if u is not current:
         u.copy_(current)
@@ -39,13 +39,13 @@ def forward(
             torch.addcmul(row, row, s, value=-1.0, out=v)
         else:
             torch.sub(row, s, alpha=neuron.threshold, out=v)
-    if kept is not None:
-        torch.sub(u, neuron.threshold, out=kept)
+    if saved is not None:
+        torch.sub(u, neuron.threshold, out=saved)
 
 
 def backward(
     cotangent: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     carried: torch.Tensor,
     gradient: torch.Tensor,
     neuron: Neuron,
@@ -57,7 +57,7 @@ def backward(
     """All steps backwards. Contract: kernels/__init__.py."""
     if not len(cotangent):
         return
-    distance = kept.to(carried.dtype)
+    distance = saved.to(carried.dtype)
     silent = torch.signbit(distance)
     slopes = FORMULAS[neuron.surrogate](distance, neuron.slope, neuron.threshold, torch)
     gu = cotangent * slopes

@@ -27,7 +27,7 @@ def forward(
     current: torch.Tensor,
     potential: torch.Tensor,
     spikes: torch.Tensor,
-    kept: torch.Tensor | None,
+    saved: torch.Tensor | None,
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
@@ -45,7 +45,7 @@ def forward(
             current,
             potential,
             spikes,
-            kept,
+            saved,
             bias,
             steps,
             columns,
@@ -61,7 +61,7 @@ def forward(
 
 def backward(
     cotangent: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     carried: torch.Tensor,
     gradient: torch.Tensor,
     neuron: Neuron,
@@ -83,7 +83,7 @@ def backward(
     with torch.cuda.device_of(cotangent):
         _backward[(triton.cdiv(columns, strip.width),)](
             cotangent,
-            kept,
+            saved,
             carried,
             gradient,
             bias_sum,
@@ -142,7 +142,7 @@ def _forward(  # type: ignore[no-untyped-def]
     current,
     potential,
     spikes,
-    kept,
+    saved,
     bias,
     steps,
     columns,
@@ -157,7 +157,7 @@ def _forward(  # type: ignore[no-untyped-def]
     v = tl.load(potential + column, inside, 0.0)
     if bias is not None:
         added = tl.load(bias + column, inside, 0.0)
-    ahead, place = column, column
+    ahead, offset = column, column
     for first in range(0, steps, ROWS):
         rows = ()
         for i in tl.static_range(ROWS):
@@ -171,18 +171,18 @@ def _forward(  # type: ignore[no-untyped-def]
             u = beta * v + x
             fires = u >= threshold
             distance = u - threshold
-            tl.store(spikes + place, tl.where(fires, 1.0, 0.0), inside & exists)
-            if kept is not None:
-                tl.store(kept + place, distance, inside & exists)
+            tl.store(spikes + offset, tl.where(fires, 1.0, 0.0), inside & exists)
+            if saved is not None:
+                tl.store(saved + offset, distance, inside & exists)
             v = tl.where(exists, tl.where(fires, 0.0 if RESETS_TO_ZERO else distance, u), v)
-            place += columns
+            offset += columns
     tl.store(potential + column, v, inside)
 
 
 @triton.jit(do_not_specialize=["steps"])
 def _backward(  # type: ignore[no-untyped-def]
     cotangent,
-    kept,
+    saved,
     carried,
     gradient,
     bias_sum,
@@ -205,13 +205,13 @@ def _backward(  # type: ignore[no-untyped-def]
     gv = tl.load(carried + column, inside, 0.0)
     later = tl.full((WIDTH,), 0.0, tl.float32)  # gu of the step after, which meets this step's v in dL/dbeta
     by_bias, by_beta, by_threshold = later, later, later
-    place = tl.cast(steps - 1, tl.int64) * columns + column
-    ahead = place
+    offset = tl.cast(steps - 1, tl.int64) * columns + column
+    ahead = offset
     for done in range(0, steps, ROWS):
         rows = ()
         for i in tl.static_range(ROWS):
             exists = inside & (done + i < steps)
-            gs, distance = tl.load(cotangent + ahead, exists, 0.0), tl.load(kept + ahead, exists, 0.0)
+            gs, distance = tl.load(cotangent + ahead, exists, 0.0), tl.load(saved + ahead, exists, 0.0)
             rows += ((gs, distance),)  # type: ignore[assignment]
             ahead -= columns
         for i in tl.static_range(ROWS):
@@ -224,7 +224,7 @@ def _backward(  # type: ignore[no-untyped-def]
             if not DETACHED:
                 bracket -= (distance + threshold if RESETS_TO_ZERO else threshold) * gv
             gu = bracket * sg + (tl.where(fired, 0.0, gv) if RESETS_TO_ZERO else gv)
-            tl.store(gradient + place, gu, inside & exists)
+            tl.store(gradient + offset, gu, inside & exists)
 
             if bias_sum is not None:
                 by_bias += tl.where(exists, gu, 0.0)
@@ -236,7 +236,7 @@ def _backward(  # type: ignore[no-untyped-def]
                 moved = -bracket * sg if RESETS_TO_ZERO else -bracket * sg - tl.where(fired, gv, 0.0)
                 by_threshold += tl.where(exists, moved, 0.0)
             gv = tl.where(exists, beta * gu, gv)
-            place -= columns
+            offset -= columns
     tl.store(carried + column, gv, inside)
     if bias_sum is not None:
         tl.store(bias_sum + column, tl.load(bias_sum + column, inside, 0.0) + by_bias, inside)

@@ -47,9 +47,9 @@ def _(
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     *_, keep, kernel = settings
     shape = (inputs.shape[0], *potential.shape)
-    kept, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
+    saved, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
     last = potential.new_empty(potential.shape, dtype=pipeline.state_dtype(inputs.dtype))
-    return inputs.new_empty(shape), last, inputs.new_empty(kept, dtype=dtype)
+    return inputs.new_empty(shape), last, inputs.new_empty(saved, dtype=dtype)
 
 
 @torch.library.custom_op("snnbench::lif_backward", mutates_args=())
@@ -60,7 +60,7 @@ def _lif_backward(
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
     potential: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     learned_beta: torch.Tensor | None,
     learned_threshold: torch.Tensor | None,
     beta: float,
@@ -75,20 +75,27 @@ def _lif_backward(
 ) -> list[torch.Tensor]:
     neuron = _neuron(learned_beta, learned_threshold, beta, threshold, reset, detach_reset, surrogate, slope)
     state = potential.to(pipeline.state_dtype(inputs.dtype)).contiguous()
-    found = pipeline.backward(
+    gradients = pipeline.backward(
         cotangent.contiguous(),
         carried,
         inputs.contiguous(),
         None if weight is None else weight.contiguous(),
         bias,
         state,
-        kept,
+        saved,
         neuron,
         keep,
         kernel,
         pipeline.Wanted(*wanted),
     )
-    every = (found.potential, found.input, found.weight, found.bias, found.beta, found.threshold)
+    every = (
+        gradients.potential,
+        gradients.input,
+        gradients.weight,
+        gradients.bias,
+        gradients.beta,
+        gradients.threshold,
+    )
     return [one for one in every if one is not None]
 
 
@@ -100,19 +107,19 @@ def _(
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
     potential: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     *settings: Any,
 ) -> list[torch.Tensor]:
     wanted = pipeline.Wanted(*settings[-1])
     dtype = pipeline.state_dtype(inputs.dtype)
-    found = [potential.new_empty(potential.shape, dtype=dtype)]
+    gradients = [potential.new_empty(potential.shape, dtype=dtype)]
     if wanted.input:
-        found.append(torch.empty_like(inputs, memory_format=torch.contiguous_format))
+        gradients.append(torch.empty_like(inputs, memory_format=torch.contiguous_format))
     if wanted.weight and weight is not None:
-        found.append(torch.empty_like(weight, memory_format=torch.contiguous_format))
+        gradients.append(torch.empty_like(weight, memory_format=torch.contiguous_format))
     if wanted.bias:
-        found.append(inputs.new_empty(potential.shape[-1], dtype=dtype))
-    return found + [inputs.new_empty((), dtype=dtype) for _ in range(2 * wanted.parameters)]
+        gradients.append(inputs.new_empty(potential.shape[-1], dtype=dtype))
+    return gradients + [inputs.new_empty((), dtype=dtype) for _ in range(2 * wanted.parameters)]
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
@@ -123,7 +130,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...
 
 
 def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tensor | None, _: Any) -> Any:
-    given, weight, bias, potential, kept, learned_beta, learned_threshold = ctx.saved_tensors
+    given, weight, bias, potential, saved, learned_beta, learned_threshold = ctx.saved_tensors
     if not ctx.settings[-2]:
         raise RuntimeError("nothing was kept for a backward pass: inside vmap, lif saw no tensor that needs a gradient")
     needed = ctx.needs_input_grad
@@ -132,7 +139,7 @@ def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tens
         cotangent = given.new_zeros(given.shape[0], *potential.shape)
     if carried is None:
         carried = torch.zeros_like(potential)
-    found = iter(
+    gradients = iter(
         _lif_backward(
             cotangent,
             carried,
@@ -140,18 +147,18 @@ def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tens
             weight,
             bias,
             potential,
-            kept,
+            saved,
             learned_beta,
             learned_threshold,
             *ctx.settings,
             [wanted.input, wanted.weight, wanted.bias, wanted.parameters],
         )
     )
-    by_potential = next(found)
-    by_input = next(found) if wanted.input else None
-    by_weight = next(found) if wanted.weight else None
-    by_bias = next(found) if wanted.bias else None
-    by_beta, by_threshold = (next(found), next(found)) if wanted.parameters else (None, None)
+    by_potential = next(gradients)
+    by_input = next(gradients) if wanted.input else None
+    by_weight = next(gradients) if wanted.weight else None
+    by_bias = next(gradients) if wanted.bias else None
+    by_beta, by_threshold = (next(gradients), next(gradients)) if wanted.parameters else (None, None)
     return (
         by_input,
         by_weight,

@@ -99,21 +99,23 @@ def forward(
     linear, size = weight is not None, (steps, batch, neurons)
     shape, dtype = kept_shape(inputs.device, kernel_name, size, linear, keep, inputs.dtype)
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
-    kept = buffers.empty(shape, dtype, inputs.device)
+    saved = buffers.empty(shape, dtype, inputs.device)
     last = potential.clone(memory_format=torch.contiguous_format)
     run = module(kernel_name).forward
     offset = _spread(bias, batch, last.dtype)
     length = stretch(inputs.device, kernel_name, batch, steps, linear, keep)
     whole = keep in ("potential", "bfloat16")
-    in_place = linear and whole and kept.dtype == inputs.dtype
+    in_place = linear and whole and saved.dtype == inputs.dtype
     buffer = None if weight is None or in_place else inputs.new_empty(length, batch, neurons)
     for number, part in enumerate(_parts(steps, length)):
         if keep == "nothing":
-            kept[number].copy_(last)
-        current = inputs[part] if weight is None else _product(inputs[part], weight, kept[part] if in_place else buffer)
-        distance = _steps(kept[part]) if whole else None
+            saved[number].copy_(last)
+        current = (
+            inputs[part] if weight is None else _product(inputs[part], weight, saved[part] if in_place else buffer)
+        )
+        distance = _steps(saved[part]) if whole else None
         run(_steps(current), last.view(-1), _steps(spikes[part]), distance, neuron, offset)
-    return spikes, last, kept
+    return spikes, last, saved
 
 
 def backward(
@@ -123,7 +125,7 @@ def backward(
     weight: torch.Tensor | None,
     bias: torch.Tensor | None,
     potential: torch.Tensor,
-    kept: torch.Tensor,
+    saved: torch.Tensor,
     neuron: Neuron,
     keep: str,
     kernel_name: str,
@@ -133,36 +135,38 @@ def backward(
     steps, batch, neurons = cotangent.shape
     kernel = module(kernel_name)
     length = stretch(inputs.device, kernel_name, batch, steps, weight is not None, keep)
-    found = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
+    gradients_ = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
     summed = (wanted.bias, wanted.parameters, wanted.parameters)
     sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in summed]
     if wanted.input:
-        found.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
-    alone = weight is None and found.input is not None  # then the neuron's gradient is the input's
+        gradients_.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
+    alone = weight is None and gradients_.input is not None  # then the neuron's gradient is the input's
     gradients = None if alone else cotangent.new_empty(length, batch, neurons)
     again = _Again(inputs, weight, bias, potential, neuron, kernel, length) if keep == "nothing" else None
     for number, part in reversed(list(enumerate(_parts(steps, length)))):
         start = None
         if again is not None:
-            start, distance = kept[number], again.distance(part, kept[number])
+            start, distance = saved[number], again.distance(part, saved[number])
         else:
-            distance = kept[part]
+            distance = saved[part]
             if wanted.parameters:
-                start = _start(part, potential, kept, neuron)
-        gradient = found.input[part] if gradients is None else gradients[: part.stop - part.start]
-        carrying, starting = found.potential.view(-1), None if start is None else start.reshape(-1)
+                start = _start(part, potential, saved, neuron)
+        gradient = gradients_.input[part] if gradients is None else gradients[: part.stop - part.start]
+        carrying, starting = gradients_.potential.view(-1), None if start is None else start.reshape(-1)
         kernel.backward(_steps(cotangent[part]), _steps(distance), carrying, _steps(gradient), neuron, *sums, starting)
         if weight is not None and wanted.weight:
-            found.weight = _accumulate(found.weight, gradient, inputs[part])
+            gradients_.weight = _accumulate(gradients_.weight, gradient, inputs[part])
         if weight is not None and wanted.input:
-            torch.mm(_rows(gradient), weight, out=_rows(found.input[part]))
+            torch.mm(_rows(gradient), weight, out=_rows(gradients_.input[part]))
     if weight is not None and wanted.weight:
-        found.weight = torch.zeros_like(weight) if found.weight is None else found.weight.to(weight.dtype)
+        gradients_.weight = (
+            torch.zeros_like(weight) if gradients_.weight is None else gradients_.weight.to(weight.dtype)
+        )
     if wanted.bias:
-        found.bias = sums[0].view(batch, neurons).sum(0)
+        gradients_.bias = sums[0].view(batch, neurons).sum(0)
     if wanted.parameters:
-        found.beta, found.threshold = sums[1].sum(), sums[2].sum()
-    return found
+        gradients_.beta, gradients_.threshold = sums[1].sum(), sums[2].sum()
+    return gradients_
 
 
 class _Again:
@@ -222,11 +226,11 @@ def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: tor
     return so_far.add_(torch.mm(left, right, out=left.new_empty(so_far.shape)))
 
 
-def _start(part: slice, potential: torch.Tensor, kept: torch.Tensor, neuron: Neuron) -> torch.Tensor:
+def _start(part: slice, potential: torch.Tensor, saved: torch.Tensor, neuron: Neuron) -> torch.Tensor:
     """The potential [B, N] before a stretch: what the reset made of the step before."""
     if part.start == 0:
         return potential
-    distance = kept[part.start - 1].to(potential.dtype)
+    distance = saved[part.start - 1].to(potential.dtype)
     fired = torch.zeros_like(distance) if neuron.reset == "zero" else distance
     return torch.where(torch.signbit(distance), distance + neuron.threshold, fired)
 

@@ -49,8 +49,8 @@ def nvrtc(versions: Mapping[str, str] | None) -> Finding:
     if versions is None:
         return Finding("NVRTC", "well", "PyTorch and cuda-core bring it into their environments")
     packages = [f"{name} {version}" for name, version in versions.items() if name.startswith("nvidia-cuda-nvrtc")]
-    if found := packages or [name for name in [find_library("nvrtc")] if name]:
-        return Finding("NVRTC", "well", found[0])
+    if origins := packages or [name for name in [find_library("nvrtc")] if name]:
+        return Finding("NVRTC", "well", origins[0])
     what = "neither in this Python nor among the machine's libraries: kernels in CUDA C++ cannot be compiled"
     return Finding("NVRTC", "spoils", what, "pip install nvidia-cuda-nvrtc")
 
@@ -66,8 +66,8 @@ def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -
     if not contenders:
         return
     homes = [environ[name] for name in ("CUDA_HOME", "CUDA_PATH") if environ.get(name)]
-    places = [shutil.which("nvcc"), *(shutil.which("nvcc", path=str(Path(home) / "bin")) for home in [*homes, TOOLKIT])]
-    if path := next(filter(None, places), None):
+    paths = [shutil.which("nvcc"), *(shutil.which("nvcc", path=str(Path(home) / "bin")) for home in [*homes, TOOLKIT])]
+    if path := next(filter(None, paths), None):
         yield Finding("nvcc", "well", path)
     else:
         step = "install NVIDIA's CUDA toolkit of the CUDA version of PyTorch, or leave them out"

@@ -24,8 +24,8 @@ def engine(root: Path, environ: Mapping[str, str]) -> str | None:
 def image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
     """What the image of snnbench that this runs in says of itself, and its digest where the user names it."""
     try:
-        said = json.loads((root / IMAGE).read_text(encoding="utf-8"))
+        labels = json.loads((root / IMAGE).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     digest = environ.get(DIGEST)
-    return {name: str(value) for name, value in said.items()} | ({"digest": digest} if digest else {})
+    return {name: str(value) for name, value in labels.items()} | ({"digest": digest} if digest else {})

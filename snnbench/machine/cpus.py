@@ -15,12 +15,12 @@ def usable_cpus(root: Path = ROOT, allowed: Collection[int] | None = None) -> in
     return count if quota is None else min(count, max(1, int(quota)))
 
 
-def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, place: int = 0) -> list[int]:
+def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, lane: int = 0) -> list[int]:
     """The CPUs to pin a worker of `count` threads to: one of every core before a second of any, large cores before
-    small ones, one package before the next. Another `place` beside it has others. Raises ValueError."""
+    small ones, one package before the next. Another `lane` beside it has others. Raises ValueError."""
     usable = usable_cpus(root, allowed)
-    if not 1 <= count * (place + 1) <= usable:
-        beside = f" beside {place} others as wide" if place else ""
+    if not 1 <= count * (lane + 1) <= usable:
+        beside = f" beside {lane} others as wide" if lane else ""
         raise ValueError(f"threads = {count}{beside}: expected 1 to {usable}, the CPUs that this process can use")
     ranked = []
     taken: dict[str, int] = {}
@@ -30,7 +30,7 @@ def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, 
         taken[core] = taken.get(core, 0) + 1
         capacity = integer_in(folder / "cpu_capacity") or 0
         ranked.append((taken[core], -capacity, integer_in(folder / "topology/physical_package_id") or 0, cpu))
-    return [cpu for *_, cpu in sorted(ranked)[count * place : count * (place + 1)]]
+    return [cpu for *_, cpu in sorted(ranked)[count * lane : count * (lane + 1)]]
 
 
 def quota_cpus(root: Path) -> float | None:

@@ -31,7 +31,7 @@ NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|
 def facts(root: Path = ROOT) -> dict[str, Any]:
     """What machine.json holds. Sizes in bytes, frequencies in Hz."""
     total_bytes = int(match_in(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * 1024
-    found: dict[str, Any] = {
+    known: dict[str, Any] = {
         "schema": SCHEMA,
         "host": hashed(platform.node()),
         "cpu": _cpu(root),
@@ -48,7 +48,7 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "load": load(),
         "environment": settings(os.environ),
     }
-    return found | {"model": model(found)}
+    return known | {"model": model(known)}
 
 
 def model(facts: Mapping[str, Any]) -> str:
@@ -105,13 +105,13 @@ def _cpu(root: Path) -> dict[str, Any]:
 
 def caches_bytes(folder: Path) -> dict[str, int]:
     """Name of a cache of one CPU, such as L1d, -> its size, be it shared with other CPUs or not."""
-    found = {}
-    for place in sorted(folder.glob("index*")):
-        kind = {"Data": "d", "Instruction": "i"}.get(text_in(place / "type"), "")
-        size = re.fullmatch(r"(\d+)([KM]?)", text_in(place / "size"))
+    sizes = {}
+    for index in sorted(folder.glob("index*")):
+        kind = {"Data": "d", "Instruction": "i"}.get(text_in(index / "type"), "")
+        size = re.fullmatch(r"(\d+)([KM]?)", text_in(index / "size"))
         if size:
-            found[f"L{text_in(place / 'level')}{kind}"] = int(size[1]) * {"": 1, "K": 2**10, "M": 2**20}[size[2]]
-    return found
+            sizes[f"L{text_in(index / 'level')}{kind}"] = int(size[1]) * {"": 1, "K": 2**10, "M": 2**20}[size[2]]
+    return sizes
 
 
 def _memory_limit_bytes(root: Path, total_bytes: int) -> int | None:

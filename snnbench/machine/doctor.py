@@ -180,8 +180,8 @@ def source_of_time(root: Path) -> Iterator[Finding]:
 
 def battery() -> Iterator[Finding]:
     """Where the power comes from."""
-    found = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
-    if found is not None and not found.power_plugged:
+    state = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
+    if state is not None and not state.power_plugged:
         yield Finding("power", "spoils", "on battery", "plug it in: most laptops slow down without")
 
 

@@ -53,18 +53,18 @@ def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[C
     numbered = any(part.strip().isdecimal() for part in listed.split(","))
     if numbered and len({card.model for card in there}) > 1 and environ.get("CUDA_DEVICE_ORDER") != "PCI_BUS_ID":
         raise UnknownCard("CUDA_VISIBLE_DEVICES: numbers of unlike cards; give UUIDs, or CUDA_DEVICE_ORDER=PCI_BUS_ID")
-    found: list[Card] = []
+    cards: list[Card] = []
     for name in (part.strip() for part in listed.split(",")):
         card = _card(name, there)
         if card is None:
             break
-        found.append(card)
-    return found
+        cards.append(card)
+    return cards
 
 
 def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
     """Those that `--devices` names: numbers among the visible ones, or UUIDs or how they begin. Raises UnknownCard."""
-    found: dict[Card, None] = {}
+    picked: dict[Card, None] = {}
     for name in (part.strip() for part in text.split(",")):
         if name.isdecimal() and int(name) < len(cards):
             fitting = [cards[int(name)]]
@@ -73,8 +73,8 @@ def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
         if len(fitting) != 1:
             known = ", ".join(f"{number} ({card.uuid})" for number, card in enumerate(cards)) or "none"
             raise UnknownCard(f"--devices: {name!r} is no card of this machine (there are: {known})")
-        found[fitting[0]] = None
-    return list(found)
+        picked[fitting[0]] = None
+    return list(picked)
 
 
 class Watch:

@@ -7,8 +7,8 @@ ROOT = Path("/")
 
 
 def match_in(pattern: str, path: Path) -> str | None:
-    found = re.search(pattern, text_in(path))
-    return found[1] if found else None
+    match = re.search(pattern, text_in(path))
+    return match[1] if match else None
 
 
 def integer_in(path: Path) -> int | None:
@@ -25,11 +25,11 @@ def text_in(path: Path) -> str:
 
 def cgroup(root: Path, controller: str, name: str) -> list[str]:
     """What file `name` says in this process's control group and in every one above it, in versions 1 and 2."""
-    found = []
+    texts = []
     for line in text_in(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         if not controllers or controller in controllers.split(","):
             base = root / "sys/fs/cgroup" / (controller if controllers else "")
             folder = base / path.lstrip("/")
-            found += [text_in(place / name) for place in (folder, *folder.parents) if place.is_relative_to(base)]
-    return [text for text in found if text]
+            texts += [text_in(place / name) for place in (folder, *folder.parents) if place.is_relative_to(base)]
+    return [text for text in texts if text]

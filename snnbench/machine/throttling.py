@@ -19,16 +19,16 @@ def counters(root: Path = ROOT, nvml: Any = None, card_index: int | None = None)
     `card_index` is NVML's number of the card that a cell uses. None adds no GPU: a cell on the CPU uses no card, and a
     slice of a card has no number. Other cards are left out, since other people use them. Virtual CPUs show no counters.
     """
-    found = {str(path.relative_to(root)): int(path.read_text()) for path in sorted(root.glob(COUNTERS))}
+    counts = {str(path.relative_to(root)): int(path.read_text()) for path in sorted(root.glob(COUNTERS))}
     if card_index is None:
-        return found
+        return counts
     nvml = nvml or nvidia_driver()
     handle = dict(handles(nvml)).get(card_index)
     for name in ("POWER", "THERMAL") if handle is not None else ():
         status = ask(nvml, "nvmlDeviceGetViolationStatus", handle, getattr(nvml, f"NVML_PERF_POLICY_{name}"))
         if status is not None:  # not every card counts
-            found[f"gpu {card_index} {name.lower()}"] = int(status.violationTime)
-    return found
+            counts[f"gpu {card_index} {name.lower()}"] = int(status.violationTime)
+    return counts
 
 
 def grown(before: Mapping[str, int], after: Mapping[str, int]) -> list[str]:

@@ -186,10 +186,10 @@ def load(path: Path, settings: Sequence[str] = ()) -> Config:
     merged["sweep"] = [{"threads": usable_cpus(), **shared, **own} for own in sweeps]
     wrong_in_case = [mistake for mistake in mistakes(Axes, shared, ("case",)) if mistake.kind != "missing"]
     elsewhere = [mistake for mistake in mistakes(Config, merged) if not _told(mistake, shared, sweeps)]
-    found = wrong_in_case + elsewhere
-    if any(mistake.kind == "extra_forbidden" for mistake in found):  # a mistyped key is missing too: say it once
-        found = [mistake for mistake in found if mistake.kind != "missing"]
-    lines = [explain(document, mistake, KEYS) for mistake in found]
+    wrong = wrong_in_case + elsewhere
+    if any(mistake.kind == "extra_forbidden" for mistake in wrong):  # a mistyped key is missing too: say it once
+        wrong = [mistake for mistake in wrong if mistake.kind != "missing"]
+    lines = [explain(document, mistake, KEYS) for mistake in wrong]
     lines += [f"{document.where('sweep', number)}: an earlier sweep has this name" for number in _repeated(sweeps)]
     _raise(lines)
     config = Config.model_validate(merged)
@@ -199,12 +199,12 @@ def load(path: Path, settings: Sequence[str] = ()) -> Config:
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     """Every cell in the order of the file, once; `adapters` by name. Raises ConfigError for a library not there."""
-    found: dict[Work, None] = {}
+    works: dict[Work, None] = {}
     contenders = _contenders(config, adapters)
     for sweep, libraries in zip(config.sweeps, contenders, strict=True):
         for case in sweep.cases():
-            found.update((Work(case, library, variant), None) for library, variant in libraries)
-    return list(found)
+            works.update((Work(case, library, variant), None) for library, variant in libraries)
+    return list(works)
 
 
 def leaves_threads_out(config: Config) -> bool:

@@ -47,27 +47,27 @@ def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = 
 def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
     """The line for `mistake`: where, what is wrong, what was expected, and the nearest valid name."""
     depth = min({"protocol": 1, "case": 1, "sweep": 2}.get(str(mistake.location[0]), 0), len(mistake.location) - 1)
-    place, key = mistake.location[: depth + 1], str(mistake.location[depth])
-    section = str(place[0]) if depth else ""
+    location, key = mistake.location[: depth + 1], str(mistake.location[depth])
+    section = str(location[0]) if depth else ""
     match mistake.kind:
         case "extra_forbidden":
-            where = document.where(*(place if place in document.settings else place[:-1]))
+            where = document.where(*(location if location in document.settings else location[:-1]))
             return f"{where}: {_unknown_key(section, key, keys)}"
         case "missing" if section == "sweep" and key in keys["case"]:
-            return f"{document.where(*place[:-1])}: missing key {key!r} (give it here or in [case])"
+            return f"{document.where(*location[:-1])}: missing key {key!r} (give it here or in [case])"
         case "missing":
-            return f"{document.where(*place[:-1])}: missing key {key!r}"
+            return f"{document.where(*location[:-1])}: missing key {key!r}"
         case "invalid_key":  # YAML has keys that are numbers
-            return f"{document.where(*place[:-1])}: the key {key} should be a string"
-        case "empty" if place == ("sweep",):
+            return f"{document.where(*location[:-1])}: the key {key} should be a string"
+        case "empty" if location == ("sweep",):
             return f"{document.where()}: no [[sweep]]"
         case "too_many":
-            return f"{document.where(*place)}: {mistake.message}"
+            return f"{document.where(*location)}: {mistake.message}"
         case "literal_error":
             expected = f"is not one of {', '.join(mistake.choices)}{did_you_mean(str(mistake.value), mistake.choices)}"
         case _:
             expected = re.sub(r"^[A-Z]\w* should", "should", mistake.message)
-    return f"{document.where(*place)}: {short(mistake.value)} {expected}"
+    return f"{document.where(*location)}: {short(mistake.value)} {expected}"
 
 
 def _unknown_key(section: str, key: str, keys: Keys) -> str:

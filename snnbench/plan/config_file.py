@@ -153,8 +153,8 @@ def _yaml(path: Path, text: str) -> Any:
         return tables
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        place = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
-        raise ConfigError(f"{path}: {error.problem or error.context}{place}") from error
+        position = f" (at line {mark.line + 1}, column {mark.column + 1})" if mark else ""
+        raise ConfigError(f"{path}: {error.problem or error.context}{position}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
     except (RecursionError, ValueError) as error:  # a hundred brackets deep; a date that is none

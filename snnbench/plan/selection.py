@@ -43,8 +43,8 @@ def parse(expression: str) -> Condition:
 
 def of_cases(expression: str) -> bool:
     """Whether `expression` asks nothing of a contender, only of its case."""
-    found = (CONDITION.fullmatch(text) for text in expression.split(","))
-    return not any(match and match["key"] in ("library", "variant") for match in found)
+    matches = (CONDITION.fullmatch(text) for text in expression.split(","))
+    return not any(match and match["key"] in ("library", "variant") for match in matches)
 
 
 def _condition(text: str) -> Condition:

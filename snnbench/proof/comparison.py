@@ -68,7 +68,7 @@ def compare_spikes(
     potential: NDArray[Any],
     neuron: Case | Rule,
     margin: NDArray[Any] | float = 0.0,
-    places: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    numbers: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> NDArray[Any]:
     """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
 
@@ -91,7 +91,7 @@ def compare_spikes(
     shown = wrong if wrong.any() else differs
     if shown.any() and (wrong.any() or not finding.first_wrong):
         t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
-        batch, column = (b, n) if places is None else (int(places[0][b]), int(places[1][n]))
+        batch, column = (b, n) if numbers is None else (int(numbers[0][b]), int(numbers[1][n]))
         finding.first_wrong = (
             f"t={t}, b={batch}, n={column}: u={potential[t, b, n]:.6g}, "
             f"expected {expected[t, b, n]:g}, got {float(got[t, b, n]):g}"

@@ -30,7 +30,7 @@ class Sample:
     current: Array
 
     @property
-    def places(self) -> int:
+    def positions(self) -> int:
         """How many spikes it has."""
         return self.current.size
 

@@ -223,8 +223,8 @@ class SpotCheck:
         potential = followed.trace.potential
         expected = self.rule.fired(potential)
         margin = self._margin(sample, followed, got != expected)
-        places = sample.batch, sample.neurons
-        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, places)
+        numbers = sample.batch, sample.neurons
+        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, numbers)
         self._limit(finding, differs)
         return followed
 

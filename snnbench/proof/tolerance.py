@@ -61,7 +61,7 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
         through_synapse = rule.synapse * (through_synapse + roundoff * i) + rule.gain * summing[t]
         state = carried + roundoff * (np.abs(decayed) + i + np.abs(u))
         margin[t] = state + through_synapse
-        carried = rule.beta * (state + roundoff * np.abs(u)) * rule.kept(trace.spikes[t])
+        carried = rule.beta * (state + roundoff * np.abs(u)) * rule.share_kept(trace.spikes[t])
     return margin
 
 
@@ -75,7 +75,7 @@ def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) ->
         to_next = np.abs(x - np.round(x / unit) * unit)
         carried = np.where(state > 0, np.floor(rule.beta * state / unit) + 1, 0) * unit
         margin[t] = carried + np.where(to_next <= reach, np.ceil(reach / unit) * unit, 0)
-        state = margin[t] * rule.kept(trace.spikes[t])
+        state = margin[t] * rule.share_kept(trace.spikes[t])
         if rule.resets_at is not None:
             u = trace.potential[t]
             doubtful = (trace.spikes[t] == 0) & (margin[t] > 0) & (np.abs(u - rule.resets_at) <= margin[t])

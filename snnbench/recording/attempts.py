@@ -10,9 +10,9 @@ from typing import Any
 from snnbench.recording.record import AGAIN, Record, Recording, repeated
 
 
-def disturbed(one: Record) -> bool:
+def disturbed(record: Record) -> bool:
     """Whether others took CPUs from this cell while it was timed, or the machine was not as usual beside it."""
-    return one.status == "measured" and one.measure == "time" and bool(AGAIN & {*one.flags})
+    return record.status == "measured" and record.measure == "time" and bool(AGAIN & {*record.flags})
 
 
 def limit(config: Mapping[str, Any]) -> int:
@@ -31,15 +31,15 @@ class Attempts:
 
 def of(recording: Recording) -> Attempts:
     """The attempts of all cells of a recording."""
-    found = Attempts({one.cell: one.attempt for one in recording.records}, {})
+    attempts = Attempts({record.cell: record.attempt for record in recording.records}, {})
     others: dict[str, list[Record]] = {}
-    for one in recording.attempts:
-        others.setdefault(one.cell, []).append(one)
-    for one in recording.records:
-        if disturbed(one):
-            tried = [each.attempt for each in (one, *others.get(one.cell, [])) if not repeated(each.outcome)]
-            found.next[one.cell] = 1 + max(tried)
-    return found
+    for record in recording.attempts:
+        others.setdefault(record.cell, []).append(record)
+    for record in recording.records:
+        if disturbed(record):
+            tried = [each.attempt for each in (record, *others.get(record.cell, [])) if not repeated(each.outcome)]
+            attempts.next[record.cell] = 1 + max(tried)
+    return attempts
 
 
 def due(recording: Recording) -> int:

@@ -72,28 +72,30 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
 
     The first attempts say what is usual, so that measuring some cells again changes nothing for the others.
     """
-    probed = [one for one in records if one.probes]
+    probed = [record for record in records if record.probes]
     groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
-    for one in probed:
-        for name, value in levels(one.probes).items() if one.attempt == 0 else ():
-            groups[_same(one, name)].append(value)
+    for record in probed:
+        for name, value in levels(record.probes).items() if record.attempt == 0 else ():
+            groups[_same(record, name)].append(value)
     usual = {key: median(values) for key, values in groups.items() if len(values) >= FEWEST}
     beside = {}
-    for one in probed:
+    for record in probed:
         known = {
-            name: value - usual[_same(one, name)]
-            for name, value in levels(one.probes).items()
-            if _same(one, name) in usual
+            name: value - usual[_same(record, name)]
+            for name, value in levels(record.probes).items()
+            if _same(record, name) in usual
         }
         if known:
             ratios = {name: exp(value) for name, value in known.items()}
-            beside[one.cell, one.attempt] = Level(ratios, exp(median(known.values())))
+            beside[record.cell, record.attempt] = Level(ratios, exp(median(known.values())))
     return beside
 
 
-def _same(one: Probed, name: str) -> tuple[Any, ...]:
+def _same(record: Probed, name: str) -> tuple[Any, ...]:
     """What is alike where a probe is the same work on the same machine: shards of a run never share a case."""
-    case = tuple(one.case.values())
+    case = tuple(record.case.values())
     return (
-        (name, case, one.settings.get("python")) if name == INTERPRETER else (name, case, one.library, one.environment)
+        (name, case, record.settings.get("python"))
+        if name == INTERPRETER
+        else (name, case, record.library, record.environment)
     )

@@ -18,11 +18,11 @@ from snnbench.recording.writer import writing
 SUFFIX = ".running"
 
 
-def put(folder: Path, one: Record) -> None:
+def put(folder: Path, record: Record) -> None:
     """From now on this cell is running."""
-    text = json.dumps({"schema": records.SCHEMA, **asdict(one)}, allow_nan=False)
+    text = json.dumps({"schema": records.SCHEMA, **asdict(record)}, allow_nan=False)
     with writing(folder):
-        _path(folder, one.cell).write_text(text, encoding="utf-8")
+        _path(folder, record.cell).write_text(text, encoding="utf-8")
 
 
 def remove(folder: Path, cell: str) -> None:
@@ -39,8 +39,8 @@ def clear(folder: Path) -> None:
 
 def read(folder: Path) -> list[Record]:
     """The marked cells, whether their runner lives or not, in the order in which they were started."""
-    found = (records.parse(text, folder) for text in _texts(folder))
-    return sorted((one for one in found if one is not None), key=lambda one: (one.started, one.cell))
+    drafts = (records.parse(text, folder) for text in _texts(folder))
+    return sorted((one for one in drafts if one is not None), key=lambda one: (one.started, one.cell))
 
 
 def runs(folder: Path) -> bool:

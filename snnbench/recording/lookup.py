@@ -21,21 +21,21 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
     if len(name) < SHORTEST_NAME:
         raise UnknownCell(f"{name!r}: give at least {SHORTEST_NAME} characters of a cell's name")
     recordings = [records.read(folder) for folder in folders]
-    found = [(recording, one) for recording in recordings for one in recording.records if one.cell.startswith(name)]
-    if not found:
-        places = ", ".join(str(folder) for folder in folders) or "no recording"
-        raise UnknownCell(f"no cell {name} in {places}; records.jsonl has the names, and --in says where to look")
-    if len({one.cell for _, one in found}) > 1:
-        several = ", ".join(f"{one.cell} ({one.label})" for _, one in found[:5])
-        raise UnknownCell(f"{name}: {len(found)} cells begin so: {several}; give more of the name")
-    return found[-1]
+    matches = [(recording, one) for recording in recordings for one in recording.records if one.cell.startswith(name)]
+    if not matches:
+        names = ", ".join(str(folder) for folder in folders) or "no recording"
+        raise UnknownCell(f"no cell {name} in {names}; records.jsonl has the names, and --in says where to look")
+    if len({one.cell for _, one in matches}) > 1:
+        several = ", ".join(f"{one.cell} ({one.label})" for _, one in matches[:5])
+        raise UnknownCell(f"{name}: {len(matches)} cells begin so: {several}; give more of the name")
+    return matches[-1]
 
 
 def folders(where: Path) -> list[Path]:
     """The recordings in a folder, or the one that it is. Raises RecordingError where there is none."""
-    found = (
+    candidates = (
         [where] if (where / records.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{records.RECORDS}"))
     )
-    if not found:
+    if not candidates:
         raise RecordingError(f"{where}: no recording here; --in DIR names one, or a folder of them")
-    return found
+    return candidates

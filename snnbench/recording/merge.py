@@ -48,8 +48,8 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
     with append(folder, begun, merged_machine.joined(part.machine for part in parts)) as writer:
         parts = _agreeing([*others, *_earlier(folder)])  # read again: another merge may have ended meanwhile
         writer.environments(_environments(parts))
-        found = [*_disproofs(parts), *cells(parts)]
-        writer.replace(found, _config(parts), merged_machine.joined(part.machine for part in parts))
+        entries = [*_disproofs(parts), *cells(parts)]
+        writer.replace(entries, _config(parts), merged_machine.joined(part.machine for part in parts))
     return records.read(folder)
 
 
@@ -75,8 +75,8 @@ def _agreeing(parts: list[Recording]) -> list[Recording]:
 def cells(parts: Sequence[Recording]) -> list[Record]:
     """Every attempt of every cell of all parts once, in the order in which they were started."""
     best: dict[Attempt, Record] = {}
-    for one in (one for part in parts for one in _all(part)):
-        best[_attempt(one)] = max(best.get(_attempt(one), one), one, key=_weight)
+    for entry in (entry for part in parts for entry in _all(part)):
+        best[_attempt(entry)] = max(best.get(_attempt(entry), entry), entry, key=_weight)
     return sorted(best.values(), key=_when)
 
 
@@ -85,8 +85,8 @@ def _all(part: Recording) -> list[Record]:
     return [records.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
 
 
-def _attempt(one: Record) -> Attempt:
-    return one.cell, one.attempt
+def _attempt(entry: Record) -> Attempt:
+    return entry.cell, entry.attempt
 
 
 def _disproofs(parts: Sequence[Recording]) -> list[Record]:
@@ -101,19 +101,19 @@ def missing(config: Mapping[str, Any]) -> list[str]:
     return [f"{index}/{count}" for index in range(1, count + 1) if index not in {one.index for one in there}]
 
 
-def _weight(one: Record) -> tuple[bool, bool, str, str]:
+def _weight(entry: Record) -> tuple[bool, bool, str, str]:
     """What decides between two records of a cell, by their content and not by the order in which they are given."""
-    conclusive = not records.repeated(one.outcome)
-    return one.status == "measured", conclusive, one.started, _text(one)
+    conclusive = not records.repeated(entry.outcome)
+    return entry.status == "measured", conclusive, entry.started, _text(entry)
 
 
-def _when(one: Record) -> tuple[str, int, int, str]:
+def _when(entry: Record) -> tuple[str, int, int, str]:
     """What was started in one second keeps the order of its attempts and trials."""
-    return one.started, one.attempt, one.trial, one.cell
+    return entry.started, entry.attempt, entry.trial, entry.cell
 
 
-def _text(one: Record) -> str:
-    return _sorted(asdict(one))
+def _text(entry: Record) -> str:
+    return _sorted(asdict(entry))
 
 
 def _sorted(document: Any) -> str:
@@ -143,9 +143,9 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
     lines: list[str] = []
     known: dict[tuple[str, str], tuple[str, Path]] = {}
     for part in parts:
-        for one in part.records:
-            name = one.label
-            for what, value in (("adapter", one.adapter), ("environment", one.environment)):
+        for entry in part.records:
+            name = entry.label
+            for what, value in (("adapter", entry.adapter), ("environment", entry.environment)):
                 seen, where = known.setdefault((name, what), (value, part.folder))
                 if seen != value:
                     lines.append(f"{what} of {name}: {seen} in {where}, {value} in {part.folder}")
@@ -155,23 +155,23 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
     """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
     measured: dict[Attempt, tuple[Record, Path]] = {}
-    disproved = {_attempt(one): (one, part.folder) for part in parts for one in _all(part) if _disproved(one)}
+    disproved = {_attempt(entry): (entry, part.folder) for part in parts for entry in _all(part) if _disproved(entry)}
     lines = []
     for part in parts:
-        for one in _all(part):
-            if one.status == "measured":
-                other, where = measured.setdefault(_attempt(one), (one, part.folder))
-                if other != one:
-                    lines.append(f"cell {one.cell} was measured in {where} and, otherwise, in {part.folder}")
-                if _attempt(one) in disproved:
-                    failed, where = disproved[_attempt(one)]
-                    name = f"{one.cell} ({one.label})"
+        for entry in _all(part):
+            if entry.status == "measured":
+                other, where = measured.setdefault(_attempt(entry), (entry, part.folder))
+                if other != entry:
+                    lines.append(f"cell {entry.cell} was measured in {where} and, otherwise, in {part.folder}")
+                if _attempt(entry) in disproved:
+                    failed, where = disproved[_attempt(entry)]
+                    name = f"{entry.cell} ({entry.label})"
                     lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
     return lines
 
 
-def _disproved(one: Record) -> bool:
-    return one.outcome.get("kind") in DISPROVED
+def _disproved(entry: Record) -> bool:
+    return entry.outcome.get("kind") in DISPROVED
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:
@@ -217,12 +217,12 @@ def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
     return dict(reversed(every))
 
 
-def _flat(path: str, one: Any, two: Any) -> list[tuple[str, Any, Any]]:
+def _flat(path: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
     """Where two documents differ, by path."""
-    if isinstance(one, dict) and isinstance(two, dict):
-        keys = dict.fromkeys((*one, *two))
-        return [found for key in keys for found in _flat(f"{path}.{key}", one.get(key), two.get(key))]
-    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        pairs = enumerate(zip(one, two, strict=True))
+    if isinstance(old, dict) and isinstance(new, dict):
+        keys = dict.fromkeys((*old, *new))
+        return [found for key in keys for found in _flat(f"{path}.{key}", old.get(key), new.get(key))]
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        pairs = enumerate(zip(old, new, strict=True))
         return [found for number, pair in pairs for found in _flat(f"{path}.{number}", *pair)]
-    return [(path, one, two)] if one != two else []
+    return [(path, old, new)] if old != new else []

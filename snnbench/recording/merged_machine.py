@@ -24,9 +24,9 @@ def joined(machines: Iterable[Machine]) -> dict[str, Any]:
     """
     parts = list(machines)
     single = [{name: value for name, value in one.items() if name not in ("hosts", "varying")} for one in parts]
-    found = min(single, key=_text) | {"hosts": sorted({host for one in parts for host in _hosts(one)})}
+    machine = min(single, key=_text) | {"hosts": sorted({host for one in parts for host in _hosts(one)})}
     differing = varying(parts)
-    return found | ({"varying": differing} if differing else {})
+    return machine | ({"varying": differing} if differing else {})
 
 
 def varying(machines: Iterable[Machine]) -> Varying:
@@ -45,8 +45,8 @@ def _facts(machine: Machine) -> Iterator[tuple[str, Any]]:
     for name, value in machine.items():
         if name == "gpus":
             keys = sorted({key for card in value for key in card})
-            found = ((f"gpus.{key}", sorted({_text(card.get(key)) for card in value})) for key in keys)
-            pairs = [(path, [json.loads(text) for text in texts]) for path, texts in found]
+            cards = ((f"gpus.{key}", sorted({_text(card.get(key)) for card in value})) for key in keys)
+            pairs = [(path, [json.loads(text) for text in texts]) for path, texts in cards]
         else:
             pairs = list(_flat(name, value)) if name not in NOT_FACTS else []
         yield from ((path, value) for path, value in pairs if path not in ITS_OWN and value is not None)

@@ -145,30 +145,30 @@ def read(folder: Path) -> Recording:
                 if record.outcome.get("kind") in DISPROVED:
                     failures[record.cell, record.attempt] = record
                 latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
-    levels = drift.relative(one for tried in by_cell.values() for one in tried.values())
+    levels = drift.relative(attempt_records for tried in by_cell.values() for attempt_records in tried.values())
     records, attempts = [], []
     for tried in by_cell.values():
-        for number, one in tried.items():
-            level = levels.get((one.cell, number))
-            tried[number] = flagged(one, level is not None and level.drifted)
+        for number, attempt_records in tried.items():
+            level = levels.get((attempt_records.cell, number))
+            tried[number] = flagged(attempt_records, level is not None and level.drifted)
         counting = chosen(list(tried.values()))
         if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
             records.append(counting)
             attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
     disproved = [
-        failures[one.cell, one.attempt]
-        for one in [*records, *attempts]
-        if one.status == "measured" and (one.cell, one.attempt) in failures
+        failures[attempt_records.cell, attempt_records.attempt]
+        for attempt_records in [*records, *attempts]
+        if attempt_records.status == "measured" and (attempt_records.cell, attempt_records.attempt) in failures
     ]
     config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
     return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
 
 
-def flagged(one: Record, drifted: bool) -> Record:
+def flagged(record: Record, drifted: bool) -> Record:
     """The record with the one flag that only a whole recording gives, or without it, whatever its line says."""
-    if drifted == (DRIFTED in one.flags):
-        return one
-    return replace(one, flags=[*(flag for flag in one.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
+    if drifted == (DRIFTED in record.flags):
+        return record
+    return replace(record, flags=[*(flag for flag in record.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
 
 
 def chosen(attempts: Sequence[Record]) -> Record:
@@ -179,13 +179,13 @@ def chosen(attempts: Sequence[Record]) -> Record:
 
     None takes back what another found of the work itself. Without a measured one the latest counts.
     """
-    if disproved := [one for one in attempts if one.outcome.get("kind") in DISPROVED]:
-        return max(disproved, key=lambda one: one.attempt)
-    measured = [one for one in attempts if one.status == "measured"]
+    if disproved := [record for record in attempts if record.outcome.get("kind") in DISPROVED]:
+        return max(disproved, key=lambda record: record.attempt)
+    measured = [record for record in attempts if record.status == "measured"]
 
-    def disturbance(one: Record) -> tuple[int, float, int]:
-        taken = others_cpus(one.phases)
-        return (taken > CONTENDED_CPUS) + (DRIFTED in one.flags), taken, -one.attempt
+    def disturbance(record: Record) -> tuple[int, float, int]:
+        taken = others_cpus(record.phases)
+        return (taken > CONTENDED_CPUS) + (DRIFTED in record.flags), taken, -record.attempt
 
     return min(measured or attempts, key=disturbance)
 
@@ -242,18 +242,18 @@ def _no_number(constant: str) -> None:
 def document(path: Path) -> dict[str, Any]:
     """A document of a recording; empty where there is none. Raises RecordingError."""
     try:
-        found = _loaded(path.read_text(encoding="utf-8"))
+        content = _loaded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise RecordingError(f"{path}: expected a JSON object")
-    if complaint := schema.complaint(path.stem, found):
+    if complaint := schema.complaint(path.stem, content):
         raise RecordingError(f"{path}: {complaint}")
-    return found
+    return content
 
 
-def recorded(one: Record) -> Cell:
+def recorded(record: Record) -> Cell:
     """The cell that a record is of."""
-    return Cell(Case(**one.case), one.library, one.variant, one.trial, one.measure, one.side)  # type: ignore[arg-type]
+    return Cell(Case(**record.case), record.library, record.variant, record.trial, record.measure, record.side)  # type: ignore[arg-type]

@@ -44,11 +44,11 @@ def choose(
     With `fresh` always a new one; with `reopen` the last one of the same config and machine, finished or not.
     """
     for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), key=_numbered, reverse=True):
-        found: dict[str, Any] = {}
+        known: dict[str, Any] = {}
         with suppress(RecordingError):  # a broken recording is no reason not to start another
-            found = document(config)
-        same = (found.get("identity"), found.get("machine")) == (identity, machine)
-        if same and (reopen or not found.get("finished")):
+            known = document(config)
+        same = (known.get("identity"), known.get("machine")) == (identity, machine)
+        if same and (reopen or not known.get("finished")):
             return config.parent
     stem = f"{today.isoformat()}_{name}_{machine}"
     taken = {path.name for path in root.glob(f"{stem}*")}
@@ -93,8 +93,8 @@ class Writer:
 
     def done(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         """Outcomes of the cells that need not be run again."""
-        found = ((one.cell, one.outcome) for one in read(self.folder).records)
-        return {cell: outcome for cell, outcome in found if not repeated(outcome, retry)}
+        outcomes = ((one.cell, one.outcome) for one in read(self.folder).records)
+        return {cell: outcome for cell, outcome in outcomes if not repeated(outcome, retry)}
 
     def attempts(self) -> Attempts:
         """The attempts of its cells so far."""
@@ -157,8 +157,8 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kept = "what is there is kept, and the same command continues once it can"
-        raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {kept}") from error
+        advice = "what is there is kept, and the same command continues once it can"
+        raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {advice}") from error
 
 
 def _locked(stream: FileIO, after_s: float = 0.0) -> bool:

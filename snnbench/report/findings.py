@@ -15,7 +15,7 @@ SEED = 0
 """Of the bootstrap: the same recording gives the same page."""
 FEW = 5
 """Trials below which the bootstrap's interval is too narrow to be called by its confidence."""
-Place = tuple[Case, str]
+Pair = tuple[Case, str]
 """(case, contender)."""
 
 
@@ -47,7 +47,7 @@ class Findings:
 
     recording: Recording
     standings: dict[Case, list[Standing]]
-    failures: dict[Place, list[Record]]
+    failures: dict[Pair, list[Record]]
     intervals: dict[tuple[Case, str, str], Interval] = field(default_factory=dict)
 
     @property
@@ -76,10 +76,10 @@ class Findings:
         """The phase that contenders are ordered by; empty where nothing was timed."""
         return self.phases[0] if self.phases else ""
 
-    def place(self, case: Case) -> str:
+    def memory(self, case: Case) -> str:
         """Whose memory is shown: `device` where anyone's was measured in this setting, else `host`."""
-        found = [s for other in self.settings[wording.setting(case)] for s in self.standings[other]]
-        return "device" if any(metric == "device_peak" for s in found for _, metric in s.summaries) else "host"
+        shown = [s for other in self.settings[wording.setting(case)] for s in self.standings[other]]
+        return "device" if any(metric == "device_peak" for s in shown for _, metric in s.summaries) else "host"
 
     @property
     def baseline(self) -> str:
@@ -92,14 +92,14 @@ class Findings:
 
     def points(self, case: Case, phase: str, metric: str = "time") -> list[Point]:
         """A metric of everyone who has it in a case, exact ones by time first."""
-        found = []
+        points = []
         for standing in self.standings[case]:
             if summary := standing.summaries.get((phase, metric)):
                 interval = self.intervals.get((case, standing.contender, phase)) if metric == "time" else None
                 bounds = (interval.low, interval.high) if interval else (None, None)
                 known = standing.contender, standing.verdict, summary.median, summary.count
-                found.append(Point(case, *known, *bounds))
-        return found
+                points.append(Point(case, *known, *bounds))
+        return points
 
     def failed(self, point: Point) -> bool:
         """Whether another trial of the same contender in the same case failed."""
@@ -139,18 +139,18 @@ def about_intervals(points: Iterable[Point]) -> str:
 
 def find(recording: Recording) -> Findings:
     """Everything, with the intervals of all times."""
-    found = standings(recording.records)
-    failures: dict[Place, list[Record]] = {}
+    results = standings(recording.records)
+    failures: dict[Pair, list[Record]] = {}
     for record in recording.records:
         if record.status == "failed":
             failures.setdefault((Case(**record.case), record.label), []).append(record)
-    places = [
+    positions = [
         (case, standing.contender, phase)
-        for case, listed in found.items()
+        for case, listed in results.items()
         for standing in listed
         for phase, trials in standing.repetitions.items()
         if len(trials) > 1
     ]
-    by_place = {(case, s.contender): s for case, listed in found.items() for s in listed}
-    groups = [by_place[case, name].repetitions[phase] for case, name, phase in places]
-    return Findings(recording, found, failures, dict(zip(places, bootstrap(groups, SEED), strict=True)))
+    by_place = {(case, s.contender): s for case, listed in results.items() for s in listed}
+    groups = [by_place[case, name].repetitions[phase] for case, name, phase in positions]
+    return Findings(recording, results, failures, dict(zip(positions, bootstrap(groups, SEED), strict=True)))

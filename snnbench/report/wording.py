@@ -17,23 +17,23 @@ HIDDEN = ("workload", "reset", "detach_reset", "device", *SIZES)
 
 def setting(case: Case) -> Case:
     """The case without its sizes."""
-    return case.resized(neurons=0, batch=0, time_steps=0, layers=0)
+    return case.with_(neurons=0, batch=0, time_steps=0, layers=0)
 
 
 def settings(cases: Iterable[Case]) -> dict[Case, list[Case]]:
     """Cases by setting, each in their order."""
-    found: dict[Case, list[Case]] = {}
+    by_setting: dict[Case, list[Case]] = {}
     for case in cases:
-        found.setdefault(setting(case), []).append(case)
-    return found
+        by_setting.setdefault(setting(case), []).append(case)
+    return by_setting
 
 
 def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
     """The cases grouped by all but one size, each group by that size; the largest groups first."""
-    found: dict[Case, list[Case]] = {}
+    by_family: dict[Case, list[Case]] = {}
     for case in cases:
-        found.setdefault(case.resized(**{axis: 0}), []).append(case)
-    ordered = [sorted(group, key=lambda case: size(case, axis)) for group in found.values()]
+        by_family.setdefault(case.with_(**{axis: 0}), []).append(case)
+    ordered = [sorted(group, key=lambda case: size(case, axis)) for group in by_family.values()]
     return sorted(ordered, key=len, reverse=True)
 
 
@@ -70,17 +70,17 @@ def in_common(cases: Collection[Case]) -> str:
 def setting_name(case: Case, among: Collection[Case]) -> str:
     """`subtract on cpu`, and whatever else tells this setting from the others of a recording."""
     fields = {name: {getattr(other, name) for other in among} for name in Case.__dataclass_fields__}
-    told = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN]
-    extra = ", ".join(_field(case, name) for name in told)
+    varying = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN]
+    extra = ", ".join(_field(case, name) for name in varying)
     return f"{case.profile} on {case.device}" + (f", {extra}" if extra else "")
 
 
 def shared(cases: Collection[Case]) -> str:
     """What all of these cases have in common, in words."""
     fields = {name: {getattr(case, name) for case in cases} for name in Case.__dataclass_fields__}
-    told = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN]
+    fixed = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN]
     first = next(iter(cases), None)
-    return ", ".join(_field(first, name) for name in told) if first else ""
+    return ", ".join(_field(first, name) for name in fixed) if first else ""
 
 
 def _field(case: Case, name: str) -> str:

@@ -61,7 +61,7 @@ class Estimate:
         return total.seconds / total.work * _work(cell) if total else None
 
 
-def spoken(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration as one says it: 40 s, 3 min, 2 h 10 min."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"

@@ -21,7 +21,7 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import Writer
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Stopped, stopping
-from snnbench.run.runner import Run, Task, finished, measure_together
+from snnbench.run.runner import Run, Task, measure_together, record_of
 from snnbench.workloads.case import Case
 
 GONE = endings.failed("lost", "whoever ran it was gone before it had a record")
@@ -48,7 +48,7 @@ class Executor:
         self.run, self.progress = run, progress
         self._writer, self._done, self._attempts = writer, writer.done(retry), writer.attempts()
         in_progress.clear(writer.folder)
-        self._inference, self._lock = known_outcomes.Inference(), Lock()
+        self._known, self._lock = known_outcomes.KnownOutcomes(), Lock()
         self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
@@ -87,39 +87,39 @@ class Executor:
             self.run.say(f"{most} of {len(cards)} cards: a cell takes {widest} CPUs of its own (case.threads)")
         return cards[:most]
 
-    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, place: int = 0) -> None:
+    def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, lane: int = 0) -> None:
         for group in together(cells):
             left = []
             for cell in group:
                 if (key := self.run.key(cell)) in self._done:
                     with self._lock:
-                        self._inference.learn(cell, self._done[key])
+                        self._known.learn(cell, self._done[key])
                 else:
                     left.append(Task(cell, key, partial(self._begin, cell, key)))
             if left:
-                self._measure(left, card, stop, place)
+                self._measure(left, card, stop, lane)
 
     def _begin(self, cell: Cell, key: str) -> None:
         """Mark a cell as running."""
-        gone = finished(cell, key, self.run, GONE)
+        gone = record_of(cell, key, self.run, GONE)
         attempt = self._attempts.current.get(key, 0)
         draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
         in_progress.put(self._writer.folder, draft)
 
-    def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, place: int) -> None:
+    def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, lane: int) -> None:
         """Run one cell, or two by turns; what was interrupted is recorded as cancelled."""
         with self._lock:
             for task in tasks:
                 self.progress.start(task.cell)
         try:
-            records = measure_together(tasks, self.run, self._inference, card, stop, place)
+            records = measure_together(tasks, self.run, self._known, card, stop, lane)
         except (KeyboardInterrupt, Stopped):
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run
             stopped = endings.failed("cancelled", "interrupted; the same command continues here")
             with suppress(RecordingError), self._lock:
                 for task in tasks:
-                    self._writer.add(self._numbered(finished(task.cell, task.key, self.run, stopped)))
+                    self._writer.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))
                     in_progress.remove(self._writer.folder, task.key)
             raise
         with self._lock:
@@ -130,7 +130,7 @@ class Executor:
                     in_progress.remove(self._writer.folder, task.key)
                 self._ended += 1
                 self._done[task.key] = record.outcome
-                self._inference.learn(task.cell, record.outcome)
+                self._known.learn(task.cell, record.outcome)
                 self.progress.end(task.cell, record)
 
     def _numbered(self, record: Record) -> Record:
@@ -140,7 +140,7 @@ class Executor:
         """A thread for each card. What stops one, or an interrupt, stops all."""
         with stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
             works = enumerate(dealt.items())
-            futures = [threads.submit(self._in_turn, cells, card, stop, place) for place, (card, cells) in works]
+            futures = [threads.submit(self._in_turn, cells, card, stop, lane) for lane, (card, cells) in works]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             except SystemExit:

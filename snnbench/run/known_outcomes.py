@@ -9,7 +9,7 @@ from snnbench.run.endings import failed
 SIZES = ("neurons", "batch", "time_steps", "layers")
 
 
-class Inference:
+class KnownOutcomes:
     """What earlier cells say of later ones, so that the same answer is not looked for twice.
 
     A case that a library cannot express stays so in every trial. Where memory ran out, a case that is no smaller in
@@ -49,6 +49,6 @@ def _work(cell: Cell) -> Cell:
 
 def _no_smaller(cell: Cell, than: Cell) -> bool:
     sizes = {name: getattr(than.case, name) for name in SIZES}
-    if cell.case.resized(**sizes) != than.case:
+    if cell.case.with_(**sizes) != than.case:
         return False
     return all(getattr(cell.case, name) >= size for name, size in sizes.items())

@@ -241,22 +241,22 @@ def _end(process: "subprocess.Popen[bytes]", mark: str) -> None:
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     deadline = time.monotonic() + LONGEST_END_S
-    while (left := {one for one in left | _marked(mark) if _alive(one)}) and time.monotonic() < deadline:
-        for one in left:
+    while (left := {survivor for survivor in left | _marked(mark) if _alive(survivor)}) and time.monotonic() < deadline:
+        for survivor in left:
             with suppress(psutil.Error):
-                one.kill()
+                survivor.kill()
         time.sleep(0.001)
 
 
 def _marked(mark: str) -> set[psutil.Process]:
     """Processes that were started with this mark."""
-    found = set()
+    marked = set()
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError, psutil.Error):
                 if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
-                    found.add(psutil.Process(int(folder.name)))
-    return found
+                    marked.add(psutil.Process(int(folder.name)))
+    return marked
 
 
 def _alive(process: psutil.Process) -> bool:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
-from snnbench.run.estimate import Estimate, spoken
+from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.executor import Progress
 
 
@@ -48,7 +48,7 @@ class Pace:
         """In words; nothing as long as nothing is known, and after the last."""
         seconds = self._estimate.seconds_left()
         known = seconds is not None and self.count < self.total
-        return f"about {spoken((seconds or 0) / self._beside)} left" if known else ""
+        return f"about {format_duration((seconds or 0) / self._beside)} left" if known else ""
 
 
 class Lines:
@@ -122,7 +122,7 @@ def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
     else:
         progress = Lines(cells)
         yield progress
-    say(f"{progress.pace.count} cells in {spoken(time.monotonic() - started)}")
+    say(f"{progress.pace.count} cells in {format_duration(time.monotonic() - started)}")
 
 
 def describe(cell: Cell) -> str:

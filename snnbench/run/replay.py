@@ -38,20 +38,20 @@ class Replayed:
         return self.old.low <= self.new.high and self.new.low <= self.old.high
 
 
-def changes(one: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
+def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
     """What is not as it was when the cell was recorded."""
-    interpreter = here.setups[one.side].interpreters[one.library, one.variant]
+    interpreter = here.setups[record.side].interpreters[record.library, record.variant]
     if recording.machine.get("model") != here.machine:
         yield f"the machine: {recording.machine.get('model')} then, {here.machine} now"
-    if one.adapter != adapter.digest:
-        yield f"the adapter file: {one.adapter} then, {adapter.digest} now"
-    if one.environment != interpreter.key:
-        yield f"the environment: {one.environment} then, {interpreter.key} now"
+    if record.adapter != adapter.digest:
+        yield f"the adapter file: {record.adapter} then, {adapter.digest} now"
+    if record.environment != interpreter.key:
+        yield f"the environment: {record.environment} then, {interpreter.key} now"
 
 
-def trials(recording: Recording, one: Record) -> list[Record]:
+def trials(recording: Recording, wanted: Record) -> list[Record]:
     """The measured records of the same work, which an interval is made of."""
-    alike = (one.library, one.variant, one.case, one.measure, one.side)
+    alike = (wanted.library, wanted.variant, wanted.case, wanted.measure, wanted.side)
     return [
         record
         for record in recording.records
@@ -60,14 +60,14 @@ def trials(recording: Recording, one: Record) -> list[Record]:
     ]
 
 
-def again(one: Record, count: int, here: Run, done: Callable[[Cell, Record], None]) -> list[Record]:
+def again(record: Record, count: int, here: Run, done: Callable[[Cell, Record], None]) -> list[Record]:
     """The same work in `count` new processes."""
-    found = []
+    records = []
     for trial in range(count):
-        cell = Cell(Case(**one.case), one.library, one.variant, trial, one.measure)  # type: ignore[arg-type]
-        found.append(runner.measure(cell, here.key(cell), here, known_outcomes.Inference()))
-        done(cell, found[-1])
-    return found
+        cell = Cell(Case(**record.case), record.library, record.variant, trial, record.measure)  # type: ignore[arg-type]
+        records.append(runner.measure(cell, here.key(cell), here, known_outcomes.KnownOutcomes()))
+        done(cell, records[-1])
+    return records
 
 
 def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
@@ -84,13 +84,13 @@ def protocol(recording: Recording) -> Protocol:
         raise RecordingError(f"{recording.folder}: its config holds no protocol to measure by") from error
 
 
-def told(found: Sequence[Replayed]) -> Iterator[str]:
+def lines(replayed: Sequence[Replayed]) -> Iterator[str]:
     """A line for each number."""
-    for one in found:
-        unit, name = (1e6, "ms") if one.metric == "time" else (1 << 20, "MiB")
-        old, new = (f"{each.low / unit:.4g} to {each.high / unit:.4g} {name}" for each in (one.old, one.new))
-        word = "overlaps" if one.overlaps else "DOES NOT OVERLAP"
-        yield f"{one.phase} {one.metric.replace('_', ' ')}: {new} now, {word} {old} then"
+    for number in replayed:
+        unit, name = (1e6, "ms") if number.metric == "time" else (1 << 20, "MiB")
+        old, new = (f"{each.low / unit:.4g} to {each.high / unit:.4g} {name}" for each in (number.old, number.new))
+        word = "overlaps" if number.overlaps else "DOES NOT OVERLAP"
+        yield f"{number.phase} {number.metric.replace('_', ' ')}: {new} now, {word} {old} then"
 
 
 def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
@@ -104,14 +104,14 @@ def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
             if unit == "bytes":
                 sizes.setdefault((phase, metric), []).append(value)
     times = zip(groups, bootstrap(list(groups.values()), SEED), strict=True)
-    found = {(phase, "time"): interval for phase, interval in times}
-    return found | {key: Interval(min(each), max(each)) for key, each in sizes.items()}
+    intervals = {(phase, "time"): interval for phase, interval in times}
+    return intervals | {key: Interval(min(each), max(each)) for key, each in sizes.items()}
 
 
 def _passes(timing: Mapping[str, Any]) -> list[float]:
     return [ns / timing["passes"] for ns in timing["repetitions_ns"]]
 
 
-def heading(one: Record, count: int) -> str:
+def heading(record: Record, count: int) -> str:
     """What is about to happen."""
-    return f"measuring {label(one.library, one.variant)} again, {count} trials"
+    return f"measuring {label(record.library, record.variant)} again, {count} trials"

@@ -63,31 +63,31 @@ def measure(
     cell: Cell,
     key: str,
     run: Run,
-    inference: known_outcomes.Inference,
+    known: known_outcomes.KnownOutcomes,
     card: Card | None = None,
     stop: int | None = None,
-    place: int = 0,
+    lane: int = 0,
 ) -> Record:
     """Run one cell's worker, as `measure_together` does."""
-    (record,) = measure_together([Task(cell, key)], run, inference, card, stop, place)
+    (record,) = measure_together([Task(cell, key)], run, known, card, stop, lane)
     return record
 
 
 def measure_together(
     tasks: Sequence[Task],
     run: Run,
-    inference: known_outcomes.Inference,
+    known: known_outcomes.KnownOutcomes,
     card: Card | None = None,
     stop: int | None = None,
-    place: int = 0,
+    lane: int = 0,
 ) -> list[Record]:
     """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
 
-    A cell whose outcome is known before runs nothing. Cells that run side by side have another `place` each, and so
+    A cell whose outcome is known before runs nothing. Cells that run side by side have another `lane` each, and so
     other CPUs.
     """
-    known = {task.key: _known(task.cell, run, inference, place) for task in tasks}
-    records = {task.key: finished(task.cell, task.key, run, ended) for task in tasks if (ended := known[task.key])}
+    decided = {task.key: _known(task.cell, run, known, lane) for task in tasks}
+    records = {task.key: record_of(task.cell, task.key, run, ended) for task in tasks if (ended := decided[task.key])}
     left = [task for task in tasks if task.key not in records]
     if not left:
         return [records[task.key] for task in tasks]
@@ -97,19 +97,19 @@ def measure_together(
             task.begun()
         index = card.index if card else None
         before, watch = throttling.counters(card_index=index), Watch(card) if card else None
-        endings = _endings(left, run, card, stop, place)
+        endings = _endings(left, run, card, stop, lane)
         observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
         observed |= {"shared"} if watch and watch.others(len(left)) else set()
     for task, ending in zip(left, endings, strict=True):
         if isinstance(ending, process.Ending):
             ended = outcome_of(ending, run.protocol.timeout_seconds)
-            records[task.key] = finished(task.cell, task.key, run, ended, ending, observed, card)
+            records[task.key] = record_of(task.cell, task.key, run, ended, ending, observed, card)
         else:
-            records[task.key] = finished(task.cell, task.key, run, ending)
+            records[task.key] = record_of(task.cell, task.key, run, ending)
     return [records[task.key] for task in tasks]
 
 
-def _known(cell: Cell, run: Run, inference: known_outcomes.Inference, place: int) -> dict[str, Any] | None:
+def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int) -> dict[str, Any] | None:
     """The outcome of a cell that need not be run, or cannot."""
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
@@ -118,24 +118,24 @@ def _known(cell: Cell, run: Run, inference: known_outcomes.Inference, place: int
         return failed("environment", problem)
     if cell.case.device.startswith("cuda") and not gpus.has_cuda():
         return skipped("unavailable", "no CUDA device on this machine; run it on one")
-    if predicted := inference.predict(cell):
+    if predicted := known.predict(cell):
         return predicted
     try:
-        cpus.cpus(cell.case.threads, place=place)
+        cpus.cpus(cell.case.threads, lane=lane)
     except ValueError as error:
         return skipped("unavailable", str(error))
     return None
 
 
 def _endings(
-    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, place: int
+    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int
 ) -> list[process.Ending | dict[str, Any]]:
     """How the worker of each task ended, or the outcome where none could be started."""
     if len(tasks) == 1:
-        return [_ending(tasks[0].cell, run, card, stop, place)]
+        return [_ending(tasks[0].cell, run, card, stop, lane)]
     first, second = tasks
     with process.stopping() as halt, process.turns() as (early, late), ThreadPoolExecutor(2) as threads:
-        given = run, card, halt if stop is None else stop, place
+        given = run, card, halt if stop is None else stop, lane
         futures = [threads.submit(_ending, task.cell, *given, turn) for task, turn in ((first, early), (second, late))]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
@@ -146,7 +146,7 @@ def _endings(
 
 
 def _ending(
-    cell: Cell, run: Run, card: Card | None, stop: int | None, place: int, ends: process.Ends | None = None
+    cell: Cell, run: Run, card: Card | None, stop: int | None, lane: int, ends: process.Ends | None = None
 ) -> process.Ending | dict[str, Any]:
     """How a cell's worker ended. One that takes turns lives as long again, while the other one works."""
     setup = run.setups[cell.side]
@@ -158,7 +158,7 @@ def _ending(
         return process.run(
             interpreter.python,
             setup.adapters[cell.library].path,
-            cell.request(run.protocol, cpus.cpus(cell.case.threads, place=place), run.memory_bytes),
+            cell.request(run.protocol, cpus.cpus(cell.case.threads, lane=lane), run.memory_bytes),
             process.environment(
                 cell.case.threads,
                 home(),
@@ -178,7 +178,7 @@ def _ending(
             ends.close()
 
 
-def finished(
+def record_of(
     cell: Cell,
     key: str,
     run: Run,

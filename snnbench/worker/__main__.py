@@ -55,11 +55,11 @@ def main() -> int:
 
 def _turns(given: str, request: Request) -> Turns:
     """The pipes to the other worker; this returns once it is this one's turn."""
-    reader, writer, place = given.split(",")
+    reader, writer, position = given.split(",")
     for descriptor in (reader, writer):
         os.set_inheritable(int(descriptor), False)
     turns = Turns(int(reader), int(writer), request.patience_s)
-    if place == "second":
+    if position == "second":
         turns.wait()
     return turns
 

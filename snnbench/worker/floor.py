@@ -71,8 +71,8 @@ def products(case: Case, phase: str) -> dict[str, int]:
     """How often each product is in a pass of a phase."""
     forward = {"current": case.layers}
     backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
-    found = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
-    return {name: count for name, count in found.items() if count}
+    of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
+    return {name: count for name, count in of_phase.items() if count}
 
 
 def product_flops(case: Case) -> int:
@@ -172,8 +172,8 @@ def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[st
 
 def relative_spread(durations: Sequence[float]) -> float:
     """Interquartile range over median; 0 of a single one."""
-    found = summarise(durations)
-    return (found.high - found.low) / found.median if found.median else 0.0
+    summary = summarise(durations)
+    return (summary.high - summary.low) / summary.median if summary.median else 0.0
 
 
 def _product_ns(name: str, peaks: Mapping[str, Peak]) -> float:

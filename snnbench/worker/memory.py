@@ -99,8 +99,8 @@ def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
     session.compile("forward")
     settle()
     host, device = resident().now_bytes, backend.device_bytes()
-    kept = session.forward()
-    session.synchronise(kept)
+    saved = session.forward()
+    session.synchronise(saved)
     settle()
     return max(0, resident().now_bytes - host), _grown(device, backend.device_bytes(), "in_use")
 

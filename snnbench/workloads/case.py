@@ -85,6 +85,6 @@ class Case:
         """A short name of the content: the same on every machine, different for any other work."""
         return digest(asdict(self))
 
-    def resized(self, **changes: Any) -> "Case":
+    def with_(self, **changes: Any) -> "Case":
         """The same work with some fields changed."""
         return replace(self, **changes)

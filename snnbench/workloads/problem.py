@@ -50,7 +50,7 @@ class Problem:
     def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
         """The problem of one layer by itself: content 0 is what enters it and the cotangent that arrives."""
         kind, wanted = ("spikes", True) if number else (self.case.input_kind, self.case.input_gradient)
-        alone = Problem(self.case.resized(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
+        alone = Problem(self.case.with_(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
         alone._drawn["layers", 0] = [self.layers()[number]]
         alone.put(0, entering, cotangent)
         return alone
@@ -108,14 +108,14 @@ def exam(case: Case, layers: int) -> Problem:
     hold every value while |u| < 8. Any order of summation, fused or not, must then give the same spikes. Formats with
     16 bits could not hold these values: their exam is sat in float32, and the spot check judges them.
     """
-    return Problem(odd(case, layers).case.resized(beta=0.5, threshold=1 + 2.0**-13), exact=True)
+    return Problem(odd(case, layers).case.with_(beta=0.5, threshold=1 + 2.0**-13), exact=True)
 
 
 def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
     """The neuron of `case` in the shape of the exam, in which no two axes are of one length."""
     dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
-    asked = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
-    return Problem(case.resized(**EXAM_SHAPE, layers=layers, **asked), drive=drive)
+    changes = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
+    return Problem(case.with_(**EXAM_SHAPE, layers=layers, **changes), drive=drive)
 
 
 def _shape(case: Case) -> tuple[int, int, int]:

@@ -87,8 +87,8 @@ class Rule:
 
     def possible(self, spikes: NDArray[np.generic]) -> NDArray[np.bool_]:
         """Which values are numbers of spikes at all."""
-        found = np.asarray(spikes, np.float64)
-        answer: NDArray[np.bool_] = (found >= 0) & (found <= self.most_spikes) & (found == np.floor(found))
+        numbers = np.asarray(spikes, np.float64)
+        answer: NDArray[np.bool_] = (numbers >= 0) & (numbers <= self.most_spikes) & (numbers == np.floor(numbers))
         return answer
 
     def after_reset(self, u: Array, s: Array) -> Array:
@@ -102,13 +102,13 @@ class Rule:
             case "none":
                 return u
 
-    def kept(self, s: Array) -> Array | float:
+    def share_kept(self, s: Array) -> Array | float:
         """dv/du at fixed spikes, as it is."""
         return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
 
     def kept_in_backward(self, s: Array) -> Array | float:
         """dv/du at fixed spikes, as the backward pass has it."""
-        return self.kept(s) if self.reset_in_backward else 1.0
+        return self.share_kept(s) if self.reset_in_backward else 1.0
 
     def through_reset(self, u: Array) -> Array | float:
         """-dv/ds, what a gradient meets on its way through the reset; nothing where it is detached."""

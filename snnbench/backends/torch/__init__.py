@@ -90,14 +90,14 @@ class Backend:
         rows, square = torch.empty_like(x), torch.empty_like(w)
         source = torch.ones(copied_bytes, dtype=torch.uint8, device=self.device)
         target = torch.zeros_like(source)
-        one = torch.ones((1, 1), dtype=self.dtype, device=self.device)
-        product = torch.zeros_like(one)
+        scalar = torch.ones((1, 1), dtype=self.dtype, device=self.device)
+        product = torch.zeros_like(scalar)
         return {
             "current": lambda: torch.mm(x, w.T, out=rows),
             "weight_gradient": lambda: torch.mm(g.T, x, out=square),
             "input_gradient": lambda: torch.mm(g, w, out=rows),
             "copy": lambda: target.copy_(source),
-            "call": lambda: torch.mm(one, one, out=product),
+            "call": lambda: torch.mm(scalar, scalar, out=product),
         }
 
 

@@ -53,15 +53,15 @@ class Captured(Session):
     def forward(self) -> Any:
         """Spikes, and what the captured backward pass reads, which lies where every forward pass puts it."""
         if "forward" not in self._captured:
-            kept = self._replay("forward", super().forward, warm=super().train)
+            saved = self._replay("forward", super().forward, warm=super().train)
             # At once: autograd refuses what was kept of an input that has changed in the meantime.
-            self._capture("backward", lambda: self.gradients(kept, again=True))
-            return kept
+            self._capture("backward", lambda: self.gradients(saved, again=True))
+            return saved
         return self._replay("forward", super().forward)
 
-    def backward(self, kept: Any) -> Any:
+    def backward(self, saved: Any) -> Any:
         """Gradients of what the last forward pass kept."""
-        return self._replay("backward", lambda: self.gradients(kept, again=True))
+        return self._replay("backward", lambda: self.gradients(saved, again=True))
 
     def train(self) -> Any:
         """Spikes and gradients."""

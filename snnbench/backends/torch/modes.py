@@ -29,7 +29,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return result
 
 
-def asked() -> int:
+def compilations() -> int:
     """How often, in this process, something was given to the compiler."""
     return len(_asked)
 

@@ -61,17 +61,17 @@ class Session:
 
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: torch.device) -> None:
         case = problem.case
-        held = case.resized(dtype="float32") if variant.way == "amp" else case
+        held = case.with_(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
         layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        asked = modes.asked()
+        compilations_before = modes.compilations()
         self.network: Network = build(held, layers, variant.built_as)
         self.forwards = self.network.forward
         if variant.way == "compile":
             self.forwards = compiled(self.forwards)
         elif held.dtype != case.dtype:
             self.forwards = mixed(self.forwards, device.type, getattr(torch, case.dtype))
-        self.compiles, self._graphs_before = modes.asked() > asked, modes.graphs()
+        self.compiles, self._graphs_before = modes.compilations() > compilations_before, modes.graphs()
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
@@ -97,9 +97,9 @@ class Session:
         """Spikes, with the graph that they hold."""
         return self.run()
 
-    def backward(self, kept: Any) -> Any:
+    def backward(self, saved: Any) -> Any:
         """Gradients of weights, biases and, where the case wants it, the input."""
-        return self.gradients(kept)
+        return self.gradients(saved)
 
     def train(self) -> Any:
         """Spikes and gradients."""
@@ -157,9 +157,9 @@ class Session:
         entering = self.layout.input_gradient(_numpy(gradients[count])) if len(gradients) > count else None
         return Answer(got, weights, biases, entering)
 
-    def spikes_of(self, kept: Any) -> Any:
+    def spikes_of(self, saved: Any) -> Any:
         """The spikes in what `forward` gave."""
-        return kept
+        return saved
 
     def planned_bytes(self, phase: str) -> int:
         """Never asked: torch's allocator resets its peak."""

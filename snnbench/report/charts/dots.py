@@ -77,8 +77,8 @@ def _draw(
     text = alt.Chart(style.data(numbers)).mark_text(align="left", dx=8)
     layers.append(text.encode(alt.X("end:Q", scale=scale), y, text="text:N"))
     if failed:
-        said = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
-        layers.append(alt.Chart(style.data(said)).mark_text(align="left", x=4).encode(y, text="text:N"))
+        labels = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
+        layers.append(alt.Chart(style.data(labels)).mark_text(align="left", x=4).encode(y, text="text:N"))
     return alt.layer(*layers)
 
 

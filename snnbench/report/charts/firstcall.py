@@ -67,16 +67,16 @@ def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
 
 def _note(costs: dict[str, Cost], base: str) -> str:
     """Break-even of those that have something to make up for."""
-    said = []
-    for one, cost in costs.items():
+    sentences = []
+    for name, cost in costs.items():
         passes = break_even(cost, costs[base])
-        if one != base and passes is not None and passes > 1:
-            said.append(f"{one} after {passes} passes")
-    return f"In total ahead of {base}: {', '.join(said)}." if said else ""
+        if name != base and passes is not None and passes > 1:
+            sentences.append(f"{name} after {passes} passes")
+    return f"In total ahead of {base}: {', '.join(sentences)}." if sentences else ""
 
 
-def _said(one: str, cost: Cost, base: str, against: Cost) -> str:
-    if one == base:
+def _said(name: str, cost: Cost, base: str, against: Cost) -> str:
+    if name == base:
         return "-"
     passes = break_even(cost, against)
     if passes is None:

@@ -109,9 +109,9 @@ def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) ->
     marks, labels = [], []
     for row, (name, kinds) in enumerate(list(failed.items())[:STRIPS]):
         marks += [{"size": size, "row": row} for size in kinds]
-        place, before = _beside([size in kinds for size in sizes])
+        position, before = _beside([size in kinds for size in sizes])
         text = f"{name}: {listed(list(dict.fromkeys(kinds.values())))}"
-        labels.append({"size": sizes[place], "row": row, "text": text, "before": before})
+        labels.append({"size": sizes[position], "row": row, "text": text, "before": before})
     rows = min(len(failed), STRIPS)
     scale = alt.Scale(domain=[0, rows], range=[STRIP / 2, STRIP / 2 + STRIP * rows], nice=False)
     y = alt.Y("row:Q", scale=scale, axis=None)
@@ -135,27 +135,27 @@ def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
 
 def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
     """By contender: at which sizes it failed and so has no time, and how."""
-    found: dict[str, dict[int, str]] = {}
+    kinds: dict[str, dict[int, str]] = {}
     for case in cases:
         for standing in findings.standings[case]:
             records = findings.failures.get((case, standing.contender))
             if records and (phase, "time") not in standing.summaries:
                 kind = str(records[0].outcome["kind"])
-                found.setdefault(standing.contender, {})[wording.size(case, axis)] = kind
-    return dict(sorted(found.items(), key=lambda item: (min(item[1]), item[0])))
+                kinds.setdefault(standing.contender, {})[wording.size(case, axis)] = kind
+    return dict(sorted(kinds.items(), key=lambda item: (min(item[1]), item[0])))
 
 
 def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> Table:
     """A row a contender, a column a size."""
-    found: dict[str, dict[int, str]] = {}
+    cells: dict[str, dict[int, str]] = {}
     for case in cases:
         for point in findings.points(case, phase):
-            times = found.setdefault(point.contender, {})
+            times = cells.setdefault(point.contender, {})
             times[wording.size(case, axis)] = spread(point.value, point.low, point.high, MS)
     for name, kinds in _failed(findings, cases, axis, phase).items():
-        found.setdefault(name, {}).update(kinds)
+        cells.setdefault(name, {}).update(kinds)
     sizes = [wording.size(case, axis) for case in cases]
-    rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in found.items()]
+    rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in cells.items()]
     floors = [findings.floor_ns(case, phase) for case in cases]
     if any(floors):
         rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])

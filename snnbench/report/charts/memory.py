@@ -22,47 +22,49 @@ def phase_of(findings: Findings) -> str:
     return next((phase for phase, metric in sorted(keys, reverse=True) if metric == "static"), "")
 
 
-def parts(standing: Standing, phase: str, place: str) -> dict[str, float]:
+def parts(standing: Standing, phase: str, memory: str) -> dict[str, float]:
     """Bytes by part, which add up to all that was in use at the peak; without `retained` where it is not known."""
     medians = {metric: s.median for (of, metric), s in standing.summaries.items() if of == phase}
-    if "static" not in medians or f"{place}_peak" not in medians:
+    if "static" not in medians or f"{memory}_peak" not in medians:
         return {}
-    found = {"static": medians["static"]}
-    peak, retained = medians[f"{place}_peak"], medians.get(f"{place}_retained")
+    sizes = {"static": medians["static"]}
+    peak, retained = medians[f"{memory}_peak"], medians.get(f"{memory}_retained")
     if retained is not None:
-        found["retained"] = min(retained, peak)
-    return found | {"peak above these": peak - found.get("retained", 0.0)}
+        sizes["retained"] = min(retained, peak)
+    return sizes | {"peak above these": peak - sizes.get("retained", 0.0)}
 
 
 def bars(findings: Findings, case: Case, name: str) -> Chart:
     """A stacked bar for each contender, the smallest on top; who ran out of memory comes last."""
-    phase, place = phase_of(findings), findings.place(case)
-    found = {s.contender: parts(s, phase, place) for s in findings.standings[case]}
-    found = {name: held for name, held in sorted(found.items(), key=lambda item: sum(item[1].values())) if held}
+    phase, memory = phase_of(findings), findings.memory(case)
+    by_contender = {s.contender: parts(s, phase, memory) for s in findings.standings[case]}
+    by_contender = {
+        name: held for name, held in sorted(by_contender.items(), key=lambda item: sum(item[1].values())) if held
+    }
     failed = {
         contender: str(record.outcome["kind"])
         for (other, contender), records in findings.failures.items()
         for record in records
-        if other == case and contender not in found and record.outcome["kind"] in OUT_OF_MEMORY
+        if other == case and contender not in by_contender and record.outcome["kind"] in OUT_OF_MEMORY
     }
-    order = [*found, *failed]
+    order = [*by_contender, *failed]
     rows = [
         {"library": contender, "part": part, "place": PARTS.index(part), "mib": held / MIB}
-        for contender, parts_ in found.items()
+        for contender, parts_ in by_contender.items()
         for part, held in parts_.items()
     ]
     title = f"{findings.name(case)}, {wording.sizes(case)}"
     table_rows = [
         [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
-        for contender, held in found.items()
+        for contender, held in by_contender.items()
     ]
     table_rows += [[contender, kind, "-", "-", "-"] for contender, kind in failed.items()]
-    least = next(iter(found), "")
-    lacking = [contender for contender, held in found.items() if "retained" not in held]
+    least = next(iter(by_contender), "")
+    lacking = [contender for contender, held in by_contender.items() if "retained" not in held]
     return Chart(
         name=name,
-        title=f"{title}: {place} memory of {phase}",
-        words=f"Memory of {phase} on the {place}: {title}. Stacked bars; {least} takes the least.",
+        title=f"{title}: {memory} memory of {phase}",
+        words=f"Memory of {phase} on the {memory}: {title}. Stacked bars; {least} takes the least.",
         specification=style.specification(_draw(rows, order, failed), style.ROW * len(order)),
         table=Table(["library", *(f"{part} MiB" for part in PARTS), "sum MiB"], table_rows),
         note=f"What is retained is not known of {', '.join(lacking)}." if lacking else "",
@@ -78,6 +80,6 @@ def _draw(rows: list[dict[str, Any]], order: list[str], failed: dict[str, str]) 
     bars_ = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8)
     layers: list[Any] = [bars_.encode(x, y, colour, order=alt.Order("place:Q"), tooltip=tips)]
     if failed:
-        said = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
-        layers.append(alt.Chart(style.data(said)).mark_text(align="left", x=4).encode(y, text="text:N"))
+        labels = [{"library": name, "text": f"\u2715 {kind}"} for name, kind in failed.items()]
+        layers.append(alt.Chart(style.data(labels)).mark_text(align="left", x=4).encode(y, text="text:N"))
     return alt.layer(*layers)

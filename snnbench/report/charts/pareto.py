@@ -27,14 +27,14 @@ def front(pairs: Pairs) -> list[str]:
 
 def pairs_of(findings: Findings, case: Case, phase: str, memory_phase: str) -> Pairs:
     """Of everyone who is ranked and has both; a peak of nothing has no place on a logarithmic axis."""
-    memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{findings.place(case)}_peak")}
+    memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{findings.memory(case)}_peak")}
     times = {p.contender: p.value for p in findings.points(case, phase) if p.ranked}
     return {one: (time, memory[one]) for one, time in times.items() if memory.get(one, 0) > 0}
 
 
 def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name: str) -> Chart:
     """A mark for each of these pairs, and a line through the front."""
-    place, pairs = findings.place(case), pairs_of(findings, case, phase, memory_phase)
+    memory, pairs = findings.memory(case), pairs_of(findings, case, phase, memory_phase)
     best = front(pairs)
     rows: list[dict[str, Any]] = [
         {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
@@ -44,8 +44,8 @@ def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name:
     return Chart(
         name=name,
         title=title,
-        words=f"Time of {phase} against peak {place} memory, both logarithmic: {title}. On the front: {listed(best)}.",
-        specification=style.specification(_draw(findings, rows, phase, place), style.PANEL),
+        words=f"Time of {phase} against peak {memory} memory, both logarithmic: {title}. On the front: {listed(best)}.",
+        specification=style.specification(_draw(findings, rows, phase, memory), style.PANEL),
         table=Table(
             ["library", "on the front", f"{phase} ms", "peak MiB"],
             [[row["library"], row["front"], number(row["ms"]), number(row["mib"])] for row in rows],
@@ -55,10 +55,10 @@ def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name:
     )
 
 
-def _draw(findings: Findings, rows: list[dict[str, Any]], phase: str, place: str) -> Any:
+def _draw(findings: Findings, rows: list[dict[str, Any]], phase: str, memory: str) -> Any:
     times, sizes = [row["ms"] for row in rows], [row["mib"] for row in rows]
     x = alt.X("ms:Q", scale=style.logarithmic(times), axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=5))
-    y_axis = alt.Axis(title=f"peak {place} memory, MiB", format="~g", tickCount=5)
+    y_axis = alt.Axis(title=f"peak {memory} memory, MiB", format="~g", tickCount=5)
     y = alt.Y("mib:Q", scale=style.logarithmic(sizes), axis=y_axis)
     shown = [row["library"] for row in rows]
     tips = style.tooltip(library="library:N", ms="ms:Q", MiB="mib:Q", on_the_front="front:N")

@@ -111,11 +111,11 @@ def tooltip(**fields: str) -> list[alt.Tooltip]:
 
 def specification(chart: Any, height: int) -> dict[str, Any]:
     """The chart as Vega-Lite, as wide as what it stands in."""
-    found: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
+    document: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
     for ours in ("config", "$schema"):  # page and figure have a configuration of their own, and one Vega-Lite
-        found.pop(ours, None)
-    found["autosize"] = {"type": "fit-x", "contains": "padding"}
-    return found
+        document.pop(ours, None)
+    document["autosize"] = {"type": "fit-x", "contains": "padding"}
+    return document
 
 
 def _legend(shown: Sequence[str]) -> alt.Legend:

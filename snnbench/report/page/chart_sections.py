@@ -107,15 +107,15 @@ def first_calls(findings: Findings) -> Section:
 def ratios(findings: Findings) -> Section:
     """Tables of ratios to the baseline, a column a case."""
     title, base, phase = "Ratio to the baseline", findings.baseline, findings.headline
-    found = []
+    shares = []
     for cases in findings.settings.values():
         if table := _ratios(findings, cases, base, phase):
-            found.append(table)
-    if not found:
+            shares.append(table)
+    if not shares:
         why = f"the baseline, {base}, has no time" if base and phase else "the config names no baseline that was timed"
         return Section("ratio", title, [f"Left out: {why}."])
     sentences = [f"Time of {phase} divided by that of {base}: above 1 is slower. What deviates has no ratio."]
-    return Section("ratio", title, sentences, tables=found)
+    return Section("ratio", title, sentences, tables=shares)
 
 
 def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) -> Table | None:
@@ -148,12 +148,14 @@ def _last(ratio: str | None) -> float:
 
 def _fullest(findings: Findings, *metrics: tuple[str, str]) -> list[Case]:
     """A case of each setting: that in which most contenders have all the metrics."""
-    found = []
+    fullest = []
     for cases in findings.settings.values():
-        named = [(phase, f"{findings.place(cases[0])}_peak" if metric == PEAK else metric) for phase, metric in metrics]
+        named = [
+            (phase, f"{findings.memory(cases[0])}_peak" if metric == PEAK else metric) for phase, metric in metrics
+        ]
         if (case := findings.fullest(cases, *named)) is not None:
-            found.append(case)
-    return found
+            fullest.append(case)
+    return fullest
 
 
 def _section(name: str, title: str, sentences: Sequence[str], makers: Sequence[Callable[[str], Chart]]) -> Section:

@@ -22,9 +22,9 @@ def section(findings: Findings) -> Section:
     if not groups:
         return Section("failures", "Failures", ["Nothing failed."])
     rows = []
-    for (contender, kind, reason), found in list(groups.items())[:MOST]:
-        where, record = found[0]
-        more = f", and {counted(len(found) - 1, 'cell')} more" if len(found) > 1 else ""
+    for (contender, kind, reason), failed in list(groups.items())[:MOST]:
+        where, record = failed[0]
+        more = f", and {counted(len(failed) - 1, 'cell')} more" if len(failed) > 1 else ""
         command = shlex.join(
             ["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", "--replay"]
         )

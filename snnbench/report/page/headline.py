@@ -53,8 +53,8 @@ class Lead:
 
 def section(findings: Findings) -> Section:
     """Coverage, and for each setting the fastest at each size."""
-    found = leads(findings)
-    answers = [answer for cases in findings.settings.values() for answer in _answers(findings, cases, found)]
+    leads_ = leads(findings)
+    answers = [answer for cases in findings.settings.values() for answer in _answers(findings, cases, leads_)]
     sentences = [f"{words(findings.recording.records)}."]
     if findings.recording.torn:
         torn = counted(findings.recording.torn, "line")
@@ -113,27 +113,27 @@ def _side(findings: Findings, point: Point) -> Side:
 
 def _answers(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
     """An answer for each run of sizes with the same leaders."""
-    found = []
+    answers = []
     for axis, family in _groups(cases):
         runs: list[list[Lead]] = []
-        for one in (leads_[case] for case in family if case in leads_):
-            if runs and set(runs[-1][0].names) == set(one.names):
-                runs[-1].append(one)
+        for lead in (leads_[case] for case in family if case in leads_):
+            if runs and set(runs[-1][0].names) == set(lead.names):
+                runs[-1].append(lead)
             else:
-                runs.append([one])
-        found += [_answer(findings, run, axis) for run in runs]
-    return found
+                runs.append([lead])
+        answers += [_answer(findings, run, axis) for run in runs]
+    return answers
 
 
 def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
     """Every case once, with an axis along which it may stand beside others."""
-    found, left = [], list(cases)
+    groups, left = [], list(cases)
     for axis in wording.SIZES:
         for family in wording.families(left, axis):
             if len(family) > 1:
-                found.append((axis, family))
+                groups.append((axis, family))
                 left = [case for case in left if case not in family]
-    return [*found, *(("neurons", [case]) for case in left)]
+    return [*groups, *(("neurons", [case]) for case in left)]
 
 
 def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, str]:
@@ -169,8 +169,8 @@ def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, st
     )
 
 
-def _of(one: Lead, name: str) -> Point:
-    return next(point for point in one.leaders if point.contender == name)
+def _of(lead: Lead, name: str) -> Point:
+    return next(point for point in lead.leaders if point.contender == name)
 
 
 def _times(points: Sequence[Point]) -> str:

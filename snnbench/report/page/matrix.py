@@ -38,13 +38,13 @@ def section(findings: Findings) -> Section:
         at.setdefault(names[setting(Case(**record.case))], []).append(record)
     columns = list(dict.fromkeys(names.values()))
     rows = [[one, *(_cell(by_name.get(name, [])) for name in columns)] for one, by_name in sorted(cells.items())]
-    found = [Table(["library", *columns], rows, texts=len(columns) + 1)]
+    tables = [Table(["library", *columns], rows, texts=len(columns) + 1)]
     return Section(
         "matrix",
         title,
         ["Times are compared within a column only: another reset or another device is another question."],
         remarks=[*_checked(findings), *_reasons(findings)],
-        tables=[*found, *_distances(findings)],
+        tables=[*tables, *_distances(findings)],
         folded=[("What the words mean", "\n".join(f"{word}: {meaning}" for word, meaning in MEANINGS.items()))],
     )
 
@@ -77,8 +77,8 @@ def _cell(records: Iterable[Record]) -> str:
         return "not asked"
     ordered = sorted(words, key=lambda word: list(SIGNS).index(word.split()[0]))
     counts = {word: f"{words[word]} " if len(words) > 1 else "" for word in ordered}
-    found = [f"{SIGNS[word.split()[0]]} {counts[word]}{word}" for word in ordered]
-    return ", ".join(one.replace(" ", "\u00a0") for one in found)
+    listed = [f"{SIGNS[word.split()[0]]} {counts[word]}{word}" for word in ordered]
+    return ", ".join(one.replace(" ", "\u00a0") for one in listed)
 
 
 def _word(record: Record) -> str:
@@ -90,23 +90,23 @@ def _word(record: Record) -> str:
 
 def _reasons(findings: Findings) -> list[str]:
     """Once each: why a contender takes no part, or what it does otherwise. Failures have a section of their own."""
-    said: dict[str, list[str]] = {}
-    for case, found in findings.standings.items():
-        for standing in found:
+    reasons: dict[str, list[str]] = {}
+    for case, results in findings.standings.items():
+        for standing in results:
             for reason in standing.reasons:
                 if not reason.startswith("failed"):
-                    where = said.setdefault(f"{standing.contender}: {reason}", [])
+                    where = reasons.setdefault(f"{standing.contender}: {reason}", [])
                     where += [findings.name(case)] if findings.name(case) not in where else []
     every = len({findings.name(case) for case in findings.cases})
-    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in said.items()]
+    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in reasons.items()]
 
 
 def _distances(findings: Findings) -> list[Table]:
     """A table a setting, of its first case: answers of those that deviate beside those of the case's own neuron."""
-    found = []
+    distances = []
     for cases in findings.settings.values():
         measured = ((case, recording_tables.distances(findings.standings[case])) for case in cases)
         for case, rows in list((case, rows) for case, rows in measured if rows)[:1]:
             caption = f"How far from this neuron those are that deviate: {findings.label(case)}"
-            found.append(Table(recording_tables.DISTANCES, rows, texts=2, caption=caption))
-    return found
+            distances.append(Table(recording_tables.DISTANCES, rows, texts=2, caption=caption))
+    return distances

@@ -33,27 +33,27 @@ def section(findings: Findings) -> Section:
     phase = findings.headline
     if not phase:
         return Section("noise", title, ["Left out: nothing was timed."])
-    spreads = sorted(_spreads(findings, phase), key=lambda one: -one.relative)
+    spreads = sorted(_spreads(findings, phase), key=lambda spread: -spread.relative)
     flags = _flags(findings)
     by_name: dict[str, list[Spread]] = {}
-    for one in spreads:
-        by_name.setdefault(one.contender, []).append(one)
+    for spread in spreads:
+        by_name.setdefault(spread.contender, []).append(spread)
     timed = {p.contender for case in findings.cases for p in findings.points(case, phase)}
     rows = []
     for name in [*by_name, *sorted(timed - by_name.keys())]:
-        found = by_name.get(name, [])
-        middle = sorted(one.relative for one in found)[len(found) // 2] if found else None
+        own = by_name.get(name, [])
+        middle = sorted(spread.relative for spread in own)[len(own) // 2] if own else None
         rows.append(
             [
                 name,
-                findings.label(found[0].case) if found else "one trial only",
+                findings.label(own[0].case) if own else "one trial only",
                 ", ".join(f"{flag} {count}" for flag, count in sorted(flags[name].items())) or "-",
                 f"{middle:.1%}" if middle is not None else "-",
-                f"{found[0].relative:.1%}" if found else "-",
+                f"{own[0].relative:.1%}" if own else "-",
             ]
         )
     noisiest = enumerate(spreads[:NOISIEST])
-    charts = [repetitions(findings, one.case, one.contender, phase, f"noise-{n + 1}") for n, one in noisiest]
+    charts = [repetitions(findings, spread.case, spread.contender, phase, f"noise-{n + 1}") for n, spread in noisiest]
     machine = over_time(findings.recording)
     return Section(
         "noise",
@@ -85,19 +85,19 @@ def _again(findings: Findings) -> list[str]:
 
 
 def _spreads(findings: Findings, phase: str) -> list[Spread]:
-    found = []
+    spreads = []
     for case, standings in findings.standings.items():
         for standing in standings:
             summary = standing.summaries.get((phase, "time"))
             if summary and summary.count > 1:
                 relative = (max(summary.trials) - min(summary.trials)) / summary.median
-                found.append(Spread(case, standing.contender, relative))
-    return found
+                spreads.append(Spread(case, standing.contender, relative))
+    return spreads
 
 
 def _flags(findings: Findings) -> dict[str, Counter[str]]:
     """By contender, how many processes had which flag."""
-    found: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
     for record in findings.recording.records:
-        found[record.label].update(record.flags)
-    return found
+        counts[record.label].update(record.flags)
+    return counts

@@ -46,17 +46,19 @@ def _flat(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
         path = f"{prefix}{name}".replace("_", " ")
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{name} ")
-        elif isinstance(value, list) and any(isinstance(one, dict) for one in value):
-            for place, one in enumerate(value):
-                yield from _flat(one if isinstance(one, dict) else {"": one}, f"{prefix}{name} {place} ")
+        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+            for number, item in enumerate(value):
+                yield from _flat(item if isinstance(item, dict) else {"": item}, f"{prefix}{name} {number} ")
         elif value not in (None, "", []):
             yield path, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _versions(findings: Findings) -> list[list[str]]:
     rows = {}
-    for one in findings.recording.records:
-        frameworks = [f"{name} {one.settings[name]}" for name in ("torch", "jax", "numpy") if one.settings.get(name)]
-        row = [one.label, one.version or "-", ", ".join(frameworks) or "-", one.adapter or "-"]
-        rows[one.label] = [*row, one.environment or "-"]
+    for record in findings.recording.records:
+        frameworks = [
+            f"{name} {record.settings[name]}" for name in ("torch", "jax", "numpy") if record.settings.get(name)
+        ]
+        row = [record.label, record.version or "-", ", ".join(frameworks) or "-", record.adapter or "-"]
+        rows[record.label] = [*row, record.environment or "-"]
     return [rows[name] for name in sorted(rows)]

@@ -54,7 +54,7 @@ def section(findings: Findings) -> Section:
 def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
     """A row a contender, a column a phase; and who grows faster than in proportion where most do not."""
     where = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}"
-    found: dict[str, dict[str, str]] = {}
+    cells: dict[str, dict[str, str]] = {}
     steep = []
     for phase in findings.phases:
         times: dict[str, list[tuple[int, float]]] = {}
@@ -66,11 +66,11 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
                 continue
             fit = exponent(*zip(*pairs, strict=True))
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
-            found.setdefault(contender, {})[phase] = text
+            cells.setdefault(contender, {})[phase] = text
             if axis == "time_steps" and fit.low > STEEP:
                 steep.append(f"{contender}: {phase} grows with T to the power {fit.value:.2f} ({where}).")
     rows = [
-        [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in found.items()
+        [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()
     ]
     low, high = wording.size(cases[0], axis), wording.size(cases[-1], axis)
     caption = f"Exponent in {wording.NAMES[axis]}, {low} to {high}: {where}"

@@ -20,39 +20,39 @@ SINGLE = {
 }
 
 
-def lines(recording: Recording, one: Record) -> Iterator[str]:
+def lines(recording: Recording, record: Record) -> Iterator[str]:
     """Everything but raw durations and what the worker printed."""
-    yield f"cell {one.cell} of {recording.folder}"
-    yield f"{one.label} {one.version or ''}, {one.measure} {one.trial}: {said(one.outcome)}"
-    yield title(Case(**one.case))
-    yield f"on {recording.machine.get('model', 'an unknown machine')}, started {one.started}" + (
-        f", the worker lived {one.wall_s:g} s" if one.wall_s is not None else ""
+    yield f"cell {record.cell} of {recording.folder}"
+    yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {outcome_text(record.outcome)}"
+    yield title(Case(**record.case))
+    yield f"on {recording.machine.get('model', 'an unknown machine')}, started {record.started}" + (
+        f", the worker lived {record.wall_s:g} s" if record.wall_s is not None else ""
     )
-    yield f"adapter {one.adapter or 'unknown'}, environment {one.environment or 'unknown'}"
-    if one.flags:
-        yield f"flags: {' '.join(one.flags)}"
-    yield from _attempts(recording, one)
-    yield from (f"check {name}: {_check(check)}" for name, check in one.checks.items())
-    yield from (f"{phase}: {_timing(timing)}" for phase, timing in one.phases.items())
-    if one.memory:
-        yield f"memory of {one.memory['phase']}: static {one.memory['static_bytes'] / MIB:.4g} MiB"
-        for place in ("host", "device"):
-            sizes = {name: value for name, value in one.memory.get(place, {}).items() if value is not None}
+    yield f"adapter {record.adapter or 'unknown'}, environment {record.environment or 'unknown'}"
+    if record.flags:
+        yield f"flags: {' '.join(record.flags)}"
+    yield from _attempts(recording, record)
+    yield from (f"check {name}: {_check(check)}" for name, check in record.checks.items())
+    yield from (f"{phase}: {_timing(timing)}" for phase, timing in record.phases.items())
+    if record.memory:
+        yield f"memory of {record.memory['phase']}: static {record.memory['static_bytes'] / MIB:.4g} MiB"
+        for memory in ("host", "device"):
+            sizes = {name: value for name, value in record.memory.get(memory, {}).items() if value is not None}
             if sizes:
-                told = ", ".join(
+                listed = ", ".join(
                     f"{name.removesuffix('_bytes')} {value / MIB:.4g} MiB" for name, value in sizes.items()
                 )
-                yield f"  {place}: {told}"
-    if one.settings:
-        yield f"settings: {json.dumps(one.settings)}"
+                yield f"  {memory}: {listed}"
+    if record.settings:
+        yield f"settings: {json.dumps(record.settings)}"
 
 
-def _attempts(recording: Recording, one: Record) -> Iterator[str]:
+def _attempts(recording: Recording, record: Record) -> Iterator[str]:
     """Which attempt of a cell that was disturbed this is, and what became of the others."""
-    others = [other for other in recording.attempts if other.cell == one.cell]
+    others = [other for other in recording.attempts if other.cell == record.cell]
     if not others:
         return
-    yield f"attempt {one.attempt + 1} of {1 + len(others)} counts: {_circumstances(one)}"
+    yield f"attempt {record.attempt + 1} of {1 + len(others)} counts: {_circumstances(record)}"
     for other in others:
         times = [
             f"{phase} {trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms"
@@ -61,16 +61,16 @@ def _attempts(recording: Recording, one: Record) -> Iterator[str]:
         yield f"  attempt {other.attempt + 1} does not: {', '.join([_circumstances(other), *times])}"
 
 
-def _circumstances(one: Record) -> str:
-    if not one.phases:
-        return said(one.outcome)
-    moved = ", the machine drifted" if DRIFTED in one.flags else ""
-    return f"others took {others_cpus(one.phases):.2g} CPUs{moved}"
+def _circumstances(record: Record) -> str:
+    if not record.phases:
+        return outcome_text(record.outcome)
+    moved = ", the machine drifted" if DRIFTED in record.flags else ""
+    return f"others took {others_cpus(record.phases):.2g} CPUs{moved}"
 
 
-def samples(one: Record) -> Iterator[str]:
+def samples(record: Record) -> Iterator[str]:
     """Every raw duration, in nanoseconds of a repetition, and the instructions retired meanwhile."""
-    for phase, timing in one.phases.items():
+    for phase, timing in record.phases.items():
         yield f"{phase}: {timing['passes']} passes a repetition, first call {timing['first_call_ns']} ns"
         yield f"  warm-up: {' '.join(map(str, timing['warmup_ns']))}"
         yield f"  repetitions: {' '.join(map(str, timing['repetitions_ns']))}"
@@ -81,14 +81,14 @@ def samples(one: Record) -> Iterator[str]:
         for name, words in SINGLE.items():
             if timing.get(name):
                 yield f"  single passes {words}: {' '.join(map(str, timing[name]))}"
-    for name, peak in one.peaks.items():
+    for name, peak in record.peaks.items():
         yield f"peak {name}: {peak['passes']} passes a repetition: {' '.join(map(str, peak['repetitions_ns']))}"
-    for name, probe in one.probes.items():
+    for name, probe in record.probes.items():
         for when, look in zip(("before", "after"), probe["looks_ns"], strict=False):
             yield f"probe of {WORDS[name]}, {when}: {' '.join(map(str, look))}"
 
 
-def said(outcome: Mapping[str, Any]) -> str:
+def outcome_text(outcome: Mapping[str, Any]) -> str:
     """An outcome in words."""
     if outcome["status"] == "measured":
         return f"measured, {outcome['verdict']}" + (f" ({outcome['deviation']})" if "deviation" in outcome else "")
@@ -98,17 +98,18 @@ def said(outcome: Mapping[str, Any]) -> str:
 def _check(check: Mapping[str, Any]) -> str:
     errors = ", ".join(f"{name} {error:.2g}" for name, error in check["gradient_errors"].items())
     rate = f", {check['rate']:.3g} spikes a step" if "rate" in check else ""
-    told = f"{check['differing']} of {check['compared']} spikes differ{rate}"
-    return "; ".join([told + (f", gradients off by {errors}" if errors else ""), *check["complaints"]])
+    sentence = f"{check['differing']} of {check['compared']} spikes differ{rate}"
+    return "; ".join([sentence + (f", gradients off by {errors}" if errors else ""), *check["complaints"]])
 
 
 def _timing(timing: Mapping[str, Any]) -> str:
     passes = [ns / timing["passes"] for ns in timing["repetitions_ns"]]
-    found: Summary = summarise(passes)
+    summary: Summary = summarise(passes)
     floor = f", {timing['times_floor']:.3g} times the floor" if "times_floor" in timing else ""
     return (
         f"{trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms a pass "
-        f"({found.low / 1e6:.4g}-{found.high / 1e6:.4g}){floor}, {found.count} repetitions of {timing['passes']}, "
+        f"({summary.low / 1e6:.4g}-{summary.high / 1e6:.4g}){floor}, "
+        f"{summary.count} repetitions of {timing['passes']}, "
         f"first call {timing['first_call_ns'] / 1e6:.4g} ms{_instructions(timing)}"
     )
 

@@ -52,13 +52,13 @@ def csv(comparison: Comparison, explained: bool = False, failing: Collection[str
     """A row a cell; trials are separated by spaces, and facts that were allowed by semicolons, in every row."""
     rows = []
     for cell in comparison.cells:
-        found = _cell(cell)
-        row: dict[str, Any] = {name: found[name] for name in CSV_COLUMNS if name in found}
+        cells = _cell(cell)
+        row: dict[str, Any] = {name: cells[name] for name in CSV_COLUMNS if name in cells}
         row |= {"case": cell.case.key, "title": title(cell.case), "allowed": "; ".join(comparison.allowed)}
-        low, high = found["explained"] or (None, None)
+        low, high = cells["explained"] or (None, None)
         row |= {"explained_low": low, "explained_high": high}
         for name in ("base", "new"):
-            side = found[name] or {}
+            side = cells[name] or {}
             row[name] = side.get("median")
             row[f"{name}_trials"] = " ".join(map(str, side.get("trials", [])))
             row |= {f"{name}_{end}": side.get("interval", {}).get(end) for end in ("low", "high")}
@@ -69,7 +69,7 @@ def csv(comparison: Comparison, explained: bool = False, failing: Collection[str
 def to_json(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
     """Everything, under the names of this package's own fields."""
     limits = comparison.thresholds
-    found = {
+    document = {
         "base": comparison.base,
         "new": comparison.new,
         "allowed": comparison.allowed,
@@ -80,7 +80,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
         "counts": comparison.counts,
         "cells": [_cell(cell) | {"case": {"key": cell.case.key, **_fields(cell)}} for cell in comparison.cells],
     }
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def junit(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -96,7 +96,7 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
         skipped=str(sum(counts[word] for word in unknown)),
     )
     properties = ElementTree.SubElement(suite, "properties")
-    machine = [comparison.movement.said()] if comparison.movement else []
+    machine = [comparison.movement.sentence()] if comparison.movement else []
     for name, lines in (("allowed", comparison.allowed), ("changed", comparison.changed), ("machine", machine)):
         for line in lines:
             ElementTree.SubElement(properties, "property", name=name, value=line)
@@ -104,8 +104,8 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
         name = " ".join(part for part in (cell.contender, cell.phase, cell.metric) if part)
         test = ElementTree.SubElement(suite, "testcase", classname=title(cell.case), name=name)
         if cell.word in failing:
-            said = f"{cell.word}: {cell.reason}" if cell.ratio is None else f"{cell.word}: ratio {cell.ratio:.3f}"
-            ElementTree.SubElement(test, "failure", message=said, type=cell.word)
+            message = f"{cell.word}: {cell.reason}" if cell.ratio is None else f"{cell.word}: ratio {cell.ratio:.3f}"
+            ElementTree.SubElement(test, "failure", message=message, type=cell.word)
         elif cell.word in unknown:
             ElementTree.SubElement(test, "skipped", message=f"{cell.word}: {cell.reason}")
         ElementTree.SubElement(test, "system-out").text = explanation(cell)
@@ -120,12 +120,12 @@ def explanation(cell: Cell) -> str:
     parts = []
     for name, side in (("base", cell.base), ("new", cell.new)):
         if side:
-            found = quantities(side.summary.trials, METRICS[cell.metric])
+            values = quantities(side.summary.trials, METRICS[cell.metric])
             ends = (side.interval.low, side.interval.high) if side.interval else ()
             within = (
                 f", median within {' to '.join(quantity(end, METRICS[cell.metric]) for end in ends)}" if ends else ""
             )
-            parts.append(f"{name} {found}{within}")
+            parts.append(f"{name} {values}{within}")
     if difference := cell.difference:
         if difference.low is not None:
             parts.append(f"ratio within {interval(difference.low, difference.high)}")
@@ -149,7 +149,7 @@ FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
 def _opening(comparison: Comparison, common: str) -> list[str]:
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
     if comparison.movement:
-        lines += [comparison.movement.said()]
+        lines += [comparison.movement.sentence()]
     lines += [f"all cells: {common}"]
     lines += [f"allowed: {fact}" for fact in comparison.allowed]
     return lines + [f"changed: {line}" for line in comparison.changed]
@@ -218,5 +218,5 @@ def _movement(movement: Movement | None) -> dict[str, Any] | None:
 def _of_side(side: Side | None) -> dict[str, Any] | None:
     if side is None:
         return None
-    found: dict[str, Any] = {"median": side.summary.median, "trials": list(side.summary.trials)}
-    return found | ({"interval": {"low": side.interval.low, "high": side.interval.high}} if side.interval else {})
+    document: dict[str, Any] = {"median": side.summary.median, "trials": list(side.summary.trials)}
+    return document | ({"interval": {"low": side.interval.low, "high": side.interval.high}} if side.interval else {})

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from snnbench.analysis.rank import Mean, Place, Ranked, Ranking
+from snnbench.analysis.rank import Entry, Mean, Ranked, Ranking
 from snnbench.report.text.table import Sheet, captions, interval, quantities, quantity, rounded, to_csv
 from snnbench.report.wording import title
 
@@ -29,9 +29,9 @@ def csv(ranked: Ranked) -> str:
     rows = []
     for ranking in ranked.rankings:
         shared = {"case": ranking.case.key, "title": title(ranking.case), "phase": ranking.phase}
-        for place in ranking.places:
-            found = _place(place)
-            rows.append(shared | found | {"trials_ns": " ".join(map(str, found["trials_ns"]))})
+        for entry in ranking.entries:
+            row = _of_entry(entry)
+            rows.append(shared | row | {"trials_ns": " ".join(map(str, row["trials_ns"]))})
         rows += [shared | {"contender": name, "reason": reason} for name, reason in ranking.apart]
     return to_csv(rows, CSV_COLUMNS)
 
@@ -42,7 +42,7 @@ def to_json(ranked: Ranked) -> str:
         {
             "case": {"key": one.case.key, **{name: getattr(one.case, name) for name in one.case.__dataclass_fields__}},
             "phase": one.phase,
-            "places": [_place(place) for place in one.places],
+            "places": [_of_entry(entry) for entry in one.entries],
             "apart": [{"contender": name, "reason": reason} for name, reason in one.apart],
         }
         for one in ranked.rankings
@@ -52,9 +52,9 @@ def to_json(ranked: Ranked) -> str:
         | {"ratios": {name: rounded(ratio) for name, ratio in one.ratios.items()}}
         for one in ranked.means
     ]
-    found: dict[str, Any] = {"recording": ranked.recording, "baseline": ranked.baseline, "allowed": ranked.allowed}
-    found |= {"rankings": rankings, "means": means}
-    return json.dumps(found, indent=1, allow_nan=False) + "\n"
+    document: dict[str, Any] = {"recording": ranked.recording, "baseline": ranked.baseline, "allowed": ranked.allowed}
+    document |= {"rankings": rankings, "means": means}
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
@@ -68,9 +68,9 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"
-        if ranking.places:
+        if ranking.entries:
             yield shown(_sheet(ranking, ranked.baseline))
-        yield from ([""] if mark and ranking.places and ranking.apart else [])
+        yield from ([""] if mark and ranking.entries and ranking.apart else [])
         yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
         yield f"\n{mark}geometric mean of ratios: {mean.phase}, {', '.join(mean.of)}: {_of(mean)}"
@@ -89,44 +89,44 @@ def _of(mean: Mean) -> str:
 
 def _sheet(ranking: Ranking, baseline: str) -> Sheet:
     sheet = Sheet(("rank", "library", "time", "ratio", "interval", "word", "trials", "reason"))
-    for place in ranking.places:
-        difference = place.cell.difference if place.cell else None
-        ratio = "1" if place.contender == baseline else "-"
+    for entry in ranking.entries:
+        difference = entry.cell.difference if entry.cell else None
+        ratio = "1" if entry.contender == baseline else "-"
         if difference and difference.ratio is not None:
             ratio = f"{difference.ratio:.3f}"
         within = interval(difference.low, difference.high) if difference else "-"
         sheet.rows.append(
             (
-                "-" if place.rank is None else str(place.rank),
-                place.contender,
-                quantity(place.side.summary.median, "ns"),
+                "-" if entry.rank is None else str(entry.rank),
+                entry.contender,
+                quantity(entry.side.summary.median, "ns"),
                 ratio,
                 within,
-                place.cell.word if place.cell else "baseline",
-                quantities(place.side.summary.trials, "ns"),
-                _reason(place),
+                entry.cell.word if entry.cell else "baseline",
+                quantities(entry.side.summary.trials, "ns"),
+                _reason(entry),
             )
         )
     return sheet
 
 
-def _reason(place: Place) -> str:
-    return "; ".join(part for part in (place.cell.reason if place.cell else "", place.reason) if part)
+def _reason(entry: Entry) -> str:
+    return "; ".join(part for part in (entry.cell.reason if entry.cell else "", entry.reason) if part)
 
 
-def _place(place: Place) -> dict[str, Any]:
-    difference = place.cell.difference if place.cell else None
-    low, high = place.interval or (None, None)
+def _of_entry(entry: Entry) -> dict[str, Any]:
+    difference = entry.cell.difference if entry.cell else None
+    low, high = entry.interval or (None, None)
     return {
-        "rank": place.rank,
-        "contender": place.contender,
-        "time_ns": place.side.summary.median,
+        "rank": entry.rank,
+        "contender": entry.contender,
+        "time_ns": entry.side.summary.median,
         "low_ns": rounded(low),
         "high_ns": rounded(high),
-        "trials_ns": list(place.side.summary.trials),
-        "ratio": rounded(difference.ratio) if difference else (None if place.cell else 1.0),
+        "trials_ns": list(entry.side.summary.trials),
+        "ratio": rounded(difference.ratio) if difference else (None if entry.cell else 1.0),
         **{name: rounded(getattr(difference, name, None)) for name in ("low", "high", "p")},
-        "q": rounded(place.cell.q) if place.cell else None,
-        "word": place.cell.word if place.cell else "baseline",
-        "reason": _reason(place),
+        "q": rounded(entry.cell.q) if entry.cell else None,
+        "word": entry.cell.word if entry.cell else "baseline",
+        "reason": _reason(entry),
     }

@@ -41,22 +41,22 @@ def _recording(recording: Recording, heading: str) -> list[str]:
         f"{recording.machine.get('model', 'unknown machine')}. {coverage(recording.records)}.",
         "",
     ]
-    for case, found in standings(recording.records).items():
-        parts += [f"{heading}# {title(case)}", "", *_table(found, str(recording.config.get("baseline", ""))), ""]
+    for case, results in standings(recording.records).items():
+        parts += [f"{heading}# {title(case)}", "", *_table(results, str(recording.config.get("baseline", ""))), ""]
     return parts
 
 
-def _table(found: list[Standing], baseline: str) -> list[str]:
-    shown = [standing for standing in found if standing.verdict]
+def _table(results: list[Standing], baseline: str) -> list[str]:
+    shown = [standing for standing in results if standing.verdict]
     base = next((s for s in shown if s.contender == baseline and s.verdict != "deviates"), None)
     phases = [p for p in PHASES if any((p, "time") in standing.summaries for standing in shown)]
     memory = next((p for p in PHASES for s in shown if (p, "static") in s.summaries), None)
-    place = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
+    memory_of = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
     columns = ["library", "version", "verdict"]
     columns += [f"{phase} ms" for phase in phases[:1]] + (["ratio"] if phases and base else [])
     columns += ["x floor"] if phases else []
     columns += [f"{phase} ms" for phase in phases[1:]]
-    columns += [f"{place} peak MiB", "retained MiB"] if memory else []
+    columns += [f"{memory_of} peak MiB", "retained MiB"] if memory else []
     columns += ["first call ms", "trials"] if phases else []
     numbered = [standing for standing in shown if phases or memory or not standing.distance]
     lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * 3 + " ---: |" * (len(columns) - 3)] if numbered else []
@@ -68,7 +68,7 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
             cells += [_times_floor(standing, phases[0])]
             cells += [_value(standing.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
-            cells += [_value(standing.summaries.get((memory, f"{place}_{m}")), MIB) for m in ("peak", "retained")]
+            cells += [_value(standing.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
         if phases:
             timed = standing.summaries.get((phases[0], "time"))
             cells += [_value(standing.summaries.get((phases[0], "first_call")), 1e6)]
@@ -77,13 +77,13 @@ def _table(found: list[Standing], baseline: str) -> list[str]:
     lines += [""] if numbered else []
     lines += _distances(shown)
     lines += _checked(shown)
-    return lines + [f"- {s.contender}: {reason}" for s in found for reason in s.reasons]
+    return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
 
 
-def extents(found: Iterable[Standing]) -> dict[str, list[str]]:
+def extents(results: Iterable[Standing]) -> dict[str, list[str]]:
     """How much was compared with the reference -> the contenders that have an answer of which so much was compared."""
     by_extent: dict[str, list[str]] = {}
-    for standing in found:
+    for standing in results:
         if standing.checked and standing.verdict:
             by_extent.setdefault(standing.checked, []).append(standing.contender)
     return by_extent
@@ -97,10 +97,10 @@ def _checked(shown: list[Standing]) -> list[str]:
     return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
 
 
-def distances(found: Iterable[Standing]) -> list[list[str]]:
+def distances(results: Iterable[Standing]) -> list[list[str]]:
     """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
     rows = []
-    for standing in found:
+    for standing in results:
         if not (check := standing.distance):
             continue
         cosine = check["cosines"].get("weight")
@@ -112,8 +112,8 @@ def distances(found: Iterable[Standing]) -> list[list[str]]:
     return rows
 
 
-def _distances(found: Iterable[Standing]) -> list[str]:
-    rows = distances(found)
+def _distances(results: Iterable[Standing]) -> list[str]:
+    rows = distances(results)
     if not rows:
         return []
     lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]

@@ -30,12 +30,12 @@ def _line(record: Record) -> str:
     checks = common(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = [error for check in checks for error in check["gradient_errors"].values()]
-    found = record.outcome.get("verdict") or record.outcome["kind"]
+    word = record.outcome.get("verdict") or record.outcome["kind"]
     cells: list[Any] = [record.label, record.version or "", case.profile, case.surrogate, case.layers]
     cells += [
         case.dtype,
         case.device,
-        found,
+        word,
         f"{differing} of {compared}" if compared else "-",
         f"{max(errors):.1e}" if errors else "-",
     ]
@@ -50,9 +50,9 @@ def _remark(record: Record) -> str:
         return f"inference only, no gradient was checked: {record.outcome['inference_only']}"
     if "deviation" not in record.outcome:
         return ""
-    found = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
+    complaints = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
     own = ["held to its own rule"] if "own_rule" in record.outcome else []
-    return "; ".join([f"deviates: {record.outcome['deviation']}", *own, *found[:1]])
+    return "; ".join([f"deviates: {record.outcome['deviation']}", *own, *complaints[:1]])
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:

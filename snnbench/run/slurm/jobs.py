@@ -94,14 +94,14 @@ def create(folder: Path, config: Mapping[str, Any]) -> Jobs:
     return read(folder)
 
 
-def submitted(jobs: Jobs, ids: Mapping[Shard, str]) -> Jobs:
+def remember_ids(jobs: Jobs, ids: Mapping[Shard, str]) -> Jobs:
     """Remember that these shards have new jobs."""
     known = {**jobs.ids, **ids}
     write_document(jobs.folder / JOBS, {str(shard): known[shard] for shard in jobs.shards if shard in known})
     return replace(jobs, ids=known)
 
 
-def told(jobs: Jobs, **facts: Any) -> Jobs:
+def update_config(jobs: Jobs, **facts: Any) -> Jobs:
     """Remember facts in the run's config."""
     config = {**jobs.config, **facts}
     write_document(jobs.folder / CONFIG, config)
@@ -127,18 +127,18 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
     _wait_until_released(folder)
     reason = f"job {jobs.ids[shard]} ended while this ran: {state.name}"
     known = record.read(folder)
-    found = []
+    records = []
     with append(folder, known.config, known.machine) as writer:
-        for one in in_progress.read(folder):
-            later = (other for other in (*known.records, *known.attempts) if other.started >= one.started)
-            if (one.cell, one.attempt) not in {(other.cell, other.attempt) for other in later}:
-                kind = scheduler.kind(state, one.settings.get("cells_before", 0) == 0)
+        for draft in in_progress.read(folder):
+            later = (other for other in (*known.records, *known.attempts) if other.started >= draft.started)
+            if (draft.cell, draft.attempt) not in {(other.cell, other.attempt) for other in later}:
+                kind = scheduler.kind(state, draft.settings.get("cells_before", 0) == 0)
                 outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
-                settings = {name: value for name, value in one.settings.items() if name != "cells_before"}
-                found.append(replace(one, outcome=outcome, settings=settings))
-                writer.add(found[-1])
-            in_progress.remove(folder, one.cell)
-    return found
+                settings = {name: value for name, value in draft.settings.items() if name != "cells_before"}
+                records.append(replace(draft, outcome=outcome, settings=settings))
+                writer.add(records[-1])
+            in_progress.remove(folder, draft.cell)
+    return records
 
 
 def _wait_until_released(folder: Path) -> None:
@@ -152,8 +152,10 @@ def complaint(jobs: Jobs, shard: Shard, state: State) -> str:
     """Why a shard is not finished; nothing where it is."""
     if jobs.finished(shard):
         return ""
-    said = scheduler.last_said(jobs.log(shard))
-    return f"shard {shard}: job {jobs.ids[shard]} {state}" + (f", and {jobs.log(shard)} ends: {said}" if said else "")
+    last_line = scheduler.last_said(jobs.log(shard))
+    return f"shard {shard}: job {jobs.ids[shard]} {state}" + (
+        f", and {jobs.log(shard)} ends: {last_line}" if last_line else ""
+    )
 
 
 def reopen(jobs: Jobs, shard: Shard) -> None:

@@ -79,8 +79,8 @@ class State:
 
 def kind(state: State, first: bool) -> FailureKind:
     """What the cell failed of that ran when its job ended so. Of what ends jobs only the job's first cell is guilty."""
-    found = KINDS[state.name]
-    return found if first or found not in OF_THE_JOB else "cancelled"
+    failure = KINDS[state.name]
+    return failure if first or failure not in OF_THE_JOB else "cancelled"
 
 
 def states(jobs: Collection[str]) -> dict[str, State]:
@@ -88,9 +88,9 @@ def states(jobs: Collection[str]) -> dict[str, State]:
     if not jobs:
         return {}
     arrays = sorted({job.split("_")[0] for job in jobs})
-    asked = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T|%r", f"--jobs={','.join(arrays)}"]
+    command = ["squeue", "--noheader", "--array", "--states=all", "--format=%i|%T|%r", f"--jobs={','.join(arrays)}"]
     try:
-        done = subprocess.run(asked, capture_output=True, text=True, timeout=SQUEUE_S)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SQUEUE_S)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SlurmError(f"squeue: {error}") from error
     if done.returncode and "Invalid job id" not in done.stderr:
@@ -106,8 +106,8 @@ def parse(text: str) -> dict[str, State]:
 
 def left_behind(log: Path) -> State:
     """How a job ended that Slurm has forgotten, by the last thing that Slurm wrote into its log."""
-    found = KILLED.findall(tail(log))
-    return State(SAID.get(found[-1].strip(), "CANCELLED") if found else "UNKNOWN")
+    reasons = KILLED.findall(tail(log))
+    return State(SAID.get(reasons[-1].strip(), "CANCELLED") if reasons else "UNKNOWN")
 
 
 def tail(log: Path) -> str:
@@ -127,7 +127,7 @@ def last_said(log: Path) -> str:
 
 def options(texts: Sequence[str]) -> dict[str, str | bool]:
     """`time=60` or `exclusive`, as for sbatch: value by option, with underscores. Raises UnknownOption."""
-    found: dict[str, str | bool] = {}
+    by_name: dict[str, str | bool] = {}
     for text in texts:
         name, given, value = text.partition("=")
         key = name.strip().lstrip("-").replace("-", "_")
@@ -135,8 +135,8 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
             raise UnknownOption(f"--slurm: {text!r} is no option of sbatch such as partition=gpu, time=60 or exclusive")
         if key in OURS:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
-        found[key] = value.strip() if given else True
-    return found
+        by_name[key] = value.strip() if given else True
+    return by_name
 
 
 def require() -> None:

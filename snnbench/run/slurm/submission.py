@@ -59,5 +59,5 @@ def log(folder: Path, job: str) -> Path:
 def _refusal(text: str) -> str:
     """What sbatch said, without what submitit puts around it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    said = [line.removeprefix("sbatch: error: ") for line in lines if line.startswith("sbatch: error:")]
-    return "; ".join(said) or (lines[-1] if lines else "failed")
+    errors = [line.removeprefix("sbatch: error: ") for line in lines if line.startswith("sbatch: error:")]
+    return "; ".join(errors) or (lines[-1] if lines else "failed")

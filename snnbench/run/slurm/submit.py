@@ -46,10 +46,10 @@ class Plan:
         """Those of a shard."""
         return cells(shard.of(self.works), self.config.protocol, list(self.setups))
 
-    def lacks(self, found: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
+    def lacks(self, run: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
         """Whether cells of a shard are to be run, by their keys on the machine on which it was begun."""
-        folder = found.recording(shard)
-        if not (folder / record.RECORDS).is_file() or not found.finished(shard):
+        folder = run.recording(shard)
+        if not (folder / record.RECORDS).is_file() or not run.finished(shard):
             return True
         there = record.read(folder)
         here = Run(self.setups, self.config.protocol, str(there.machine.get("model")), 0)
@@ -69,27 +69,27 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
     works = request.works(adapters, cuda)
     if config.leaves_threads_out(request.config):
         raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
-    found = opened(request, shards, works)
-    say(f"{found.folder}: {len(found.shards)} shards; snnbench status {found.folder} tells how far they are")
+    run = open_run(request, shards, works)
+    say(f"{run.folder}: {len(run.shards)} shards; snnbench status {run.folder} tells how far they are")
     plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
-    with jobs.locked(found.folder):
-        found = submitted(jobs.read(found.folder), plan, replace(request, cuda=cuda), options)
-    tails = [Tail(found.recording(shard)) for shard in found.shards]
-    left = missing(found, plan, request.retry)
+    with jobs.locked(run.folder):
+        run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), options)
+    tails = [Tail(run.recording(shard)) for shard in run.shards]
+    left = missing(run, plan, request.retry)
     try:
         with shown(left) as progress:
-            states = wait(found, tails, left, progress)
+            states = wait(run, tails, left, progress)
     except KeyboardInterrupt:
-        say(f"{found.folder}: the jobs go on; look: snnbench status {found.folder}; go on: the same command;")
-        say(f"cancel: scancel {' '.join(sorted({job.split('_')[0] for job in found.ids.values()}))}")
+        say(f"{run.folder}: the jobs go on; look: snnbench status {run.folder}; go on: the same command;")
+        say(f"cancel: scancel {' '.join(sorted({job.split('_')[0] for job in run.ids.values()}))}")
         raise
-    with jobs.locked(found.folder):
-        collected(found, states)
-        unfinished = [jobs.complaint(found, shard, state) for shard, state in states.items()]
-        return merged(found, request, unfinished), [line for line in unfinished if line]
+    with jobs.locked(run.folder):
+        collect_ended(run, states)
+        unfinished = [jobs.complaint(run, shard, state) for shard, state in states.items()]
+        return merge_parts(run, request, unfinished), [line for line in unfinished if line]
 
 
-def opened(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
+def open_run(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
     """The folder of this run: the one that is under way, or a new one."""
     resolved, only, test = request.config.resolved(), list(request.only) or None, request.test
     if request.fresh and request.output:
@@ -110,78 +110,78 @@ def opened(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
         "planned": len(cells(works, request.config.protocol, request.sides)),
         "shards": [str(Shard(index, count)) for index in range(1, count + 1)],
     }
-    found = jobs.create(folder, header)
-    if shards not in (None, len(found.shards)):
-        raise ShardError(f"--shards {count}: {folder} has {len(found.shards)}; leave it out, or start with --fresh")
-    return found
+    run = jobs.create(folder, header)
+    if shards not in (None, len(run.shards)):
+        raise ShardError(f"--shards {count}: {folder} has {len(run.shards)}; leave it out, or start with --fresh")
+    return run
 
 
-def submitted(found: Jobs, plan: Plan, request: Request, options: dict[str, str | bool]) -> Jobs:
+def submit_missing(run: Jobs, plan: Plan, request: Request, options: dict[str, str | bool]) -> Jobs:
     """Collect what ended jobs left, and submit the shards that lack cells and have no job that waits or runs."""
-    states = found.states()
-    collected(found, states)
-    active = [shard for shard, state in states.items() if state.active and not found.finished(shard)]
+    states = run.states()
+    collect_ended(run, states)
+    active = [shard for shard, state in states.items() if state.active and not run.finished(shard)]
     if active:
-        say(f"{len(active)} jobs wait or run already: {', '.join(found.ids[shard] for shard in active)}")
-    lacking = [shard for shard in found.shards if shard not in active and plan.lacks(found, shard, request.retry)]
+        say(f"{len(active)} jobs wait or run already: {', '.join(run.ids[shard] for shard in active)}")
+    lacking = [shard for shard in run.shards if shard not in active and plan.lacks(run, shard, request.retry)]
     if not lacking:
-        return found
+        return run
     for shard in lacking:
-        jobs.reopen(found, shard)
+        jobs.reopen(run, shard)
     files = tuple(path.absolute() for path in request.adapter_files)
     whole = replace(request, adapter_files=files, fresh=False, devices=None)
-    parts = [replace(whole, shard=shard, output=found.recording(shard).absolute()) for shard in lacking]
+    parts = [replace(whole, shard=shard, output=run.recording(shard).absolute()) for shard in lacking]
     name = f"snnbench-{request.config.name}"
-    ids = submission.submit(perform, parts, found.folder / jobs.SUBMITTED, name, resources(options, plan.works))
-    say(f"submitted {len(lacking)} of {len(found.shards)} shards: job {', '.join(ids)}")
-    return jobs.told(jobs.submitted(found, dict(zip(lacking, ids, strict=True))), finished=False)
+    ids = submission.submit(perform, parts, run.folder / jobs.SUBMITTED, name, resources(options, plan.works))
+    say(f"submitted {len(lacking)} of {len(run.shards)} shards: job {', '.join(ids)}")
+    return jobs.update_config(jobs.remember_ids(run, dict(zip(lacking, ids, strict=True))), finished=False)
 
 
 def resources(options: dict[str, str | bool], works: Sequence[Work]) -> dict[str, str | bool]:
     """sbatch's options, with a GPU where cells need one and the CPUs of the cells, unless the user asked for some."""
-    found = dict(options)
-    if any(work.case.device.startswith("cuda") for work in works) and not set(found) & set(GPU_OPTIONS):
-        found["gpus_per_node"] = "1"
-    if not set(found) & set(CPU_OPTIONS):
-        found["cpus_per_task"] = str(max(work.case.threads for work in works))
-    return found
+    chosen = dict(options)
+    if any(work.case.device.startswith("cuda") for work in works) and not set(chosen) & set(GPU_OPTIONS):
+        chosen["gpus_per_node"] = "1"
+    if not set(chosen) & set(CPU_OPTIONS):
+        chosen["cpus_per_task"] = str(max(work.case.threads for work in works))
+    return chosen
 
 
-def missing(found: Jobs, plan: Plan, retry: Collection[str]) -> list[Cell]:
+def missing(run: Jobs, plan: Plan, retry: Collection[str]) -> list[Cell]:
     """The cells of unfinished shards that have no record yet."""
     done = {
         recorded(one)
-        for recording in found.recordings()
+        for recording in run.recordings()
         for one in recording.records
         if not record.repeated(one.outcome, retry)
     }
-    unfinished = [shard for shard in found.shards if not found.finished(shard)]
+    unfinished = [shard for shard in run.shards if not run.finished(shard)]
     return [cell for shard in unfinished for cell in plan.cells(shard) if cell not in done]
 
 
-def collected(found: Jobs, states: dict[Shard, State]) -> None:
+def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
     """Record what ran in jobs that have ended, and say so."""
     for shard, state in states.items():
-        if not state.active and not found.finished(shard):
-            for one in jobs.collect(found, shard, state):
-                say(f"shard {shard}: {one.library}/{one.variant} trial {one.trial}: {one.outcome['reason']}")
+        if not state.active and not run.finished(shard):
+            for lost in jobs.collect(run, shard, state):
+                say(f"shard {shard}: {lost.label} trial {lost.trial}: {lost.outcome['reason']}")
 
 
-def merged(found: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
+def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
     """The recording of the whole run, of as many shards as there are."""
-    parts = found.recordings()
+    parts = run.recordings()
     if not parts:
-        raise SlurmError(f"{found.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")
+        raise SlurmError(f"{run.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")
     if request.output:
         folder = request.output
-    elif "merged" in found.config:
-        folder = Path(found.config["merged"])
+    elif "merged" in run.config:
+        folder = Path(run.config["merged"])
     else:
         first = parts[0].config
         folder = choose(
             Path("results"), request.config.name, first["whole"], first["machine"], date.today(), fresh=True
         )
-    found = jobs.told(found, merged=str(folder))
+    run = jobs.update_config(run, merged=str(folder))
     whole = merge.merge(parts, folder)
-    jobs.told(found, finished=bool(whole.config["finished"]))
+    jobs.update_config(run, finished=bool(whole.config["finished"]))
     return whole

@@ -35,26 +35,26 @@ class Tail:
             data = stream.read()
         whole = data[: data.rfind(b"\n") + 1]
         self._offset += len(whole)
-        found = (record.parse(line, self.folder) for line in whole.decode(errors="replace").split("\n"))
-        return [one for one in found if one is not None]
+        records = (record.parse(line, self.folder) for line in whole.decode(errors="replace").split("\n"))
+        return [one for one in records if one is not None]
 
 
-def wait(found: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Progress) -> dict[Shard, State]:
+def wait(run: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Progress) -> dict[Shard, State]:
     """Pass on how the cells that are `left` end, until no job runs any more; how each shard's last job ended then."""
-    waiting, states, asked, answers = set(left), found.states(), time.monotonic(), True
+    waiting, states, asked_at, answers = set(left), run.states(), time.monotonic(), True
     while True:
-        unfinished = [shard for shard in found.ids if not found.finished(shard)]
-        if unfinished and time.monotonic() - asked >= ASK_EVERY_S:
+        unfinished = [shard for shard in run.ids if not run.finished(shard)]
+        if unfinished and time.monotonic() - asked_at >= ASK_EVERY_S:
             try:
-                states, asked, answers = found.states(), time.monotonic(), True
+                states, asked_at, answers = run.states(), time.monotonic(), True
             except SlurmError as error:
                 if answers:
                     say(f"{error}; what Slurm said before counts until it answers")
-                asked, answers = time.monotonic(), False
-        ended = [one for tail in tails for one in tail.records() if recorded(one) in waiting]
-        for one in ended:
-            waiting.discard(recorded(one))
-            progress.end(recorded(one), one)
+                asked_at, answers = time.monotonic(), False
+        ended = [record_ for tail in tails for record_ in tail.records() if recorded(record_) in waiting]
+        for record_ in ended:
+            waiting.discard(recorded(record_))
+            progress.end(recorded(record_), record_)
         if ended or len(waiting) == len(left):
             _show_next(tails, progress)
         if not any(states[shard].active for shard in unfinished):
@@ -65,6 +65,6 @@ def wait(found: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: P
 def _show_next(tails: Sequence[Tail], progress: Progress) -> None:
     """What runs now: of cells side by side, one."""
     for tail in tails:
-        for one in in_progress.read(tail.folder)[:1]:
-            progress.start(recorded(one))
+        for draft in in_progress.read(tail.folder)[:1]:
+            progress.start(recorded(draft))
             return
