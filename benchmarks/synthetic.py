@@ -106,7 +106,7 @@ def _record(random: np.random.Generator, case: Case, name: str, measure: str, tr
         variant=variant,
         trial=trial,
         measure=measure,
-        case=asdict(case),
+        case=case,
         outcome={"status": "measured", "verdict": "exact"},
         version="1.0.0",
         adapter="0123456789abcdef",

@@ -27,7 +27,7 @@ def record(name: str, measure: str = "time", trial: int = 0, case: Case = CASE, 
         variant=variant or ONLY_VARIANT,
         trial=trial,
         measure=measure,
-        case=asdict(case),
+        case=case,
         **given,
     )
 

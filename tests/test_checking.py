@@ -489,7 +489,7 @@ def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None
     check = sound.checks["spot-inference"] | {"differing": 400}
     record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
     assert any("400 of 76800 spikes differ" in text for text in records.proof(record, 3))
-    deep = replace(record, case=record.case | {"layers": 2})
+    deep = replace(record, case=record.case.with_(layers=2))
     assert not any("spikes differ" in text for text in records.proof(deep, 3))
 
 

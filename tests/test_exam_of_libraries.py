@@ -11,7 +11,6 @@ from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.adapter.discovery import discover
 from snnbench.machine import gpus
 from snnbench.recording.record import Record
-from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import SKIPS
 from tests.managed import ROOT, recorded, snnbench
 
@@ -41,7 +40,7 @@ def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
     profiles: dict[str, set[str]] = defaultdict(set)
     for one in records:
         if one.outcome.get("verdict") == verdict:
-            profiles[label(one.library, one.variant)].add(Case(**one.case).profile)
+            profiles[label(one.library, one.variant)].add(one.case.profile)
     return profiles
 
 

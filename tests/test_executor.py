@@ -76,7 +76,7 @@ def test_each_worker_sees_its_card_alone(with_cards: Bench) -> None:
     with_cards.add("a", SEES + ANYWHERE)
     records = execute(with_cards, cells())
     assert {record.status for record in records} == {"measured"} and len(records) == 6
-    by_card = {record.case["neurons"]: record.settings["card"] for record in records}
+    by_card = {record.case.neurons: record.settings["card"] for record in records}
     assert by_card == {16: CARDS[0].name, 20: CARDS[1].name, 24: CARDS[0].name}
     seen = (with_cards.folder / "a.seen").read_text().split()
     assert sorted(seen) == ["GPU-a"] * 4 + ["GPU-b"] * 2

@@ -229,7 +229,7 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) 
     done = snnbench(tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
     found = read(tmp_path / "recording")
-    assert Counter((one.case["neurons"], one.trial) for one in found.records) == Counter(
+    assert Counter((one.case.neurons, one.trial) for one in found.records) == Counter(
         (neurons, trial) for neurons in range(16, 26) for trial in range(3)
     )
     lines = (tmp_path / "recording" / RECORDS).read_text().splitlines()

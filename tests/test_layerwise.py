@@ -1,7 +1,7 @@
 """Several layers in 16 bits: honest networks pass layer by layer, and whatever one layer does otherwise is found."""
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ def test_a_record_of_it_keeps_the_rules(tmp_path: Path, measure: Measure, check_
     assert bool(reply.memory) == (measure == "memory")
     sound = read_recording(ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2").records[0]
     fields = {name: getattr(reply, name) for name in ("outcome", "checks", "phases", "memory", "peaks")}
-    record = replace(sound, case=asdict(DEEP), measure=measure, **fields)
+    record = replace(sound, case=DEEP, measure=measure, **fields)
     assert list(records.proof(record, 4)) == []
     assert (
         coverage(DEEP, reply.checks.values()) == "all" if check_ns else reply.checks["spot-train"]["seed"] is not None

@@ -158,9 +158,9 @@ def test_versions_and_settings_are_read_back(quick: list[Record], adapters: dict
         pinned = adapters[one.library].variants[one.variant].pins.version
         assert str(one.version).partition("+")[0] == pinned
         assert one.settings["provider"]
-        assert len(one.settings["cpus"]) == one.case["threads"]
+        assert len(one.settings["cpus"]) == one.case.threads
         if "torch" in one.settings:
-            assert one.settings["threads"] == one.case["threads"]
+            assert one.settings["threads"] == one.case.threads
             assert one.settings["matmul_precision"] == "ieee"
         else:
             assert one.settings["matmul_precision"] == "float32"

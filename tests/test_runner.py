@@ -215,7 +215,7 @@ def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
     bench.add("b")
     sizes = [4, 16, 64]
     plan = [Cell(SMALL.with_(neurons=n), name, "default", 0, "time") for n in sizes for name in "ab"]
-    records = {(record.library, record.case["neurons"]): record.outcome for record in bench.run(plan)}
+    records = {(record.library, record.case.neurons): record.outcome for record in bench.run(plan)}
     assert {records["b", n]["status"] for n in sizes} == {"measured"}
     assert [records["a", n].get("kind") for n in sizes] == [None, "oom-host", "oom-host"]
     assert records["a", 16]["reason"].endswith(

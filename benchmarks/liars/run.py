@@ -36,7 +36,7 @@ def main() -> int:
     outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, int], str] = {}
     for entry in records:
-        name = entry.variant, int(entry.case["neurons"])
+        name = entry.variant, int(entry.case.neurons)
         is_on_new_content = all(timing["passes"] == 1 for timing in entry.phases.values())
         verdict = f"{entry.outcome.get('verdict')}{' on new content' * (entry.variant != HONEST and is_on_new_content)}"
         outcomes[name][str(entry.outcome.get("kind") or verdict)] += 1

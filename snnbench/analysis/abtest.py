@@ -116,7 +116,7 @@ def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[
     except Incomparable:  # nothing was timed, and more trials time nothing either
         return set()
     open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
-    works = {(Case(**one.case), _plain(one)): one for one in recording.records}
+    works = {(one.case, _plain(one)): one for one in recording.records}
     return {Work(case, works[case, name].library, works[case, name].variant) for case, name in open_names}
 
 
@@ -146,8 +146,8 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
     ]
     records, left_out = _in_pairs(records, CONTENDED in rule.allowed)
     base, new = (_side(recording, records, side) for side in SIDES)
-    both = {Case(**one.case) for one in base.records} & {Case(**one.case) for one in new.records}
-    cases = {case: case for case in dict.fromkeys(Case(**one.case) for one in records) if case in both}
+    both = {one.case for one in base.records} & {one.case for one in new.records}
+    cases = {case: case for case in dict.fromkeys(one.case for one in records) if case in both}
     try:
         cells = cells_of(base, new, cases, rule.phases, rule.allowed)
     except Incomparable:
@@ -189,7 +189,7 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
     pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for record in records:
-        work = (Case(**record.case), _plain(record), record.measure)
+        work = (record.case, _plain(record), record.measure)
         if not pairs[*work, record.trial]:
             works[work].append((*work, record.trial))
         pairs[*work, record.trial][record.side] = record

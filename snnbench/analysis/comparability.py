@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from snnbench.exits import Exit, UserError
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.record import Recording
 from snnbench.workloads.case import Case
 
 FREE = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
@@ -106,7 +106,7 @@ def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Ca
     sides = []
     for recording in (base, new):
         keyed: dict[Key, Case] = {}
-        for case in dict.fromkeys(Case(**fields) for fields in _distinct(recording.records)):
+        for case in dict.fromkeys(record.case for record in recording.records):
             key = tuple(getattr(case, name) for name in case.__dataclass_fields__ if name not in left_out)
             if key in keyed:
                 names = " and ".join(sorted(left_out))
@@ -156,15 +156,6 @@ def _advised(barring: list[Fact]) -> list[str]:
     if all(kind in ALLOWABLE for kind in kinds):
         return [*lines, f"record one as the other was, or insist: --allow {','.join(kinds)}"]
     return [*lines, "record one as the other was; other work cannot be allowed"]
-
-
-def _distinct(records: Iterable[Record]) -> Iterator[dict[str, Any]]:
-    """The cases of records, as few times as their fields show that they are the same."""
-    seen = set()
-    for record in records:
-        if (values := tuple(record.case.values())) not in seen:
-            seen.add(values)
-            yield record.case
 
 
 def _libraries(base: Recording, new: Recording) -> list[str]:

@@ -5,7 +5,6 @@ from typing import Any
 
 from snnbench.recording.record import Record
 from snnbench.worker.durations import trial_median
-from snnbench.workloads.case import Case
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -20,7 +19,7 @@ def common(record: Record) -> list[dict[str, Any]]:
 
 def pair(record: Record) -> tuple[Any, ...]:
     """What identifies case and contender within a recording."""
-    return Case(**record.case), record.label
+    return record.case, record.label
 
 
 def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:

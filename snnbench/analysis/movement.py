@@ -142,7 +142,7 @@ def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
     grouped: dict[tuple[Case, str], list[Record]] = defaultdict(list)
     for record in records:
         if record.phases:
-            grouped[Case(**record.case), record.label].append(record)
+            grouped[record.case, record.label].append(record)
     return grouped
 
 

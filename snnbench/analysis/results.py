@@ -65,7 +65,7 @@ def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
     wrong = incorrect(records)
     grouped: dict[Case, dict[str, list[Record]]] = {}
     for record in records:
-        grouped.setdefault(Case(**record.case), {}).setdefault(record.label, []).append(record)
+        grouped.setdefault(record.case, {}).setdefault(record.label, []).append(record)
     result = {}
     for case in sorted(grouped, key=_case_order):
         results = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
@@ -99,7 +99,7 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
         standing.repetitions = repetitions
     measured = [record for record in records if record.status == "measured"]
     spots = [check for record in measured for name, check in record.checks.items() if name.startswith("spot-")]
-    standing.checked = coverage(Case(**records[0].case), spots)
+    standing.checked = coverage(records[0].case, spots)
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
         standing.deviation = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)

@@ -60,7 +60,7 @@ def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
 
 def proof(record: Record, schema: int) -> Complaints:
     """The exam, and a spot check of everything measured: without a fault, or saying how far off what deviates is."""
-    case, ending = Case(**record.case), record.outcome
+    case, ending = record.case, record.outcome
     deviation = ending.get("deviation")
     if ending["verdict"] != (expected := verdict(case, True, deviation)):
         yield f"verdict {ending['verdict']}, where {expected} is the word"
@@ -187,7 +187,7 @@ def _fresh(timing: Mapping[str, Any]) -> Complaints:
 
 def floors(record: Record) -> Complaints:
     """The floor follows from the peaks' raw durations, and no time lies below it."""
-    case = Case(**record.case)
+    case = record.case
     peaks = {name: floor.Peak(**peak) for name, peak in record.peaks.items()}
     if lacking := [name for name in floor.needed(case, list(record.phases)) if name not in peaks]:
         yield f"no peak of {', '.join(lacking)}"
@@ -208,7 +208,7 @@ def floors(record: Record) -> Complaints:
 
 def memory(record: Record) -> Complaints:
     """Bytes of a process that timed nothing."""
-    sizes, case = record.memory, Case(**record.case)
+    sizes, case = record.memory, record.case
     if record.phases:
         yield "time and memory come from one process"
     size = floor.SIZES_BYTES[case.dtype]
@@ -222,7 +222,7 @@ def memory(record: Record) -> Complaints:
 
 def flags(record: Record) -> Complaints:
     """What the numbers say of the circumstances is flagged, and no other flag raised."""
-    due = set(raised(record.phases, record.memory, record.settings, record.case["threads"], record.flags))
+    due = set(raised(record.phases, record.memory, record.settings, record.case.threads, record.flags))
     if wrong := sorted(due ^ set(record.flags)):
         yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
 

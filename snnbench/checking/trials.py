@@ -25,7 +25,7 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
         yield f"{count} cells, where {recording.config['planned']} were planned"
     there: dict[Work, set[Trial]] = {}
     for record in recording.records:
-        work = Work(Case(**record.case), record.library, record.variant)
+        work = Work(record.case, record.library, record.variant)
         there.setdefault(work, set()).add((record.measure, record.trial, record.side))
     if "shard" not in recording.config:
         yield from _missing(list(there), recording, config)
@@ -95,7 +95,7 @@ def _take_turns(records: list[Record], protocol: Protocol) -> bool:
     by_case: dict[Case, list[tuple[str, ...]]] = {}
     for record in records:
         if record.measure == "time":
-            by_case.setdefault(Case(**record.case), []).append((record.library, record.variant, record.side))
+            by_case.setdefault(record.case, []).append((record.library, record.variant, record.side))
     return protocol.trials < 2 or all(map(_alternate, by_case.values()))
 
 

@@ -53,7 +53,6 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     from snnbench.run import replay as replays
     from snnbench.run import runner
     from snnbench.run.progress import describe, ending, say
-    from snnbench.workloads.case import Case
 
     if shown.side:  # what a side changes is in the recording, of which nothing is run
         raise UnknownCell(f"{shown.cell}: is of one side of an A/B test; measure both again with snnbench ab")
@@ -61,7 +60,7 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     if shown.library not in adapters or shown.variant not in adapters[shown.library].variants:
         raise UnknownContender(f"{shown.library}/{shown.variant} is not here; --adapter FILE adds it")
     facts = description.facts()
-    works = [Work(Case(**shown.case), shown.library, shown.variant)]
+    works = [Work(shown.case, shown.library, shown.variant)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
     setups = {"": runner.Setup(adapters, pythons)}
     here = runner.Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))

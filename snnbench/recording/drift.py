@@ -42,8 +42,8 @@ class Probed(Protocol):
         """The key of its packages."""
 
     @property
-    def case(self) -> Mapping[str, Any]:
-        """The fields of its case."""
+    def case(self) -> Case:
+        """The work that it did."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
@@ -93,9 +93,8 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
 
 def _same(record: Probed, name: str) -> tuple[Any, ...]:
     """What is alike where a probe is the same work on the same machine: shards of a run never share a case."""
-    case = tuple(record.case.values())
     return (
-        (name, case, record.settings.get("python"))
+        (name, record.case, record.settings.get("python"))
         if name == INTERPRETER
-        else (name, case, record.library, record.environment)
+        else (name, record.case, record.library, record.environment)
     )

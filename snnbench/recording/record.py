@@ -65,7 +65,7 @@ class Record:
     variant: str
     trial: int
     measure: str
-    case: dict[str, Any]
+    case: Case
     outcome: dict[str, Any]
     attempt: int = 0
     side: str = ""
@@ -221,7 +221,8 @@ def parse(line: str, folder: Path) -> Record | None:
             document["case"]["input_kind"] = "spikes"
         if schema.complaint("record", document):
             return None
-        return Record(**{name: value for name, value in document.items() if name != "schema"})
+        fields = {name: value for name, value in document.items() if name != "schema"}
+        return Record(**fields | {"case": Case(**fields["case"])})
     except RecordingError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -256,4 +257,4 @@ def document(path: Path) -> dict[str, Any]:
 
 def recorded(record: Record) -> Cell:
     """The cell that a record is of."""
-    return Cell(Case(**record.case), record.library, record.variant, record.trial, record.measure, record.side)  # type: ignore[arg-type]
+    return Cell(record.case, record.library, record.variant, record.trial, record.measure, record.side)  # type: ignore[arg-type]

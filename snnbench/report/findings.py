@@ -143,7 +143,7 @@ def find(recording: Recording) -> Findings:
     failures: dict[Pair, list[Record]] = {}
     for record in recording.records:
         if record.status == "failed":
-            failures.setdefault((Case(**record.case), record.label), []).append(record)
+            failures.setdefault((record.case, record.label), []).append(record)
     positions = [
         (case, standing.contender, phase)
         for case, listed in results.items()

@@ -61,7 +61,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "variant": record.variant,
             "side": record.side,
             "version": record.version,
-            **{name: record.case[name] for name in CASE_FIELDS},
+            **{name: getattr(record.case, name) for name in CASE_FIELDS},
             "measure": record.measure,
             "trial": record.trial,
             "status": record.status,

@@ -17,7 +17,6 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
-from snnbench.workloads.case import Case
 
 SEED = 0
 """Of the bootstrap, so that the same two sets of trials give the same intervals."""
@@ -64,7 +63,7 @@ def again(record: Record, count: int, here: Run, done: Callable[[Cell, Record], 
     """The same work in `count` new processes."""
     records = []
     for trial in range(count):
-        cell = Cell(Case(**record.case), record.library, record.variant, trial, record.measure)  # type: ignore[arg-type]
+        cell = Cell(record.case, record.library, record.variant, trial, record.measure)  # type: ignore[arg-type]
         records.append(runner.measure(cell, here.key(cell), here, known_outcomes.KnownOutcomes()))
         done(cell, records[-1])
     return records

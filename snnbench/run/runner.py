@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -201,7 +201,7 @@ def record_of(
         trial=cell.trial,
         measure=cell.measure,
         side=cell.side,
-        case=asdict(cell.case),
+        case=cell.case,
         outcome=outcome,
         version=reply.settings.get("version")
         or _version(interpreter, adapter.variants[cell.variant].pins.distribution),

@@ -35,7 +35,7 @@ def section(findings: Findings) -> Section:
     cells: dict[str, dict[str, list[Record]]] = {}
     for record in findings.recording.records:
         at = cells.setdefault(record.label, {})
-        at.setdefault(names[setting(Case(**record.case))], []).append(record)
+        at.setdefault(names[setting(record.case)], []).append(record)
     columns = list(dict.fromkeys(names.values()))
     rows = [[one, *(_cell(by_name.get(name, [])) for name in columns)] for one, by_name in sorted(cells.items())]
     tables = [Table(["library", *columns], rows, texts=len(columns) + 1)]

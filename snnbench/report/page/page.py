@@ -18,7 +18,6 @@ from snnbench.recording.record import Recording
 from snnbench.report import wording
 from snnbench.report.page.outline import outline
 from snnbench.report.section import Section
-from snnbench.workloads.case import Case
 
 TEMPLATE = Path(__file__).parent / "template"
 FONT = "system-ui, -apple-system, Segoe UI, Roboto, Helvetica Neue, Arial, sans-serif"
@@ -83,7 +82,7 @@ def _part(recording: Recording, prefix: str) -> Part:
     sections = outline(recording)
     config = recording.config.get("config", {})
     paragraphs = str(config.get("analysis", "")).split("\n\n")
-    cases = {Case(**record.case): None for record in recording.records}
+    cases = {record.case: None for record in recording.records}
     return Part(
         prefix=prefix,
         name=recording.name,

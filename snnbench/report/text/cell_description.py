@@ -10,7 +10,6 @@ from snnbench.report.wording import title
 from snnbench.worker.contention import others_cpus
 from snnbench.worker.durations import Summary, summarise, trial_median
 from snnbench.worker.probe import WORDS
-from snnbench.workloads.case import Case
 
 MIB = 1 << 20
 SINGLE = {
@@ -24,7 +23,7 @@ def lines(recording: Recording, record: Record) -> Iterator[str]:
     """Everything but raw durations and what the worker printed."""
     yield f"cell {record.cell} of {recording.folder}"
     yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {outcome_text(record.outcome)}"
-    yield title(Case(**record.case))
+    yield title(record.case)
     yield f"on {recording.machine.get('model', 'an unknown machine')}, started {record.started}" + (
         f", the worker lived {record.wall_s:g} s" if record.wall_s is not None else ""
     )

@@ -13,20 +13,20 @@ COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 
 def table(records: Iterable[Record]) -> str:
     """Markdown: a row for each case that was tried, and below it why others were not, and what deviates where."""
-    ordered = sorted(records, key=lambda record: (record.label, *_case_order(Case(**record.case))))
+    ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
     lines += [_line(record) for record in ordered if record.status != "skipped"]
     remarks: dict[str, list[str]] = {}
     for record in ordered:
         if remark := _remark(record):
             where = remarks.setdefault(f"{record.label}: {remark}", [])
-            profile = Case(**record.case).profile
+            profile = record.case.profile
             where += [profile] if profile not in where else []
     return "\n".join([*lines, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
 
 
 def _line(record: Record) -> str:
-    case = Case(**record.case)
+    case = record.case
     checks = common(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = [error for check in checks for error in check["gradient_errors"].values()]
