@@ -13,6 +13,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from snnbench.worker.probe import INTERPRETER, levels
+from snnbench.workloads.case import Case
 
 DRIFTED = "drifted"
 """The flag of a cell beside which the machine was not as usual."""

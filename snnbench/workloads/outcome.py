@@ -1,6 +1,5 @@
 """How a cell can end, and what verification can say: the closed lists."""
 
-from dataclasses import dataclass
 from typing import Literal
 
 FailureKind = Literal[
@@ -44,29 +43,3 @@ VERDICTS: dict[str, str] = {
     "deviates": "differs by a declared and measured amount; never ranked among the exact",
     "incorrect": "differs without having said so",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The work was proved and measured."""
-
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """Not tried, with the reason and what the user can do."""
-
-    kind: SkipKind
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """Tried and not measured."""
-
-    kind: FailureKind
-    reason: str
-
-
-Outcome = Measured | Skipped | Failed
