@@ -50,12 +50,13 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     """Time the checks of one size, in this process."""
     import torch
 
-    from snnbench.kernels import linear_lif
+    from snnbench.kernels import linear_lif, reuse_memory
     from snnbench.workloads.answer import Answer
     from snnbench.workloads.case import Case
     from snnbench.workloads.problem import Problem
 
     torch.set_num_threads(threads)
+    reuse_memory()
     case = Case(
         neurons=neurons,
         batch=16,

@@ -32,7 +32,18 @@ from typing import Any
 
 import torch
 
-from snnbench.kernels import KEEPS, KERNELS, Neuron, Unavailable, Unsupported, lif, lif_ref, linear_lif, require
+from snnbench.kernels import (
+    KEEPS,
+    KERNELS,
+    Neuron,
+    Unavailable,
+    Unsupported,
+    lif,
+    lif_ref,
+    linear_lif,
+    require,
+    reuse_memory,
+)
 
 NEURON = Neuron(0.9, 1.0)
 OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
@@ -80,6 +91,7 @@ class Contender:
 
 def main() -> int:
     """Every size in turn."""
+    reuse_memory()
     options = arguments()
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {device_name(options.device)}\n")
     wrong = 0

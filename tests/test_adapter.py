@@ -206,6 +206,7 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
                 "requires-python = 3": "requires-python = 3 should be a string",
                 "tool = 3": "tool = 3 should be a table",
                 'tool.snnbench.variants.default = "x"': "default = 'x' should be a table",
+                "tool.snnbench.api = 2": "api = 2: this snnbench has version 1 of the interface",
                 'tool.snnbench.modules = "kernels"': "modules = 'kernels' should be a list of strings",
                 'tool.uv.dependency-metadata.name = "x"': "dependency-metadata should be tables [[...]] of strings and "
                 "lists of strings",

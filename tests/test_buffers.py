@@ -1,6 +1,8 @@
 """Memory that stays for the next pass: it is lent once at a time, and given back when nobody will ask for it."""
 
 import gc
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -15,8 +17,9 @@ LARGE = (3, buffers.SMALLEST_BYTES)
 @pytest.fixture(autouse=True)
 def nothing_waits() -> Iterator[None]:
     buffers.release()
+    buffers.reuse_memory()
     yield
-    buffers.release()
+    buffers.reuse_memory(False)
 
 
 def waiting() -> list[int]:
@@ -97,3 +100,18 @@ def test_spikes_of_one_pass_survive_the_next() -> None:
     copy = first.clone()
     second = lif(currents[1], beta=0.9, threshold=1.0, kernel="torch")
     assert torch.equal(first, copy) and not torch.equal(first, second)
+
+
+def test_without_being_asked_nothing_is_kept_and_nothing_watches_the_collector() -> None:
+    code = "import gc; before = list(gc.callbacks); import snnbench.kernels; assert gc.callbacks == before"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    held = buffers.empty(LARGE, torch.float32, CPU)
+    buffers.reuse_memory(False)
+    del held
+    assert not waiting() and buffers._on_collection not in gc.callbacks
+    tensor = buffers.empty(LARGE, torch.float32, CPU)
+    del tensor
+    assert not waiting()
+    buffers.reuse_memory()
+    buffers.reuse_memory()
+    assert gc.callbacks.count(buffers._on_collection) == 1

@@ -14,6 +14,7 @@
 # requires-dist = []
 #
 # [tool.snnbench]
+# api = 1                           the interface that the file was written for, 1 if left out
 # cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
 # built = ["mykernels==1.0"]        compiled against what is installed by then, and installed last
 #

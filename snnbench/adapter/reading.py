@@ -63,6 +63,8 @@ def _some_of(value: Any, known: Any) -> bool:
     return isinstance(value, tuple) and value != () and all(isinstance(name, str) and name in known for name in value)
 
 
+API = 1
+"""The version of the interface between adapter files and snnbench; a header may name the one it was written for."""
 DEVICES = ("cpu", "cuda")
 BACKENDS = '"torch", "jax", "numpy" or "own"'
 CONSTANTS = {
@@ -90,6 +92,9 @@ def read(path: Path) -> Adapter:
         header = pins.header(text)
     except ValueError as error:  # of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
+    own = header.get("tool", {}).get("snnbench", {})
+    if (api := own.get("api", API)) != API:
+        raise AdapterError(f"{path}: script header: api = {api!r}: this snnbench has version {API} of the interface")
     constants = _constants(tree)
     if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
         raise AdapterError(f"{path}: no function build(case, weights, variant)")
@@ -100,7 +105,7 @@ def read(path: Path) -> Adapter:
         name=path.stem.replace("_", "-"),
         path=path,
         about=about,
-        modules=tuple(header.get("tool", {}).get("snnbench", {}).get("modules", ())),
+        modules=tuple(own.get("modules", ())),
         variants=_variants(path, constants, header, about or path.stem),
     )
 

@@ -11,14 +11,14 @@ graphs. The equations are in kernels/neuron.py, the surrogates in surrogate.py.
 **Kernels** compute a stretch of time steps and are modules with two functions under one signature. Tensors are
 contiguous, [T, M] with M = batch * neurons independent columns; state is float32, or float64 where currents are:
 
-    forward(current, potential, spikes, kept, neuron, bias=None)
+    forward(current, potential, spikes, saved, neuron, bias=None)
         current [T, M]    potential [M]: v before the first step, v after the last on return
-        spikes [T, M]     written       kept [T, M] or None: written, u - threshold, whose sign bit is the spike;
+        spikes [T, M]     written       saved [T, M] or None: written, u - threshold, whose sign bit is the spike;
                                         may be `current` itself
         bias [M] or None: added to the current of every step
-    backward(cotangent, kept, carried, gradient, neuron, bias_sum=None, beta_sum=None, threshold_sum=None, start=None)
+    backward(cotangent, saved, carried, gradient, neuron, bias_sum=None, beta_sum=None, threshold_sum=None, start=None)
         cotangent [T, M]: dL/ds         carried [M]: dL/dv after the last step, dL/dv before the first on return
-        gradient [T, M]: written, dL/dx; may be `kept` itself
+        gradient [T, M]: written, dL/dx; may be `saved` itself
         bias_sum, beta_sum, threshold_sum [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
         start [M]: v before the first step, wanted with beta_sum
 
@@ -28,9 +28,21 @@ autograd, and layer.py is what a user calls.
 """
 
 from snnbench.adapter.refusal import Unavailable, Unsupported
+from snnbench.kernels.buffers import reuse_memory
 from snnbench.kernels.choice import KERNELS, automatic, require
 from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.pipeline import KEEPS
 
-__all__ = ["KEEPS", "KERNELS", "Neuron", "Unavailable", "Unsupported", "automatic", "lif", "linear_lif", "require"]
+__all__ = [
+    "KEEPS",
+    "KERNELS",
+    "Neuron",
+    "Unavailable",
+    "Unsupported",
+    "automatic",
+    "lif",
+    "linear_lif",
+    "require",
+    "reuse_memory",
+]

@@ -1,4 +1,4 @@
-"""Large arrays on the CPU, whose memory stays for the next pass that needs as much.
+"""Large arrays on the CPU, whose memory stays for the next pass that needs as much, where `reuse_memory()` was called.
 
 Fresh memory is the dearest thing in a pass on the CPU: the kernel zeroes every page at its first touch. At N = 512,
 T = 500, B = 16 two fresh arrays of 16 MiB made a training pass of 48 ms one of 54 ms, where its two matrix products
@@ -21,12 +21,28 @@ ALIGNMENT = 64
 
 _free: dict[int, list[Any]] = {}
 """Size in bytes -> NumPy arrays that nobody uses."""
+_reused = False
+
+
+def reuse_memory(reuse: bool = True) -> None:
+    """Keep the memory of large arrays on the CPU from one pass to the next, in this process; or no longer.
+
+    It is off until it is called. Meanwhile a callback of the garbage collector gives memory back that is not in use.
+    """
+    global _reused
+    _reused = reuse
+    if reuse and _on_collection not in gc.callbacks:
+        gc.callbacks.append(_on_collection)
+    if not reuse:
+        release()
+        if _on_collection in gc.callbacks:
+            gc.callbacks.remove(_on_collection)
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A contiguous tensor with anything in it, as torch.empty's; a large one on the CPU lies in memory used before."""
+    """A contiguous tensor with anything in it, as of torch.empty; memory is used again after `reuse_memory()`."""
     size = math.prod(shape) * dtype.itemsize
-    if device.type != "cpu" or size < SMALLEST_BYTES:
+    if not _reused or device.type != "cpu" or size < SMALLEST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
     waiting = _free.get(size)
     if waiting:
@@ -47,12 +63,10 @@ def release() -> None:
 
 
 def _take_back(size: int, raw: Any) -> None:
-    _free.setdefault(size, []).append(raw)
+    if _reused:
+        _free.setdefault(size, []).append(raw)
 
 
 def _on_collection(phase: str, about: dict[str, int]) -> None:
     if phase == "start" and about["generation"] == 2:
         release()
-
-
-gc.callbacks.append(_on_collection)

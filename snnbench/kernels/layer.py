@@ -1,6 +1,6 @@
 """`lif` and `linear_lif`, as a user calls them: what they take, and what they say where it does not fit."""
 
-from typing import Any, TypeAlias
+from typing import Literal, TypeAlias, overload
 
 import torch
 
@@ -9,6 +9,57 @@ from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
 
 Number: TypeAlias = "float | torch.Tensor"
+
+
+@overload
+def lif(
+    current: torch.Tensor,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: Literal[False] = ...,
+    keep: str = ...,
+    kernel: str = ...,
+) -> torch.Tensor: ...
+
+
+@overload
+def lif(
+    current: torch.Tensor,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: Literal[True],
+    keep: str = ...,
+    kernel: str = ...,
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
+@overload
+def lif(
+    current: torch.Tensor,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: bool,
+    keep: str = ...,
+    kernel: str = ...,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def lif(
@@ -24,7 +75,7 @@ def lif(
     return_potential: bool = False,
     keep: str = "potential",
     kernel: str = "auto",
-) -> Any:
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Spikes [T, B, N] of leaky integrate-and-fire neurons for `current` [T, B, N]; equations in kernels/neuron.py.
 
     `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N] is where the neurons
@@ -39,6 +90,63 @@ def lif(
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
     return (spikes, last) if return_potential else spikes
+
+
+@overload
+def linear_lif(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None = ...,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: Literal[False] = ...,
+    keep: str = ...,
+    kernel: str = ...,
+) -> torch.Tensor: ...
+
+
+@overload
+def linear_lif(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None = ...,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: Literal[True],
+    keep: str = ...,
+    kernel: str = ...,
+) -> tuple[torch.Tensor, torch.Tensor]: ...
+
+
+@overload
+def linear_lif(
+    inputs: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None = ...,
+    *,
+    beta: Number,
+    threshold: Number,
+    reset: Reset = ...,
+    detach_reset: bool = ...,
+    surrogate: str = ...,
+    slope: float = ...,
+    potential: torch.Tensor | None = ...,
+    return_potential: bool,
+    keep: str = ...,
+    kernel: str = ...,
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]: ...
 
 
 def linear_lif(
@@ -56,7 +164,7 @@ def linear_lif(
     return_potential: bool = False,
     keep: str = "potential",
     kernel: str = "auto",
-) -> Any:
+) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
 
     The product is the framework's own, the bias and the neuron are fused behind it; without a weight the inputs are the
