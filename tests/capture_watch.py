@@ -23,9 +23,9 @@ from torch.overrides import TorchFunctionMode, resolve_name
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from snnbench.adapter.declaration import Unsupported
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.torch.graph import WARM_UPS, existing
 from snnbench.backends.torch.session import Session
 from snnbench.workloads.case import PROFILES, Case

@@ -10,11 +10,10 @@ import pytest
 
 from snnbench.adapter import loading
 from snnbench.adapter.contender import label
-from snnbench.adapter.declaration import Unsupported, Variant
+from snnbench.adapter.declaration import WAYS, Variant
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.reading import read
-from snnbench.adapter.refusal import AdapterError, require
-from snnbench.adapter.ways import WAYS
+from snnbench.adapter.refusal import AdapterError, Unsupported, require
 from snnbench.workloads.case import PROFILES
 from tests.fakes import CASE, CORRECT, profile, write
 from tests.sweep import recordings, run_arguments, snnbench, write_config

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.adapter.declaration import Unavailable
+from snnbench.adapter.refusal import Unavailable
 from snnbench.recording.flags import raised
 from snnbench.worker import memory
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request

@@ -9,9 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter.declaration import Unavailable
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import numpy as numpy_backend
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch.session import Session

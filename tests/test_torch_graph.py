@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.adapter.declaration import Unsupported
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch.graph import (
     Captured,

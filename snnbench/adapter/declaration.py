@@ -1,26 +1,30 @@
-"""An adapter: one file that says how to build the harness's network in one library.
-
-The harness *reads* an adapter file without running it (declaration.py says what it holds), and *runs* it only in a
-worker process, in the library's own environment. Adapters import `require`, `Unsupported` and `Unavailable` from here.
-"""
+"""A declaration: what an adapter file says of itself, as plain data that needs no library."""
 
 import hashlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import snnbench
 from snnbench.adapter.pins import Pins
-from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported, require
-from snnbench.adapter.ways import WAYS
 
-__all__ = ["ONLY_VARIANT", "Adapter", "Incorrect", "Unavailable", "Unsupported", "Variant", "require"]
+WAYS = {
+    "compile": "the whole network through torch.compile, the loop over time unrolled",
+    "cuda-graph": "the whole pass captured in a CUDA graph, and replayed",
+    "amp": "weights in float32, products under autocast in the case's 16-bit format",
+}
+"""Ways of running a network of PyTorch that the harness adds without the library's help. An adapter names some, and
+each becomes a variant: the default variant, run that way."""
+ONLY_VARIANT = "default"
+"""The variant of an adapter without VARIANTS; its name is never shown."""
+PACKAGE = Path(snnbench.__file__).parent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """A way of running a library, as its file declares it. `built_as` is the variant that `build` is asked for.
 
-    `way` is the harness's own way of running what was built (ways.py), or nothing.
+    `way` is the harness's own way of running what was built (WAYS), or nothing.
     """
 
     about: str
@@ -71,10 +75,6 @@ class Adapter:
     @property
     def digest(self) -> str:
         """16 hexadecimal digits that stand for the content of the file and of the modules it names."""
-        folders = [Path(__file__).parent / name for name in self.modules]
+        folders = [PACKAGE / name for name in self.modules]
         files = [self.path, *(file for folder in folders for file in sorted(folder.glob("*.*")) if file.is_file())]
         return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
-
-
-ONLY_VARIANT = "default"
-"""What the variant of an adapter without VARIANTS is called, and nobody needs to say."""

@@ -3,11 +3,9 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.declaration import PACKAGE, Adapter
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import AdapterError
-
-PACKAGE = Path(__file__).parent
 
 
 def data_folder(name: str) -> Path:

@@ -17,7 +17,8 @@ import jax.monitoring
 import jax.numpy as jnp
 import numpy as np
 
-from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
 from snnbench.workloads.answer import Answer

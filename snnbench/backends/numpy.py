@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from snnbench.adapter.declaration import Unsupported, Variant
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
 from snnbench.workloads.answer import Answer

@@ -77,10 +77,14 @@ RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING..."
 
 
 def config_path(name: str) -> Path:
-    """The file that a user means: a path, or the bare name of a config that comes with snnbench."""
+    """The file that a user means: a path, or the bare name of a config that comes with snnbench. Raises BadParameter."""
     path = Path(name)
-    shipped = data_folder("configs") / f"{name}.toml"
-    return shipped if not path.suffix and not path.exists() and shipped.exists() else path
+    if path.suffix or path.exists() or len(path.parts) > 1:
+        return path
+    shipped = {file.stem: file for file in sorted(data_folder("configs").glob("*.toml"))}
+    if name not in shipped:
+        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint="--config")
+    return shipped[name]
 
 
 class ComparedPhase(StrEnum):

@@ -6,8 +6,8 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
-from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
-from snnbench.adapter.refusal import AdapterError
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import AdapterError, Unavailable, Unsupported
 from snnbench.backends import Backend, Build, Session
 from snnbench.proof import exam
 from snnbench.proof.comparison import Finding, verdict

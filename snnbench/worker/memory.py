@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from snnbench.adapter.declaration import Unavailable
+from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import Backend, Session
 
 KIB = 1024

@@ -5,7 +5,8 @@ from typing import Any
 
 import torch
 
-from snnbench.adapter.declaration import Unavailable, Unsupported, Variant
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes

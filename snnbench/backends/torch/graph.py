@@ -20,7 +20,8 @@ from typing import Any
 
 import torch
 
-from snnbench.adapter.declaration import Unsupported, Variant
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
 from snnbench.backends.torch.errors import first_cause, is_out_of_device_memory
 from snnbench.backends.torch.session import Session
