@@ -27,7 +27,7 @@ from statistics import median, quantiles
 from typing import Any
 
 from snnbench.adapter import contender, loading, reading
-from snnbench.adapter import declaration as adapters
+from snnbench.adapter.refusal import Unsupported
 from snnbench.home import home
 from snnbench.workloads.case import PROFILES, Case
 
@@ -269,7 +269,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     path, variant = Path(request["path"]), request["variant"]
     found = reading.read(path).variants[variant]
     if refusal := found.refusal(work):
-        raise adapters.Unsupported(refusal)
+        raise Unsupported(refusal)
     module = loading.load(path)
     backend = open_backend(found.backend, work, module)
     if request["alone"]:

@@ -387,12 +387,12 @@ def test_a_merge_keeps_all_attempts_and_joins_an_earlier_merge(tmp_path: Path) -
 
 
 def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from snnbench.machine import description
+    from snnbench.machine import cpus, gpus
     from snnbench.run import slots
     from tests.test_executor import ANYWHERE, CARDS
 
-    monkeypatch.setattr(description, "has_cuda", lambda: True)
-    monkeypatch.setattr(description, "usable_cpus", lambda *given: 2)
+    monkeypatch.setattr(gpus, "has_cuda", lambda: True)
+    monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(bench.folder / "slots"))
     for name, taken in (("a", [0.0, 0.0]), ("b", [0.5, 0.0])):
         bench.add(name, LYING.format(taken=taken) + ANYWHERE)

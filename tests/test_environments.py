@@ -335,7 +335,7 @@ def test_uv_does_not_hear_of_an_empty_backend_of_torch() -> None:
 def test_marker_is_plain_json(home: Path) -> None:
     made = store.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())
-    assert marker.keys() == {"adapters", "versions", "created", *store.ASKED}
+    assert marker.keys() == {"adapters", "versions", "created", *store.PINNED}
 
 
 def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_here(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.machine import description
+from snnbench.machine import cpus, gpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record, read
@@ -58,8 +58,8 @@ def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
 @pytest.fixture
 def with_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
     """As if the fake's CUDA cells could run: the NumPy backend does not ask where it is."""
-    monkeypatch.setattr(description, "has_cuda", lambda: True)
-    monkeypatch.setattr(description, "usable_cpus", lambda *given: 2)
+    monkeypatch.setattr(gpus, "has_cuda", lambda: True)
+    monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
     return bench
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snnbench import checking, printable, report
+from snnbench import checking, printable
 from snnbench.analysis import compare
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.decision import Thresholds
@@ -22,7 +22,8 @@ from snnbench.recording.merge import Disagreement
 from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, RecordingError
 from snnbench.report import tidy
 from snnbench.report.text import cell_description
-from snnbench.run.endings import outcome
+from snnbench.report.text.recording_tables import markdown
+from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
@@ -114,7 +115,7 @@ def use(folder: Path) -> None:
     except RecordingError as error:
         assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
         return
-    said = [report.markdown([found]), tidy.to_csv(tidy.rows([found]))]
+    said = [markdown([found]), tidy.to_csv(tidy.rows([found]))]
     said += ["\n".join([*cell_description.lines(found, one), *cell_description.samples(one)]) for one in found.records]
     said += [f"{one.where} {one.text}" for one in checking.check(folder)]
     try:
@@ -157,7 +158,7 @@ def test_documents_that_were_scribbled_on(folder: Path, data: tuple[str, bytes])
 @fuzz(mutated(REPLY).map(dumped), 2 * EXAMPLES)
 def test_replies_with_something_in_them(data: str) -> None:
     reply = decode_reply(data.encode() + b"\n")
-    found = outcome(Ending(reply, 0, False, "", 1.0), 10.0)
+    found = outcome_of(Ending(reply, 0, False, "", 1.0), 10.0)
     assert found["status"] in ("measured", "skipped", "failed")
 
 
@@ -165,7 +166,7 @@ def test_replies_with_something_in_them(data: str) -> None:
 def test_replies_that_were_scribbled_on(data: bytes) -> None:
     """A reply that is whole says what it says; of any other nothing is believed, and nothing is measured."""
     reply = decode_reply(data)
-    found = outcome(Ending(reply, 1, False, "", 1.0), 10.0)
+    found = outcome_of(Ending(reply, 1, False, "", 1.0), 10.0)
     whole = reply is not None and not schema.complaint("reply", asdict(reply))
     if whole and reply is not None and reply.outcome == REPLY["outcome"]:
         assert found == REPLY["outcome"]

@@ -25,8 +25,8 @@ from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
 GOLDEN = Path(__file__).parent / "golden"
-LARGE = CASE.resized(neurons=96)
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+LARGE = CASE.with_(neurons=96)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 ONE = (0.98, 0.99, 1.0, 1.01, 1.02)
 WIDE = (0.8, 0.9, 1.0, 1.1, 1.2)
 SUFFIXES = {"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "junit": "xml"}

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.adapter import declaration, refusal
+from snnbench import adapter
+from snnbench.adapter import refusal
 
 ROOT = Path(__file__).parent.parent
 FILES = [path for folder in ("snnbench", "adapters", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
@@ -24,7 +25,7 @@ def test_each_refusal_is_one_class_in_all_code() -> None:
         if isinstance(node, ast.ClassDef) and node.name in NAMES
     ]
     assert sorted(defined) == [(name, "snnbench/adapter/refusal.py") for name in sorted(NAMES)]
-    assert (declaration.Unsupported, declaration.Unavailable) == (refusal.Unsupported, refusal.Unavailable)
+    assert (adapter.Unsupported, adapter.Unavailable) == (refusal.Unsupported, refusal.Unavailable)
 
 
 def test_kernels_refuse_with_the_classes_of_the_harness() -> None:

@@ -14,7 +14,7 @@ from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, weighed
 
 GOLDEN = Path(__file__).parent / "golden"
-ZERO = CASE.resized(reset="zero", detach_reset=True)
+ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def small() -> Recording:

@@ -14,8 +14,8 @@ from snnbench.adapter import loading
 torch = pytest.importorskip("torch")
 
 from snnbench.adapter import (
-    declaration,
     reading,
+    refusal,
 )
 from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
@@ -99,11 +99,11 @@ def test_another_neuron_is_found_out(stand_ins: list[Options], monkeypatch: pyte
 
 
 def test_it_refuses_a_reset_to_zero(stand_ins: list[Options]) -> None:
-    with pytest.raises(declaration.Unsupported, match="drops an input"):
+    with pytest.raises(refusal.Unsupported, match="drops an input"):
         complaints("zero", 1, "model")
 
 
 def test_without_poptorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "poptorch", None)
-    with pytest.raises(declaration.Unavailable, match="Poplar SDK"):
+    with pytest.raises(refusal.Unavailable, match="Poplar SDK"):
         complaints("subtract", 1, "model")

@@ -16,8 +16,8 @@ from snnbench.adapter import loading
 torch = pytest.importorskip("torch")
 
 from snnbench.adapter import (
-    declaration,
     reading,
+    refusal,
 )
 from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
@@ -129,7 +129,7 @@ def test_another_neuron_is_found_out(wrong: ModuleType, complaint: str, installe
 
 def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
     installed(None)
-    with pytest.raises(declaration.Unavailable, match="EMI-Group/snn-temporal-fusion"):
+    with pytest.raises(refusal.Unavailable, match="EMI-Group/snn-temporal-fusion"):
         session(Problem(NEURON))
 
 
@@ -139,5 +139,5 @@ def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
 )
 def test_it_refuses_what_it_cannot_be(changes: dict[str, Any], installed: Any) -> None:
     installed(module())
-    with pytest.raises(declaration.Unsupported):
+    with pytest.raises(refusal.Unsupported):
         session(Problem(NEURON.with_(**changes)))

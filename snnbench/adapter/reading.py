@@ -4,7 +4,7 @@
     BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
     ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
     VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
-    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more (declaration.py): the default variant run so,
+    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more: the default variant run so,
                                 or another one: {"cuda-graph": "variant"}
     LATENCY = 0                 steps by which the output is late; the harness allows for it outside the timed region
     DEVICES = ("cpu", "cuda")   where it runs; both if left out

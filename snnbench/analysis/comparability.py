@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from snnbench.exits import Exit, UserError
+from snnbench.recording.facts import flat
 from snnbench.recording.record import Recording
 from snnbench.workloads.case import Case
 
@@ -51,7 +52,10 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
 def changed(base: Recording, new: Recording) -> list[str]:
     """What else is different: snnbench, the machine's software, adapters, and the packages of every library."""
     pairs = [("snnbench", base.config.get("snnbench"), new.config.get("snnbench"))]
-    old, other = (dict(_flat(recording.machine)) for recording in (base, new))
+    old, other = (
+        dict(flat({name: value for name, value in recording.machine.items() if name not in VOLATILE}))
+        for recording in (base, new)
+    )
     pairs += [(f"machine {key}", old.get(key), other.get(key)) for key in dict.fromkeys((*old, *other))]
     lines = [f"{name}: {_said(one)} -> {_said(two)}" for name, one, two in pairs if one != two]
     return lines + _libraries(base, new)
@@ -192,19 +196,6 @@ def _installed(recording: Recording) -> dict[str, tuple[dict[str, str], set[str]
         library: ({package: ", ".join(sorted(numbers)) for package, numbers in packages.items()}, adapters)
         for library, (packages, adapters) in by_library.items()
     }
-
-
-def _flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted name, value) of all facts that stay as they are while nothing is changed."""
-    if isinstance(facts, dict):
-        for name, value in facts.items():
-            if path or name not in VOLATILE:
-                yield from _flat(value, f"{path}.{name}".strip("."))
-    elif isinstance(facts, list) and any(isinstance(one, dict) for one in facts):
-        for number, fact in enumerate(facts):
-            yield from _flat(fact, f"{path}.{number}")
-    else:
-        yield path, facts
 
 
 def _said(value: Any) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 from snnbench.analysis.results import standings
 from snnbench.exits import UserError
+from snnbench.files import write_whole
 from snnbench.home import home
 from snnbench.recording.record import Recording, RecordingError
 
@@ -100,10 +101,8 @@ def detectable(spread: float, trials: int, power: float = POWER, alpha: float = 
 def keep(model: str, noise: Noise) -> Path:
     """Remember what a machine of this model was found to be like, in place of what was known before."""
     path = home() / FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = path.with_suffix(".new")
-    fresh.write_text(json.dumps(_kept() | {model: asdict(noise)}, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    fresh.replace(path)
+    document = json.dumps(_kept() | {model: asdict(noise)}, indent=2, sort_keys=True) + "\n"
+    write_whole(path, document.encode())
     return path
 
 

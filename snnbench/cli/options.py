@@ -77,7 +77,7 @@ RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING..."
 
 
 def config_path(name: str) -> Path:
-    """The file that a user means: a path, or the bare name of a config that comes with snnbench. Raises BadParameter."""
+    """The file that a user means: a path, or the name of a config that comes with snnbench. Raises BadParameter."""
     path = Path(name)
     if path.suffix or path.exists() or len(path.parts) > 1:
         return path

@@ -1,7 +1,6 @@
 """Managed environments: one per distinct set of pins, made by uv on first need and reused until the pins change."""
 
 import contextlib
-import fcntl
 import json
 import os
 import shutil
@@ -23,6 +22,7 @@ from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
 from snnbench.environments.uv_program import EnvironmentFailed, install
+from snnbench.files import lock, write_whole
 from snnbench.home import home
 
 SCHEMA = 2  # of what a key stands for and of the marker; 1: the first; 2: `built` and `metadata`
@@ -210,13 +210,11 @@ def _options(environment: Environment, folder: Path) -> list[str]:
 @contextlib.contextmanager
 def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[int]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_suffix(".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with folder.with_suffix(".lock").open("w") as stream:
+        if not lock(stream, wait=False):
             say(f"waiting for another snnbench, which holds environment {folder.name}")
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        yield lock.fileno()
+            lock(stream)
+        yield stream.fileno()
 
 
 def _read(folder: Path) -> Installed | None:
@@ -227,7 +225,5 @@ def _read(folder: Path) -> Installed | None:
 
 
 def _write(environment: Installed) -> None:
-    draft = environment.folder / f"{MARKER}.draft"
     document = {name: value for name, value in asdict(environment).items() if name != "folder"}
-    draft.write_text(json.dumps(document, indent=2) + "\n")
-    draft.replace(environment.folder / MARKER)
+    write_whole(environment.folder / MARKER, (json.dumps(document, indent=2) + "\n").encode())

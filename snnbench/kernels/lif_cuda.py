@@ -12,8 +12,6 @@ Speed: not yet measured on a GPU.
 
 import ctypes
 import hashlib
-import os
-import tempfile
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
@@ -23,6 +21,7 @@ from typing import IO, Any
 import torch
 
 from snnbench.adapter.refusal import Unavailable
+from snnbench.files import write_whole
 from snnbench.kernels.compiler import cache_folder
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.neuron import Neuron
@@ -241,7 +240,7 @@ def cubin(build: Build, arch: str) -> bytes:
         return path.read_bytes()
     code = _compile(text, build, arch)
     with suppress(OSError):  # a cache that cannot be written costs time, not the result
-        _write(path, code)
+        write_whole(path, code)
     return code
 
 
@@ -266,11 +265,3 @@ def _nvrtc_version() -> tuple[int, int]:
     except RuntimeError as error:  # what its loader raises is a RuntimeError, too
         raise Unavailable(f"no NVRTC in this Python: {advice}") from error
     return int(major), int(minor)
-
-
-def _write(path: Path, code: bytes) -> None:
-    """Under another name first: whoever finds the file finds it whole."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as fresh:
-        fresh.write(code)
-    os.replace(fresh.name, path)

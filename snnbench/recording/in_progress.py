@@ -4,13 +4,13 @@ A mark holds the record that the cell gets should its runner not live to write o
 runner ended.
 """
 
-import fcntl
 import json
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
+from snnbench.files import lock
 from snnbench.recording import record as records
 from snnbench.recording.record import Record
 from snnbench.recording.writer import writing
@@ -46,10 +46,7 @@ def read(folder: Path) -> list[Record]:
 def runs(folder: Path) -> bool:
     """Whether somebody writes the recording in `folder` at this moment."""
     with suppress(FileNotFoundError), (folder / records.RECORDS).open("rb") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
+        return not lock(stream, shared=True, wait=False)
     return False
 
 

@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from snnbench.recording.facts import flat
+
 Machine = Mapping[str, Any]
 Varying = dict[str, list[Any]]
 """Path of a fact, such as `environment.OMP_NUM_THREADS`, -> its values, null where a machine lacks it."""
@@ -48,16 +50,8 @@ def _facts(machine: Machine) -> Iterator[tuple[str, Any]]:
             cards = ((f"gpus.{key}", sorted({_text(card.get(key)) for card in value})) for key in keys)
             pairs = [(path, [json.loads(text) for text in texts]) for path, texts in cards]
         else:
-            pairs = list(_flat(name, value)) if name not in NOT_FACTS else []
+            pairs = list(flat(value, name)) if name not in NOT_FACTS else []
         yield from ((path, value) for path, value in pairs if path not in ITS_OWN and value is not None)
-
-
-def _flat(path: str, value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _flat(f"{path}.{name}", inner)
-    else:
-        yield path, value
 
 
 def _hosts(machine: Machine) -> list[str]:

@@ -4,7 +4,6 @@ No record is ever rewritten, but for a merge, which writes all of them anew; env
 learns at the end that the run is finished.
 """
 
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from snnbench.files import lock, write_whole
 from snnbench.recording import attempts
 from snnbench.recording.attempts import Attempts
 from snnbench.recording.record import (
@@ -72,8 +72,10 @@ def append(folder: Path, config: dict[str, Any], machine: dict[str, Any]) -> Ite
         # Unbuffered: what a full disk refused must not be tried again when the stream is closed.
         stream = (folder / RECORDS).open("ab+", buffering=0)
     with stream:
-        if not (_locked(stream) or _locked(stream, LOCK_AGAIN_S)):
-            raise RecordingError(f"{folder}: another run is writing here")
+        if not lock(stream, wait=False):
+            time.sleep(LOCK_AGAIN_S)
+            if not lock(stream, wait=False):
+                raise RecordingError(f"{folder}: another run is writing here")
         yield Writer(folder, stream, config, machine)
 
 
@@ -142,13 +144,8 @@ def write_document(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _replace_text(path: Path, text: str) -> None:
-    fresh = path.with_suffix(".new")
     with writing(path.parent):
-        with fresh.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(path)
+        write_whole(path, text.encode())
 
 
 @contextmanager
@@ -159,16 +156,6 @@ def writing(folder: Path) -> Iterator[None]:
     except OSError as error:
         advice = "what is there is kept, and the same command continues once it can"
         raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {advice}") from error
-
-
-def _locked(stream: FileIO, after_s: float = 0.0) -> bool:
-    """Whether the lock of a recording could be had."""
-    time.sleep(after_s)
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _ends_line(stream: FileIO) -> bool:

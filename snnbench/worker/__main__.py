@@ -66,14 +66,14 @@ def _turns(given: str, request: Request) -> Turns:
 
 def _reply(path: Path, request: Request, instructions: Count, turns: Turns | None) -> Reply:
     """Do the request; whatever happens becomes a reply."""
-    from snnbench.adapter import declaration, reading
+    from snnbench.adapter import reading
 
     try:
         description = reading.read(path)
         module = loading.load(path)
     except MemoryError as error:
         return _failed("oom-host", error)
-    except declaration.Unavailable as error:
+    except refusal.Unavailable as error:
         return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
     except Exception as error:  # an import runs a stranger's code: anything may come out of it
         traceback.print_exc()
@@ -89,9 +89,9 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         own_rule = loading.own_rule(module)
         Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
-    except declaration.Unsupported as error:
+    except refusal.Unsupported as error:
         return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
-    except declaration.Unavailable as error:
+    except refusal.Unavailable as error:
         return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
     except refusal.Incorrect as error:
         return _failed("incorrect", error)

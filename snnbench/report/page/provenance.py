@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from snnbench.recording.facts import flat
 from snnbench.report.findings import Findings
 from snnbench.report.page import citation
 from snnbench.report.section import Section, Table
@@ -24,7 +25,7 @@ def section(findings: Findings) -> Section:
         *([["only", str(only)]] if (only := recording.config.get("only")) else []),
     ]
     machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}
-    facts = [["model", str(recording.machine.get("model", "unknown machine"))], *map(list, _flat(machine))]
+    facts = [["model", str(recording.machine.get("model", "unknown machine"))], *map(list, _known(machine))]
     installed = recording.environments
     folded = [("The resolved config", json.dumps(config, indent=2, ensure_ascii=False))] if config else []
     folded += [("Everything installed, by environment", json.dumps(installed, indent=2))] if installed else []
@@ -40,17 +41,12 @@ def section(findings: Findings) -> Section:
     )
 
 
-def _flat(facts: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+def _known(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """(name, value) of every fact that is known."""
-    for name, value in sorted(facts.items()):
-        path = f"{prefix}{name}".replace("_", " ")
-        if isinstance(value, dict):
-            yield from _flat(value, f"{prefix}{name} ")
-        elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-            for number, item in enumerate(value):
-                yield from _flat(item if isinstance(item, dict) else {"": item}, f"{prefix}{name} {number} ")
-        elif value not in (None, "", []):
-            yield path, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    for path, value in sorted(flat(facts), key=lambda fact: fact[0]):
+        if value not in (None, "", []):
+            name = path.replace(".", " ").replace("_", " ")
+            yield name, ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _versions(findings: Findings) -> list[list[str]]:

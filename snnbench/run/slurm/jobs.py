@@ -9,7 +9,6 @@
 The folder is named by what was asked: whoever asks the same again finds it, until the run is finished.
 """
 
-import fcntl
 import json
 import re
 import time
@@ -19,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from snnbench.files import lock
 from snnbench.plan.shard import Shard, parse
 from snnbench.recording import in_progress, record
 from snnbench.recording.record import CONFIG, RECORDS, Record, Recording, RecordingError
@@ -115,7 +115,7 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / LOCK).open("w")
     with stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        lock(stream)
         yield
 
 
