@@ -336,7 +336,8 @@ def test_each_rule_is_asked_of_the_records_that_it_is_for(
     monkeypatch: pytest.MonkeyPatch, status: str, measure: str, schema: int, rules: set[str]
 ) -> None:
     for name in ("outcome", "name", "proof", "durations", "floor", "memory", "flags"):
-        monkeypatch.setattr(records, name, lambda *given, name=name: iter([f"{name} was asked"]))
+        function = "floors" if name == "floor" else name
+        monkeypatch.setattr(records, function, lambda *given, name=name: iter([f"{name} was asked"]))
     kind = {"verdict": "exact"} if status == "measured" else {"kind": "crash", "reason": "died"}
     complaints = list(
         records.complaints(record("a", measure, outcome={"status": status, **kind}), schema, "", PROTOCOL)

@@ -67,7 +67,7 @@ def test_a_wrong_spike_is_named_by_its_place_its_potential_and_what_was_expected
 
 def test_places_are_those_of_the_whole_case() -> None:
     finding = Finding()
-    compare_spikes(finding, cube(0), cube(1), cube(2), CASE, places=(np.array([11]), np.array([47])))
+    compare_spikes(finding, cube(0), cube(1), cube(2), CASE, numbers=(np.array([11]), np.array([47])))
     assert "t=0, b=11, n=47" in finding.message
 
 
