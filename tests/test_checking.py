@@ -14,6 +14,7 @@ from snnbench.checking import files, records, trials
 from snnbench.exits import Exit
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
+from snnbench.workloads.case import Case
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parent.parent / "results"

@@ -65,7 +65,8 @@ def test_the_yardstick_refuses_by_the_right_word(
     """In a process of its own, whose PATH holds no compiler; the adapter adds nothing to what the kernel says."""
     pytest.importorskip("torch")
     script = (
-        "from pathlib import Path; from snnbench import adapter; from snnbench.adapter import loading; from tests.fakes import CASE\n"
+        "from pathlib import Path; from snnbench import adapter; from snnbench.adapter import loading\n"
+        "from tests.fakes import CASE\n"
         f"module = loading.load(Path({str(ROOT / 'adapters' / 'fused.py')!r}))\n"
         f"case = CASE.with_(device={device!r}, dtype={dtype!r})\n"
         f"try: loading.builder(module)(case, [], {variant!r})\n"
