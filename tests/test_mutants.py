@@ -1,6 +1,6 @@
 """Mutants: which edits there are of a source, and that the list of those that change nothing is up to date."""
 
-from tests.mutants.__main__ import ROOT, drawn, equivalent
+from tests.mutants.__main__ import ROOT, drawn, equivalent, path_of
 from tests.mutants.edits import edits
 from tests.mutants.suites import SUITES, WEIGHTS
 
@@ -54,7 +54,7 @@ def test_every_suite_is_of_a_module_and_of_tests_that_are_there() -> None:
     assert WEIGHTS.keys() <= SUITES.keys()
     for module, suite in SUITES.items():
         assert (ROOT / "snnbench" / f"{module}.py").is_file()
-        assert all((ROOT / "tests" / f"test_{name}.py").is_file() for name in suite)
+        assert all((ROOT / "tests" / path_of(name)).is_file() for name in suite)
 
 
 def test_what_is_known_to_change_nothing_is_still_an_edit_of_its_module() -> None:

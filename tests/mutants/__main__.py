@@ -123,9 +123,15 @@ def forget(path: Path) -> None:
         compiled.unlink()
 
 
+def path_of(name: str) -> str:
+    """`proof/test_exam.py` for the suite `proof/exam`, below tests/."""
+    folder, _, stem = name.rpartition("/")
+    return f"{folder}/test_{stem}.py"
+
+
 def passes(copy: Path, suite: tuple[str, ...], limit_s: float) -> bool:
     """Whether all of these tests pass in time. Whatever a test started ends with it."""
-    paths = [f"tests/test_{name}.py" for name in suite]
+    paths = [f"tests/{path_of(name)}" for name in suite]
     left_out = [f"--deselect=tests/{name}" for name in suites.LEFT_OUT]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *left_out, *paths]
     environment = os.environ | {"PYTHONPATH": str(copy)}

@@ -1,0 +1,77 @@
+"""Refusals: one class each in all code, and the word that a cell gets for it."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench import adapter
+from snnbench.adapter import refusal
+
+ROOT = Path(__file__).parents[2]
+FILES = [path for folder in ("snnbench", "adapters", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+NAMES = {"Unsupported", "Unavailable"}
+
+
+def test_each_refusal_is_one_class_in_all_code() -> None:
+    """Two classes of a name made a missing compiler `unsupported` once: no adapter's `except` knew the other."""
+    defined = [
+        (node.name, path.relative_to(ROOT).as_posix())
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and node.name in NAMES
+    ]
+    assert sorted(defined) == [(name, "snnbench/adapter/refusal.py") for name in sorted(NAMES)]
+    assert (adapter.Unsupported, adapter.Unavailable) == (refusal.Unsupported, refusal.Unavailable)
+
+
+def test_kernels_refuse_with_the_classes_of_the_harness() -> None:
+    pytest.importorskip("torch")
+    from snnbench import kernels
+
+    assert (kernels.Unsupported, kernels.Unavailable) == (refusal.Unsupported, refusal.Unavailable)
+
+
+def test_a_kernel_s_device_and_format_are_of_the_kernel_and_not_of_the_machine() -> None:
+    torch = pytest.importorskip("torch")
+    from snnbench import kernels
+
+    cpu, cuda = torch.device("cpu"), torch.device("cuda")
+    for name, device, dtype in (
+        ("cpu", cuda, torch.float32),
+        ("cuda", cpu, torch.float32),
+        ("triton", cpu, torch.float32),
+        ("cuda", cuda, torch.float64),
+        ("triton", cuda, torch.float64),
+    ):
+        with pytest.raises(refusal.Unsupported, match=f"kernel '{name}'"):
+            kernels.require(name, device, dtype)
+    assert kernels.automatic(cuda, torch.float64) == "torch"
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "variant", "kind", "reason"),
+    [
+        ("cpu", "float32", "cpu", "Unavailable", "no C compiler on this machine: install gcc"),
+        ("cuda", "float64", "cuda", "Unsupported", "the kernel 'cuda' has no float64"),
+    ],
+)
+def test_the_yardstick_refuses_by_the_right_word(
+    tmp_path: Path, device: str, dtype: str, variant: str, kind: str, reason: Any
+) -> None:
+    """In a process of its own, whose PATH holds no compiler; the adapter adds nothing to what the kernel says."""
+    pytest.importorskip("torch")
+    script = (
+        "from pathlib import Path; from snnbench import adapter; from snnbench.adapter import loading\n"
+        "from tests.fakes import CASE\n"
+        f"module = loading.load(Path({str(ROOT / 'adapters' / 'fused.py')!r}))\n"
+        f"case = CASE.with_(device={device!r}, dtype={dtype!r})\n"
+        f"try: loading.builder(module)(case, [], {variant!r})\n"
+        "except (adapter.Unsupported, adapter.Unavailable) as error: print(type(error).__name__, error)"
+    )
+    environment = {"PATH": str(tmp_path), "SNNBENCH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment, cwd=ROOT)
+    assert done.stdout.startswith(f"{kind} {reason}"), done.stdout + done.stderr

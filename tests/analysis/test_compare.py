@@ -1,0 +1,330 @@
+"""Comparison of recordings made by hand: a word for every cell, and the ratio where the work is the same."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.analysis.bootstrap import Interval
+from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.compare import Cell, compare
+from snnbench.analysis.decision import Thresholds
+from snnbench.recording.record import Record, read
+from snnbench.report.text import change_table
+from tests.fakes import CASE
+from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
+
+RESULTS = Path(__file__).parents[2] / "results"
+LARGE = CASE.with_(neurons=96)
+BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
+
+
+def cells(base: list[Record], new: list[Record], **more: Any) -> list[Cell]:
+    """All cells of a comparison."""
+    return compare(recording(*base, name="old"), recording(*new, name="new"), Thresholds(), **more).cells
+
+
+def only(base: list[Record], new: list[Record]) -> Cell:
+    """The one cell of a comparison."""
+    (cell,) = cells(base, new)
+    return cell
+
+
+@pytest.mark.parametrize(
+    ("factor", "word"), [(1.2, "slower"), (1 / 1.2, "faster"), (1.0, "same"), (1.01, "same"), (1.04, "inconclusive")]
+)
+def test_the_word_says_what_became_of_a_time_and_the_ratio_is_new_over_base(factor: float, word: str) -> None:
+    cell = only(trials("a", BASE), trials("a", [factor * ms for ms in BASE]))
+    assert (cell.contender, cell.phase, cell.metric, cell.word) == ("a", "train", "time", word)
+    assert cell.ratio == pytest.approx(factor)
+    assert cell.difference is not None and cell.difference.p is not None and cell.q is not None
+
+
+def test_the_ratio_is_that_of_the_medians() -> None:
+    cell = only(trials("a", (1.0, 2.0, 9.0)), trials("a", (3.0, 3.0, 1.0)))
+    assert (cell.ratio, cell.word) == (1.5, "inconclusive")
+
+
+def test_one_trial_that_is_odd_makes_no_change() -> None:
+    assert only(trials("a", BASE), trials("a", [*BASE[:4], 40.0])).word == "inconclusive"
+
+
+def test_every_time_and_peak_of_every_contender_and_case_is_a_cell() -> None:
+    records = [
+        timed("a", train=1.0, forward=1.0),
+        weighed("a", device_mib=4),
+        timed("b", train=1.0),
+        timed("a", case=LARGE, train=1.0),
+    ]
+    found = cells(records, records)
+    assert {(cell.case, cell.contender, cell.phase, cell.metric) for cell in found} == {
+        (CASE, "a", "train", "time"),
+        (CASE, "a", "forward", "time"),
+        (CASE, "a", "train", "host_peak"),
+        (CASE, "a", "train", "device_peak"),
+        (CASE, "b", "train", "time"),
+        (LARGE, "a", "train", "time"),
+    }
+    assert {cell.ratio for cell in found} == {1.0}
+
+
+def test_cells_of_a_phase_can_be_chosen_and_what_failed_is_told_whatever_is_chosen() -> None:
+    records = [timed("a", train=1.0, forward=1.0), failed("b", "crash", "x")]
+    found = cells(records, records, phases=["forward"])
+    assert {(cell.contender, cell.phase) for cell in found} == {("a", "forward"), ("b", "")}
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "word", "reason"),
+    [
+        ([timed("a", train=1.0)], [], "missing", "in new: not there"),
+        ([], [timed("a", train=1.0)], "missing", "in base: not there"),
+        (
+            [timed("a", train=1.0)],
+            [skipped("a", "unsupported", "no such reset")],
+            "missing",
+            "in new: skipped: unsupported: no such reset",
+        ),
+        ([timed("a", train=1.0)], [failed("a", "crash", "x")], "failed", "in new: failed: crash: x"),
+        ([failed("a", "crash", "x")], [timed("a", train=1.0)], "failed", "in base: failed: crash: x"),
+        (
+            [timed("a", train=1.0)],
+            [timed("a", train=1.0), failed("a", "incorrect", "x", trial=1)],
+            "failed",
+            "in new: failed: incorrect: x",
+        ),
+        (
+            [failed("a", "crash", "x")],
+            [failed("a", "crash", "y")],
+            "failed",
+            "in base: failed: crash: x; in new: failed: crash: y",
+        ),
+        (
+            [timed("a", train=1.0)],
+            [deviating("a", train=1.0)],
+            "incomparable",
+            "deviates from the case's work in new only",
+        ),
+        (
+            [deviating("a", train=1.0)],
+            [timed("a", train=1.0)],
+            "incomparable",
+            "deviates from the case's work in base only",
+        ),
+    ],
+)
+def test_a_word_and_its_reason_say_why_there_is_no_ratio(
+    base: list[Record], new: list[Record], word: str, reason: str
+) -> None:
+    other = [timed("other", train=1.0)]
+    (cell,) = (cell for cell in cells([*other, *base], [*other, *new]) if cell.contender == "a")
+    assert (cell.ratio, cell.word, cell.reason) == (None, word, reason)
+
+
+def test_a_trial_that_failed_is_told_beside_what_the_others_gave() -> None:
+    found = cells(trials("a", BASE), [*trials("a", BASE[:4]), failed("a", "crash", "died", trial=4)])
+    assert [(cell.word, cell.phase, cell.reason) for cell in found] == [
+        ("failed", "", "in new: failed: crash: died"),
+        ("same", "train", ""),
+    ]
+
+
+def test_a_case_that_one_recording_lacks_is_missing_there() -> None:
+    found = cells([timed("a", train=1.0), timed("a", case=LARGE, train=1.0)], [timed("a", train=1.0)])
+    assert {(cell.case, cell.word) for cell in found} == {(CASE, "inconclusive"), (LARGE, "missing")}
+
+
+def test_a_contender_that_deviates_is_compared_with_itself() -> None:
+    assert only([deviating("a", train=1.0)], [deviating("a", train=3.0)]).ratio == 3.0
+
+
+@pytest.mark.parametrize("phases", [[], ["inference"]])
+def test_what_has_nothing_to_compare_is_refused_for_it_must_not_pass_for_unchanged(phases: list[str]) -> None:
+    both = [skipped("a", "unsupported", "no such reset")] if not phases else [timed("a", train=1.0)]
+    with pytest.raises(Incomparable, match="neither old nor new has a time or peak"):
+        cells(both, both, phases=phases)
+
+
+def test_one_trial_says_nothing_but_of_what_the_allocator_counts() -> None:
+    base = [timed("a", train=1.0), weighed("a", host_mib=6, device_mib=4)]
+    new = [timed("a", train=9.0), weighed("a", host_mib=9, device_mib=5)]
+    words = {cell.metric: (cell.word, cell.ratio, cell.reason) for cell in cells(base, new)}
+    assert words == {
+        "time": ("inconclusive", 9.0, "one trial in base and new"),
+        "host_peak": ("inconclusive", 1.5, "one trial in base and new"),
+        "device_peak": ("slower", 1.25, ""),
+    }
+
+
+@pytest.mark.parametrize(("mib", "word"), [(600, "same"), (606, "same"), (607, "slower"), (593, "faster")])
+def test_peaks_that_do_not_vary_differ_if_they_do_by_more_than_the_floor(mib: int, word: str) -> None:
+    base, new = ([weighed("a", host_mib=one, trial=trial) for trial in range(2)] for one in (600, mib))
+    cell = only(base, new)
+    assert (cell.word, cell.q) == (word, None)
+    assert cell.difference is not None and cell.difference.certain
+
+
+def test_a_peak_of_nothing_has_no_ratio_and_stops_nothing() -> None:
+    cell = only([weighed("a", host_mib=0)], [weighed("a", host_mib=1)])
+    assert (cell.word, cell.ratio, cell.reason) == ("inconclusive", None, "a value of 0")
+
+
+def test_what_times_differ_by_on_this_machine_is_no_change_and_memory_is_as_it_was() -> None:
+    base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
+    new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
+    old, other = recording(*base), recording(*new)
+    for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
+        found = compare(old, other, Thresholds(chance=chance))
+        assert {cell.metric: cell.word for cell in found.cells} == {"time": word, "host_peak": "slower"}
+
+
+def test_flags_stand_beside_the_word() -> None:
+    new = [timed("a", trial, train=ms, flags=["shared", "throttled"]) for trial, ms in enumerate(BASE)]
+    cell = only(trials("a", BASE), new)
+    assert (cell.word, cell.reason) == ("same", "shared and throttled in new")
+
+
+def flagged(factor: float, *flags: str, first: int = 0) -> list[Record]:
+    """Trials of a contender, so many times as long, with these flags from one of them on."""
+    times = enumerate(factor * ms for ms in BASE)
+    return [timed("a", trial, train=ms, flags=list(flags) if trial >= first else []) for trial, ms in times]
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.5, 0.5])
+@pytest.mark.parametrize(
+    ("old", "new", "where"),
+    [((), ("contended",), "new"), (("contended",), (), "base"), (("contended",), ("contended",), "base and new")],
+)
+def test_of_what_others_disturbed_nothing_is_said(
+    factor: float, old: tuple[str, ...], new: tuple[str, ...], where: str
+) -> None:
+    cell = only(flagged(1.0, *old), flagged(factor, *new))
+    assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(factor))
+    assert cell.reason == f"contended in {where}: run again on a quieter machine, or --allow contended"
+
+
+def test_one_disturbed_trial_of_several_is_enough() -> None:
+    cell = only(flagged(1.0), flagged(1.5, "contended", "throttled", first=4))
+    assert cell.word == "inconclusive"
+    assert cell.reason.startswith("contended in new: run again") and cell.reason.endswith("; throttled in new")
+
+
+def test_what_others_disturbed_takes_no_part_in_q() -> None:
+    """Its p would be far below all others, and make room for one of them."""
+    base = [*flagged(1.0), *trials("b", BASE)]
+    new = [*flagged(1.5, "contended"), *trials("b", [1.5 * ms for ms in BASE])]
+    qs = {cell.contender: (cell.q, cell.difference and cell.difference.p) for cell in cells(base, new)}
+    assert qs["a"][0] is None and qs["a"][1] is not None
+    assert qs["b"][0] == qs["b"][1], "one test, which is adjusted for no other"
+
+
+def test_a_peak_is_not_disturbed_by_others() -> None:
+    base = [*flagged(1.0), *(weighed("a", host_mib=6, trial=trial) for trial in range(2))]
+    new = [*flagged(1.5, "contended"), *(weighed("a", host_mib=9, trial=trial) for trial in range(2))]
+    assert {cell.metric: cell.word for cell in cells(base, new)} == {"time": "inconclusive", "host_peak": "slower"}
+
+
+def test_a_user_may_insist_on_what_others_disturbed_and_every_format_says_so() -> None:
+    old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
+    found = compare(old, new, Thresholds(), allowed=["contended"])
+    assert [(cell.word, cell.reason) for cell in found.cells] == [("slower", "contended in new")]
+    for write in change_table.FORMATS.values():
+        assert "contended: times that others disturbed have words, too" in write(found, False, [])
+    assert compare(old, new, Thresholds()).allowed == []
+
+
+def test_changes_come_first_and_the_largest_before_the_others() -> None:
+    factors = {"a": 1.0, "b": 1.2, "c": 1.5, "d": 0.5}
+    base = [record for name in factors for record in trials(name, BASE)]
+    new = [
+        replace(record, version="2.0")
+        for name, factor in factors.items()
+        for record in trials(name, [factor * ms for ms in BASE])
+    ]
+    new += [failed("e", "crash", "x")]
+    comparison = compare(recording(*base), recording(*new), Thresholds())
+    assert [(cell.contender, cell.word) for cell in comparison.cells] == [
+        ("c", "slower"),
+        ("b", "slower"),
+        ("d", "faster"),
+        ("e", "failed"),
+        ("a", "same"),
+    ]
+    assert comparison.counts == {
+        **{"slower": 2, "faster": 1, "failed": 1, "missing": 0, "incomparable": 0, "inconclusive": 0, "same": 1}
+    }
+
+
+def test_all_cells_of_the_command_are_tested_together() -> None:
+    """A p of 0.03 is a change in a command of one cell, and none among twenty that did not change."""
+    odd = (1.05, 1.06, 1.1, 1.14, 1.15)
+    alone = only(trials("a", (1, 1.03, 1.0, 1.06, 1.09)), trials("a", odd))
+    quiet = [record for number in range(20) for record in trials(f"q{number}", (1, 1.03, 1.0, 1.06, 1.09))]
+    (among,) = (
+        cell
+        for cell in cells([*quiet, *trials("a", (1, 1.03, 1.0, 1.06, 1.09))], [*quiet, *trials("a", odd)])
+        if cell.contender == "a"
+    )
+    assert alone.difference is not None and among.difference is not None
+    assert alone.q == alone.difference.p and (alone.q or 1) <= 0.05 and alone.word == "slower"
+    assert among.q == pytest.approx(21 * (among.difference.p or 0))
+
+
+def test_an_explained_comparison_has_the_bootstrap_of_either_side_of_a_time() -> None:
+    found = cells([timed("a", train=1.0), weighed("a")], [timed("a", train=3.0), weighed("a")], explained=True)
+    sides = {cell.metric: (cell.base, cell.new) for cell in found}
+    assert [side.interval if side else None for side in sides["host_peak"]] == [None, None]
+    assert [side.interval if side else None for side in sides["time"]] == [Interval(1e6, 4.5e6), Interval(3e6, 13.5e6)]
+
+
+@pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*quick*/records.jsonl")), ids=str)
+def test_a_real_recording_of_any_schema_is_the_same_as_itself(folder: Path) -> None:
+    real = read(folder)
+    comparison = compare(real, real, Thresholds())
+    assert comparison.changed == comparison.allowed == []
+    assert not any(comparison.counts[word] for word in ("slower", "faster", "missing", "failed", "incomparable"))
+    assert {cell.ratio for cell in comparison.cells} == {1.0}
+
+
+def _lines(folder: Path) -> list[str]:
+    return (folder / "records.jsonl").read_text().splitlines()
+
+
+def test_recordings_of_different_schemas_are_compared() -> None:
+    first, second = (read(RESULTS / f"2026-11-21_quick_{name}") for name in ("xeon-2-50ghz-2cpu", "epyc-2cpu_2"))
+    schemas = {json.loads(line)["schema"] for one in (first, second) for line in _lines(one.folder)}
+    assert schemas == {1, 3}
+    counts = compare(first, second, Thresholds(), allowed=["machine"]).counts
+    assert counts["faster"] and counts["missing"]
+
+
+def test_what_a_machine_cannot_show_is_inconclusive() -> None:
+    """Whatever the spread within the two recordings: an A/A experiment knows better."""
+    old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
+    new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
+    asked: list[tuple[str, str, int]] = []
+
+    def least(device: str, phase: str, trials: int) -> float:
+        asked.append((device, phase, trials))
+        return 0.2
+
+    (cell,) = compare(old, new, Thresholds()).cells
+    assert cell.word == "slower"
+    (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
+    assert (cell.word, asked) == ("inconclusive", [("cpu", "train", 5)])
+    assert "this machine's run-to-run difference (20 %)" in cell.reason
+    (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
+    assert cell.word == "slower", "nothing is known of this phase"
+    (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
+    assert cell.word == "slower", "what the user says counts"
+
+
+def test_two_different_deviations_are_two_different_works() -> None:
+    other = {"status": "measured", "verdict": "deviates", "deviation": "fires two steps late"}
+    base = [deviating("a", trial=n, train=ms) for n, ms in enumerate(BASE)]
+    assert only(base, base).word == "same"
+    cell = only(base, [replace(one, outcome=other) for one in base])
+    assert cell.word == "incomparable"
+    assert cell.reason == "deviates otherwise: fires a step late in base, fires two steps late in new"

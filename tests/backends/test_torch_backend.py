@@ -1,0 +1,71 @@
+"""The backend for torch on a machine without a card: precision, and the reason that a missing card gives."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Unavailable
+from snnbench.backends import numpy as numpy_backend
+from snnbench.backends.torch import Backend
+from snnbench.backends.torch.session import Session
+from snnbench.workloads.problem import Problem
+from tests.fakes import CASE
+
+READ_BACK = """
+import sys, torch
+from snnbench.backends.torch import set_precision
+set_precision(sys.argv[1])
+tf32 = sys.argv[1] == "tf32"
+assert torch.get_float32_matmul_precision() == ("high" if tf32 else "highest")
+assert torch.backends.cuda.matmul.allow_tf32 is tf32
+assert torch.backends.cudnn.allow_tf32 is tf32
+with torch.backends.cudnn.flags():
+    pass
+news = torch.backends.cuda.matmul, torch.backends.cudnn.conv, torch.backends.cudnn.rnn
+assert {one.fp32_precision for one in news} == {sys.argv[1]}
+"""
+
+
+@pytest.mark.parametrize("precision", ["ieee", "tf32"])
+def test_the_old_switches_and_the_new_say_the_same_precision_and_none_raises(precision: str) -> None:
+    subprocess.run([sys.executable, "-c", READ_BACK, precision], check=True)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "said"),
+    [(None, "is built without CUDA; install its CUDA build"), ("13.0", "its CUDA 13.0 may need a newer NVIDIA driver")],
+)
+def test_a_machine_without_a_usable_card_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch, cuda: str | None, said: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.version, "cuda", cuda)
+    with pytest.raises(Unavailable, match=said):
+        Backend(CASE.with_(device="cuda"))
+
+
+def test_sessions_of_torch_and_numpy_have_arrays_of_their_own() -> None:
+    path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+    variant = read(path).variants["unbind"]
+    for session_of in (
+        lambda problem: Session(load(path).build, variant, problem, torch.device("cpu")),
+        lambda problem: numpy_backend.Session(lambda *given: None, variant, problem),  # type: ignore[arg-type,return-value]
+    ):
+        problem = Problem(CASE)
+        session = session_of(problem)  # type: ignore[no-untyped-call]
+        before = sums(session)
+        problem.input(0)[...] = 0
+        problem.cotangent(0)[...] = 0
+        assert before[0] > 0 and sums(session) == before
+
+
+def sums(session: Any) -> tuple[float, float]:
+    """Of a session's input and cotangent."""
+    return float(torch.as_tensor(session.input).detach().sum()), float(session.cotangent.sum())

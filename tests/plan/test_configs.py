@@ -1,0 +1,129 @@
+"""The configs that ship: each loads, says why it exists, and holds the cells it promises."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from snnbench.adapter import reading
+from snnbench.adapter.declaration import Adapter
+from snnbench.plan import config
+from snnbench.workloads import case
+
+ROOT = Path(__file__).parents[2]
+CONFIGS = ROOT / "configs"
+QUICK = {"fused", "torch-loop", "jax-scan", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"}
+NAMED = QUICK | {"torch-compile"}
+
+
+@pytest.fixture(scope="module")
+def adapters() -> dict[str, Adapter]:
+    """The adapters that ship, read without running them."""
+    return {found.name: found for found in map(reading.read, sorted((ROOT / "adapters").glob("*.py")))}
+
+
+def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> None:
+    loaded = config.load(CONFIGS / "quick.toml")
+    works = config.expand(loaded, adapters)
+    assert {work.library for work in works} == QUICK
+    # A process costs about 4 s to start, and the whole is to stay under 3 minutes on 2 cores.
+    assert len(works) * (loaded.protocol.trials + loaded.protocol.memory_trials) <= 48
+
+
+def test_core_covers_both_standard_profiles_on_both_devices(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(CONFIGS / "core.toml"), adapters)
+    standard = {(w.case.profile, w.case.device, w.case.neurons) for w in works if w.case.time_steps == 500}
+    assert standard == {
+        (profile, device, size)
+        for profile in ("subtract", "zero")
+        for device, sizes in (("cpu", (512, 2048)), ("cuda", (512, 4096, 16384)))
+        for size in sizes
+    }
+    assert {work.library for work in works} == NAMED
+    attached = {work.variant for work in works if work.library == "norse" and work.case.profile == "zero-attached"}
+    assert attached == {"box", "lif", "lift", "integral"}
+    assert not {work for work in works if work.variant == "compile"}, "500 steps unrolled"
+
+
+def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(CONFIGS / "scaling.toml"), adapters)
+    cases = {work.case for work in works}
+    middle = next(
+        case for case in cases if (case.neurons, case.batch, case.time_steps, case.layers) == (256, 16, 100, 1)
+    )
+    swept = {name: {getattr(case, name) for case in cases} for name in ("neurons", "batch", "time_steps", "layers")}
+    assert all(len(values) >= 3 for values in swept.values()), "an exponent wants three"
+    others = [sum(getattr(case, name) != getattr(middle, name) for name in swept) for case in cases]
+    assert sorted(others) == [0] + [1] * (sum(map(len, swept.values())) - 4)
+    assert len(works) == len(cases) * len({(work.library, work.variant) for work in works})
+
+
+def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict[str, Adapter]) -> None:
+    protocol = config.load(CONFIGS / "exam.toml").protocol
+    assert (protocol.phases, protocol.trials, protocol.memory_trials) == ((), 1, 0)
+    works = config.expand(config.load(CONFIGS / "exam.toml"), adapters)
+    common = [work for work in works if work.case.surrogate == "fast_sigmoid" and work.case.dtype == "float32"]
+    sat = {(w.library, w.variant, w.case.profile, w.case.layers) for w in common if w.case.time_steps == 50}
+    contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
+    plain = [(library, name) for library, name in contenders if name not in ("compile", "amp", "defaults")]
+    stacked = [each for each in plain if each[1] != "compile-cell"]
+    # Two layers sit the exam of one as well; what cannot be stacked needs a case of one.
+    resetting = {(*each, profile, 2) for each in stacked for profile in case.PROFILES if profile != "none"}
+    assert sat == resetting | {(*each, profile, 1) for each in plain for profile in ("subtract", "none")}
+    short = [(work.library, work.variant) for work in common if work.case.time_steps < 50]
+    unrolled = [each for each in contenders if each[1] == "compile"]
+    assert sorted(short) == sorted([*unrolled, ("snntorch", "compile-cell")]), "once each: it takes long"
+    mixed = {(w.library, w.case.dtype) for w in works if w.variant == "amp"}
+    assert mixed == {(name, dtype) for name, way in contenders if way == "amp" for dtype in ("bfloat16", "float16")}
+    assert {work.library for work in works if work.case.dtype == "float64"} == {"reference", "torch-loop"}
+    assert {work.variant for work in works if work.case.surrogate == "one_sided"} == {"jax"}
+    assert {work.library for work in works if work.case.input_kind == "gaussian"} >= {"fused", "torch-loop", "norse"}
+
+
+def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_weights_gradient(
+    adapters: dict[str, Adapter],
+) -> None:
+    works = config.expand(config.load(CONFIGS / "open-neuromorphic.toml"), adapters)
+    on_gpu = [work for work in works if work.case.device == "cuda"]
+    assert {work.case.neurons for work in on_gpu} == {512, 4096, 8192, 16384}
+    assert {(w.case.batch, w.case.time_steps, w.case.input_gradient) for w in works} == {(16, 500, False)}
+    assert {work.case.input_kind for work in works} == {"gaussian", "spikes"}
+    charted = {"norse", "sinabs", "rockpool", "snntorch", "spikingjelly", "spyx", "spyx-haiku", "lava-dl"}
+    assert {work.library for work in on_gpu} >= charted | {"fused", "torch-loop", "jax-scan"}
+    kernels = {"sinabs/exodus", "rockpool/exodus", "spikingjelly/cupy", "spikingjelly/triton"}
+    assert {f"{work.library}/{work.variant}" for work in on_gpu} >= kernels
+
+
+def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_profiles(
+    adapters: dict[str, Adapter],
+) -> None:
+    works = config.expand(config.load(CONFIGS / "library-defaults.toml"), adapters)
+    expected = {found.name for found in adapters.values() if "defaults" in found.variants}
+    assert {"snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"} <= expected
+    for profile in ("subtract", "zero"):
+        assert {w.library for w in works if w.variant == "defaults" and w.case.profile == profile} == expected
+    for library in expected:
+        assert adapters[library].variants["defaults"].deviation
+
+
+def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters: dict[str, Adapter]) -> None:
+    works = config.expand(config.load(CONFIGS / "ways.toml"), adapters)
+    declared = {(found.name, name) for found in adapters.values() for name, v in found.variants.items() if v.way}
+    timed = {(work.library, work.variant) for work in works}
+    assert declared - timed == {("snntorch", "amp")}, "which has no subtracting reset"
+    eager = {(name, adapters[name].variants[way].built_as) for name, way in declared}
+    assert eager <= timed
+
+
+@pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.toml")), ids=lambda file: file.stem)
+def test_a_shipped_config_is_named_as_its_file_and_says_why(file: Path) -> None:
+    loaded = config.load(file)
+    assert loaded.name == file.stem
+    assert len(loaded.analysis.split()) > 30
+
+
+@pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_config_that_ships_leaves_no_key_of_its_protocol_to_a_default(path: Path) -> None:
+    """But the memory of a worker, which is the machine's."""
+    given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
+    assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib"}

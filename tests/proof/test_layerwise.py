@@ -1,0 +1,291 @@
+"""Several layers in 16 bits: honest networks pass layer by layer, and whatever one layer does otherwise is found."""
+
+import re
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench.adapter.loading import (
+    load,
+    own_rule,
+)
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Incorrect
+from snnbench.analysis.coverage import coverage
+from snnbench.backends.torch import Backend
+from snnbench.checking import records
+from snnbench.proof.chain import (
+    Chain,
+    Link,
+)
+from snnbench.proof.comparison import Finding
+from snnbench.proof.layerwise import Layerwise
+from snnbench.proof.passes import pieces
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.recording.record import read as read_recording
+from snnbench.worker.measurement import Measurement
+from snnbench.worker.messages import (
+    Measure,
+    Reply,
+)
+from snnbench.workloads.answer import Answer
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Problem
+from tests.fakes import CASE, PHASES, profile, request
+
+ROOT = Path(__file__).parents[2]
+LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
+DEEP = CASE.with_(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
+FORWARD = """
+        for linear in linears:
+            x = neuron(linear(x))
+        return x
+"""
+
+
+def written(body: str) -> str:
+    """The loop in plain torch, its network a loop over layers with this body, which makes `s` of `x` and `linear`.
+
+    `hidden` is true in the first of several layers beyond the size of an exam, `large` in every layer beyond it.
+    """
+    lines = "".join(f"            {line}\n" for line in body.strip().splitlines())
+    assert FORWARD in LOOP
+    return LOOP.replace(
+        FORWARD,
+        "\n        for number, linear in enumerate(linears):\n"
+        "            large = len(x) > 8\n"
+        "            hidden = large and number == 0 and len(linears) > 1\n"
+        f"{lines}            x = s\n        return x\n",
+    )
+
+
+def altered(old: str, new: str) -> str:
+    """The loop in plain torch with something else in one place."""
+    assert LOOP.count(old) == 1
+    return LOOP.replace(old, new)
+
+
+def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes: Any) -> Reply:
+    """What a worker replies, asked in this process to measure the adapter with this text."""
+    path = folder / "loop.py"
+    path.write_text(source)
+    module, asked = load(path), replace(request(measure, case, **changes), variant="unbind")
+    reply = Reply({})
+    try:
+        Measurement(asked, Backend(case), module.build, own_rule(module), read(path).variants["unbind"]).run(reply)
+    except Incorrect as error:
+        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": str(error)}
+    return reply
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize(("layers", "name"), [(2, "subtract"), (2, "zero"), (3, "zero"), (5, "subtract")])
+def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int, name: str) -> None:
+    case = DEEP.with_(dtype=dtype, layers=layers, time_steps=60, **profile(name))
+    reply = reply_to(tmp_path, LOOP, "verify", case)
+    assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
+    check = reply.checks["spot-train"]
+    assert check["compared"] == case.updates and check["unexplained"] == 0
+    assert set(check["gradient_errors"]) == {
+        *(f"{kind} of layer {number}" for kind in ("weight", "bias") for number in range(layers)),
+        *("input" if number == 0 else f"input of layer {number}" for number in range(layers)),
+    }
+    assert max(check["gradient_errors"].values()) > 1e-5, "16 bits show"
+
+
+@pytest.mark.parametrize("check_ns", [0, 10**12])
+@pytest.mark.parametrize("measure", ["time", "memory"])
+def test_a_record_of_it_keeps_the_rules(tmp_path: Path, measure: Measure, check_ns: int) -> None:
+    reply = reply_to(tmp_path, LOOP, measure, DEEP, check_ns=check_ns)
+    assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
+    assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
+    assert bool(reply.memory) == (measure == "memory")
+    sound = read_recording(ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2").records[0]
+    fields = {name: getattr(reply, name) for name in ("outcome", "checks", "phases", "memory", "peaks")}
+    record = replace(sound, case=DEEP, measure=measure, **fields)
+    assert list(records.proof(record, 4)) == []
+    assert (
+        coverage(DEEP, reply.checks.values()) == "all" if check_ns else reply.checks["spot-train"]["seed"] is not None
+    )
+    few = replace(record, checks={name: check | {"compared": 1} for name, check in reply.checks.items()})
+    assert any("compared 1, where there are" in complaint for complaint in records.proof(few, 4))
+
+
+ONE_PLACE = "(torch.arange(s.shape[0])[:, None, None] == 9) & (torch.arange(s.shape[1])[:, None] == 2) & "
+SPIKES = r"\d+ of 10080 spikes differ"
+LIES = {
+    "a neuron of a hidden layer is silent": (
+        written("s = neuron(linear(x))\ns = s * (torch.arange(s.shape[2]) != 5) if hidden else s"),
+        f"{SPIKES} from what its layers give one after the other, the first at t=",
+    ),
+    "a hidden spike at one place is wrong": (
+        written(
+            "s = neuron(linear(x))\n"
+            f"place = {ONE_PLACE}(torch.arange(s.shape[2]) == 4)\n"
+            "s = torch.where(place, 1 - s, s) if hidden else s"
+        ),
+        f"{SPIKES} from what its layers give one after the other",
+    ),
+    "a hidden layer leaves out a step": (
+        written("s = neuron(linear(x))\ns = s * (torch.arange(len(s)) != 7)[:, None, None] if hidden else s"),
+        f"{SPIKES} from what its layers give one after the other",
+    ),
+    "a hidden layer rounds its current to 7 binary digits less": (
+        written("c = linear(x)\ns = neuron(torch.round(c * 4) / 4 + (c - c.detach()) if hidden else c)"),
+        f"{SPIKES} from what its layers give one after the other",
+    ),
+    "every layer rounds its current to eighths": (
+        written("c = linear(x)\ns = neuron(torch.round(c * 8) / 8 + (c - c.detach()) if large else c)"),
+        f"layer 0 by itself: {SPIKES}, the first at t=.*; layer 1 by itself: {SPIKES}",
+    ),
+    "a hidden layer resets to zero": (
+        written("neuron.hidden = hidden\ns = neuron(linear(x))").replace(
+            'if case.reset == "subtract"', 'if case.reset == "subtract" and not neuron.hidden'
+        ),
+        f"{SPIKES} from what its layers give one after the other",
+    ),
+    "layers are swapped": (
+        written("s = neuron(linears[1 - number](x) if large and len(linears) > 1 else linear(x))"),
+        f"{SPIKES} from what its layers give one after the other",
+    ),
+    "every layer resets to zero": (
+        altered('if case.reset == "subtract"', 'if case.reset == "subtract" and len(current) <= 8'),
+        f"layer 0 by itself: {SPIKES}",
+    ),
+    "every layer decays faster": (
+        altered("u = case.beta * v", "u = (case.beta if len(current) <= 8 else 0.88) * v"),
+        f"layer 0 by itself: {SPIKES}",
+    ),
+    "every layer detaches its reset": (
+        altered("if case.detach_reset else s", "if case.detach_reset or len(current) > 8 else s"),
+        r"layer 0 by itself: gradient of weight is off by \d.*; 0.06 allowed\)",
+    ),
+    "a row of the first weight has no gradient": (
+        written(
+            "row = (torch.arange(len(linear.weight)) == 3)[:, None] & hidden\n"
+            "weight = torch.where(row, linear.weight.detach(), linear.weight)\n"
+            "s = neuron(torch.nn.functional.linear(x, weight, linear.bias))"
+        ),
+        r"gradient of weight of layer 0 is off by .* allowed\)",
+    ),
+    "a hidden layer passes no gradient on": (
+        written(
+            "c = linear(x.detach() if large and number == 1 else x)\n"
+            "s = neuron(c + 0 * (x.sum() + linears[0].weight.sum() + linears[0].bias.sum()))"
+        ),
+        "gradient of weight of layer 0 is zero",
+    ),
+}
+"""Each is right in the exam, whose few steps it knows by their number."""
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -> None:
+    source, complaint = LIES[name]
+    reply = reply_to(tmp_path, source, "verify", DEEP)
+    assert reply.outcome.get("kind") == "incorrect", reply.outcome
+    assert re.search(complaint, reply.outcome["reason"]), reply.outcome["reason"]
+
+
+@pytest.mark.parametrize(
+    ("decay", "status"),
+    [
+        ("case.beta", "measured"),
+        ("torch.tensor(case.beta, dtype=v.dtype)", "measured"),
+        ("(case.beta if v.dtype == torch.float32 else 0.98)", "failed"),
+    ],
+)
+def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: str, status: str) -> None:
+    """0.99 is 0.98828125 in bfloat16, which moves a potential that is kept for 100 steps by a sixth."""
+    case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
+    reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
+    assert reply.outcome["status"] == status, reply.outcome
+
+
+def chain_of(case: Case) -> Chain:
+    """The loop in plain torch."""
+    module = load(ROOT / "adapters" / "torch-loop.py")
+    variant, backend = read(ROOT / "adapters" / "torch-loop.py").variants["unbind"], Backend(case)
+    return Chain(Problem(case), lambda problem: backend.session(module.build, variant, problem))
+
+
+def train(session: Any) -> Answer:
+    piece = pieces(session)["train"]
+    return piece.read(piece.run(None))
+
+
+def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_back() -> None:
+    chain = chain_of(DEEP.with_(layers=3, dtype="float32"))
+    links = chain.links(1, train)
+    assert links[0].problem.input(0) is chain.problem.input(1)
+    assert links[2].problem.cotangent(0) is chain.problem.cotangent(1)
+    for before, after in pairwise(links):
+        assert np.array_equal(before.answer.spikes, after.problem.input(0))  # type: ignore[arg-type]
+        assert np.array_equal(before.problem.cotangent(0), after.answer.input)  # type: ignore[arg-type]
+
+
+def test_in_float32_the_chain_is_the_network() -> None:
+    """The one place where both can be compared with a reference that runs on its own."""
+    case = DEEP.with_(layers=3, dtype="float32")
+    links = chain_of(case).links(0, train)
+    weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))
+    answer = Answer(links[-1].answer.spikes, weights, biases, links[0].answer.input)
+    finding = SpotCheck(Problem(case), 0).check(answer)
+    assert finding.correct and finding.differing == 0, finding.message
+
+
+def test_a_layer_that_gives_nothing_the_next_could_take_is_incorrect() -> None:
+    with pytest.raises(Incorrect, match="input gradient of layer 1 by itself: got shape none, expected"):
+        chain_of(DEEP).links(0, lambda session: replace(train(session), input=None))
+    with pytest.raises(Incorrect, match=r"spikes of layer 0 by itself: got shape \[3\], expected \[30, 7, 48\]"):
+        chain_of(DEEP).links(0, lambda session: Answer(np.zeros(3)))
+
+
+def test_a_layer_that_gives_other_spikes_when_it_runs_again_is_incorrect() -> None:
+    passes: list[int] = []
+
+    def run(session: Any) -> Answer:
+        answer = train(session)
+        passes.append(1)
+        return replace(answer, spikes=1 - answer.spikes) if len(passes) == 3 else answer
+
+    with pytest.raises(Incorrect, match="layer 0 by itself gives other spikes to the same input"):
+        chain_of(DEEP).links(0, run)
+
+
+@pytest.mark.parametrize("part", ["weights", "biases", "input"])
+@pytest.mark.parametrize("place", [(3,), (slice(None), 4)], ids=["first axis", "second axis"])
+def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -> None:
+    """A twentieth off in a part of many is little in the norm of the whole."""
+    case = DEEP.with_(neurons=96)
+    chain = chain_of(case)
+    links = chain.links(0, train)
+    weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))
+    right = Answer(links[-1].answer.spikes, weights, biases, links[0].answer.input)
+
+    def found(answer: Answer) -> Finding:
+        network = Layerwise(lambda: links, lambda problem, rule: SpotCheck(problem, 0, rule, budget_ns=10**12))
+        return SpotCheck(chain.problem, 0, network=network).check(answer)
+
+    assert found(right).correct, found(right).message
+    arrays = [np.array(array) for array in (weights if part == "weights" else biases)]
+    entering = np.array(right.input)
+    target = entering if part == "input" else arrays[0]
+    target[place[:1] if target.ndim == 1 and len(place) == 1 else place if target.ndim > 1 else (4,)] *= -0.2
+    wrong = replace(right, **{part: entering if part == "input" else arrays})
+    assert "allowed)" in found(wrong).message
+
+
+def test_a_silent_hidden_layer_proves_nothing() -> None:
+    """What leaves the last layer could come from its bias alone."""
+    links = chain_of(DEEP).links(0, lambda session: Answer(train(session).spikes))
+    silent = Link(links[0].problem, Answer(np.zeros_like(links[0].answer.spikes)))
+    network = Layerwise(lambda: [silent, links[1]], lambda problem, rule: SpotCheck(problem, 0, rule))
+    finding = SpotCheck(Problem(DEEP), 0, network=network).check(links[1].answer)
+    assert finding.message.startswith("layer 0 by itself: ")

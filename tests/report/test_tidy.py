@@ -1,0 +1,169 @@
+"""Tidy tables: a row for each case, contender, trial, phase and metric, and none for what was not proved."""
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from snnbench.recording.record import Recording
+from snnbench.report import tidy
+from tests.fakes import CASE
+from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
+
+LARGE = CASE.with_(neurons=96)
+
+
+def written(*recordings_: Recording) -> list[dict[str, str]]:
+    """The rows of the CSV."""
+    return list(csv.DictReader(io.StringIO(tidy.to_csv(tidy.rows(recordings_)))))
+
+
+def test_a_row_for_each_case_contender_trial_phase_and_metric() -> None:
+    records = [
+        timed(name, trial, case, train=3.0, forward=1.0)
+        for name in ("norse/box", "norse/lif", "sinabs")
+        for trial in (0, 1)
+        for case in (CASE, LARGE)
+    ]
+    rows = written(recording(*records))
+    identities = [
+        tuple(row[column] for column in ("library", "variant", "neurons", "trial", "phase", "metric")) for row in rows
+    ]
+    assert len(set(identities)) == len(rows) == len(records) * 2 * 2
+    assert {row["status"] for row in rows} == {"measured"}
+
+
+def test_a_time_is_the_median_repetition_by_pass_and_the_first_call_stays_apart() -> None:
+    rows = written(recording(timed("norse/box", train=3.0)))
+    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert found == {("train", "time"): (3e6, "ns"), ("train", "first_call"): (50e6, "ns")}
+
+
+def test_a_floor_and_the_times_that_it_took_are_rows_where_they_were_measured() -> None:
+    rows = written(recording(timed("norse/box", train=3.0, forward=1.0, floors_ms={"train": 2.0})))
+    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert found.keys() - {(phase, name) for phase in ("train", "forward") for name in ("time", "first_call")} == {
+        ("train", "floor"),
+        ("train", "times_floor"),
+    }
+    assert found["train", "floor"] == (2e6, "ns")
+    assert found["train", "times_floor"] == (1.5, "ratio")
+
+
+def test_the_device_s_time_is_the_median_of_its_own_repetitions_by_pass() -> None:
+    made = timed("norse/box", train=3.0)
+    made.phases["train"] |= {"device_ns": [10, 20, 30], "passes": 2}
+    values = {row["metric"]: float(row["value"]) for row in written(recording(made)) if row["phase"] == "train"}
+    assert values == {"time": 3e6, "device_time": 10.0, "first_call": 50e6}
+    made.phases["train"]["device_ns"] = []
+    assert {row["metric"] for row in written(recording(made))} == {"time", "first_call"}
+
+
+def test_no_bytes_at_all_are_a_row_with_a_0() -> None:
+    made = weighed("norse/box", host_mib=0)
+    made.memory["static_bytes"] = 0
+    rows = {row["metric"]: float(row["value"]) for row in written(recording(made))}
+    assert (rows["static"], rows["host_peak"]) == (0, 0)
+
+
+def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
+    rows = written(recording(weighed("norse/box", device_mib=16)))
+    assert {row["phase"] for row in rows} == {"train"}
+    assert {row["metric"]: float(row["value"]) / MIB for row in rows} == {
+        "static": 1,
+        "host_before": 100,
+        "host_peak": 6,
+        "host_retained": 2,
+        "device_peak": 16,
+        "device_retained": 1,
+    }, "what is None has no row"
+
+
+def test_every_row_says_what_it_is_of() -> None:
+    (row, _) = written(recording(timed("norse/box", 1, train=3.0, flags=["contended"], version="2.1"), name="monday"))
+    assert {name: row[name] for name in ("recording", "library", "variant", "version", "trial", "measure")} == {
+        "recording": "monday",
+        "library": "norse",
+        "variant": "box",
+        "version": "2.1",
+        "trial": "1",
+        "measure": "time",
+    }
+    assert (row["verdict"], row["flags"], row["kind"], row["reason"]) == ("exact", "contended", "", "")
+    assert {name: str(getattr(CASE, name)) for name in tidy.CASE_FIELDS} == {
+        name: row[name] for name in tidy.CASE_FIELDS
+    }
+
+
+def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:
+    rows = written(recording(failed("norse", "crash", "died of SIGSEGV"), skipped("sinabs", "unsupported", "no reset")))
+    assert [(row["library"], row["status"], row["kind"], row["reason"]) for row in rows] == [
+        ("norse", "failed", "crash", "died of SIGSEGV"),
+        ("sinabs", "skipped", "unsupported", "no reset"),
+    ]
+    assert {row[name] for row in rows for name in ("phase", "metric", "unit", "value")} == {""}
+
+
+def test_one_incorrect_cell_takes_every_measurement_of_its_contender_and_case() -> None:
+    """Whatever its other processes measured was not proved to be the work."""
+    wrong = "exam: 3 of 100 spikes differ"
+    for cell in ({"measure": "memory"}, {"trial": 1}):
+        rows = written(
+            recording(
+                timed("norse/box", 0, train=3.0),
+                weighed("norse/box"),
+                failed("norse/box", "incorrect", wrong, **cell),
+                timed("norse/lif", 0, train=4.0),
+                timed("norse/box", 0, LARGE, train=9.0),
+                timed("sinabs", 0, train=5.0),
+            )
+        )
+        with_values = {(row["library"], row["variant"], row["neurons"]) for row in rows if row["value"]}
+        assert with_values == {("norse", "lif", "48"), ("norse", "box", "96"), ("sinabs", "default", "48")}
+        assert wrong in {row["reason"] for row in rows}
+
+
+def test_an_incorrect_cell_of_one_recording_is_none_of_another() -> None:
+    bad = recording(failed("norse", "incorrect", "wrong"), timed("norse", 1, train=1.0), name="bad")
+    good = recording(timed("norse", train=2.0), name="good")
+    assert {row["recording"] for row in written(bad, good) if row["value"]} == {"good"}
+
+
+def test_what_was_only_verified_is_a_row_with_its_verdict() -> None:
+    (row,) = written(recording(record("norse", "verify")))
+    assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
+
+
+def test_a_parquet_file_has_the_same_rows_with_types_that_do_not_depend_on_them() -> None:
+    table = tidy.rows([recording(timed("norse/box", train=3.0), failed("norse", "crash", "died"))])
+    read = pq.read_table(io.BytesIO(tidy.to_parquet(table)))
+    assert read.column_names == tidy.COLUMNS
+    assert read.to_pylist() == [{name: row.get(name) for name in tidy.COLUMNS} for row in table]
+    assert read.schema == pq.read_schema(io.BytesIO(tidy.to_parquet([])))
+    types = {name: str(read.schema.field(name).type) for name in tidy.COLUMNS}
+    assert {name for name, kind in types.items() if kind == "double"} == {
+        *("beta", "threshold", "slope", "input_rate", "value")
+    }
+    assert {name for name, kind in types.items() if kind == "bool"} == {"detach_reset", "input_gradient"}
+    assert {name for name, kind in types.items() if kind == "int64"} == {
+        *("neurons", "batch", "time_steps", "layers", "threads", "seed", "trial")
+    }
+
+
+def test_every_column_is_documented_once_in_order_with_its_type() -> None:
+    text = (Path(__file__).parents[2] / "METHODOLOGY.md").read_text(encoding="utf-8")
+    section = text.partition("## Tidy data\n")[2].partition("\n## ")[0]
+    documented = {
+        name: kind.strip()
+        for names, kind in re.findall(r"^\| (`[^|]*`) \|([^|]*)\|", section, re.MULTILINE)
+        for name in re.findall(r"`(\w+)`", names)
+    }
+    assert sorted(documented) == sorted(tidy.COLUMNS)
+    kinds = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
+    assert documented == {name: kinds[tidy.TYPES.get(name, "str")] for name in documented}
+
+
+def test_an_empty_table_has_its_columns() -> None:
+    assert tidy.to_csv([]).strip().split(",") == tidy.COLUMNS

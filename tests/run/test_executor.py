@@ -1,0 +1,102 @@
+"""The local executor on cards: cases dealt out, cells side by side, and one end for all."""
+
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from snnbench.machine import cpus, gpus
+from snnbench.machine.gpus import Card
+from snnbench.plan.cell import Cell
+from snnbench.recording.record import Record, read
+from snnbench.run import slots
+from snnbench.run.executor import Executor, deal
+from snnbench.run.runner import Run, Setup
+from tests.fakes import CORRECT
+from tests.run.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
+
+__all__ = ["bench"]
+
+CARDS = [Card("GPU-a", None), Card("GPU-b", None)]
+CASES = [SMALL.with_(neurons=neurons, device="cuda") for neurons in (16, 20, 24)]
+ANYWHERE = (
+    CORRECT.replace('BACKEND = "numpy"', 'BACKEND = "own"')
+    + """
+from dataclasses import replace
+from snnbench.backends import numpy as driver
+
+
+class Backend(driver.Backend):
+    def __init__(self, case):
+        super().__init__(replace(case, device="cpu"))
+"""
+)
+"""A fake that says nothing of the device."""
+SEES = """
+import os
+from pathlib import Path
+
+with Path(__file__).with_suffix(".seen").open("a") as file:
+    file.write(os.environ["CUDA_VISIBLE_DEVICES"] + "\\n")
+"""
+
+
+def cells(name: str = "a") -> list[Cell]:
+    return [Cell(case, name, "default", trial, "time") for trial in range(2) for case in CASES]
+
+
+def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
+    setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
+    bench.watcher = Watcher()
+    with bench.writer() as writer:
+        Executor(setup, writer, bench.watcher).execute(plan, CARDS)
+    return [record for _, record in bench.watcher.ended]
+
+
+@pytest.fixture
+def with_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
+    """As if the fake's CUDA cells could run: the NumPy backend does not ask where it is."""
+    monkeypatch.setattr(gpus, "has_cuda", lambda: True)
+    monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
+    monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
+    return bench
+
+
+def test_all_cells_of_a_case_go_to_one_card_and_cases_in_turn() -> None:
+    dealt = deal(cells(), CARDS)
+    assert [{cell.case.neurons for cell in found} for found in dealt.values()] == [{16, 24}, {20}]
+    assert sum(map(len, dealt.values())) == 6
+    assert list(deal(cells()[:1], CARDS)) == CARDS[:1], "a card without work is left out"
+    assert deal(cells(), []) == {}
+
+
+def test_each_worker_sees_its_card_alone(with_cards: Bench) -> None:
+    with_cards.add("a", SEES + ANYWHERE)
+    records = execute(with_cards, cells())
+    assert {record.status for record in records} == {"measured"} and len(records) == 6
+    by_card = {record.case.neurons: record.settings["card"] for record in records}
+    assert by_card == {16: CARDS[0].name, 20: CARDS[1].name, 24: CARDS[0].name}
+    seen = (with_cards.folder / "a.seen").read_text().split()
+    assert sorted(seen) == ["GPU-a"] * 4 + ["GPU-b"] * 2
+    assert execute(with_cards, cells()) == [], "all is there"
+
+
+def test_an_interrupt_stops_the_workers_on_all_cards(with_cards: Bench) -> None:
+    marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
+    with_cards.add("a", SEES + marks + ANYWHERE)
+
+    def interrupt_once_both_run() -> None:
+        while len(list(with_cards.folder.glob("*.pid"))) < 2:
+            threading.Event().wait(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    watcher = threading.Thread(target=interrupt_once_both_run)
+    watcher.start()
+    with pytest.raises(KeyboardInterrupt):
+        execute(with_cards, cells())
+    watcher.join()
+    pids = [int(path.name.split(".")[1]) for path in with_cards.folder.glob("*.pid")]
+    assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert [record.outcome["kind"] for record in read(with_cards.recording).records] == ["cancelled"] * 2

@@ -1,0 +1,88 @@
+"""docker/Dockerfile: what it is made from, what it holds, and that docker/README.md tells of all that can be chosen."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import snnbench
+from snnbench.adapter.contender import find
+from snnbench.adapter.discovery import discover
+from snnbench.cli.options import config_path
+from snnbench.environments.store import plan
+from snnbench.plan import config
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = ROOT / "docker" / "Dockerfile"
+README = (ROOT / "docker" / "README.md").read_text(encoding="utf-8")
+
+
+def instructions() -> list[tuple[str, str]]:
+    """(instruction, rest) of the Dockerfile, continued lines joined."""
+    text = re.sub(r"^\s*#.*\n", "", DOCKERFILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    lines = [line.split(maxsplit=1) for line in text.replace("\\\n", " ").splitlines() if line.strip()]
+    return [(name, " ".join(rest.split())) for name, rest in lines]
+
+
+def arguments() -> dict[str, str | None]:
+    """Name -> default of every build argument; that before the first FROM, where there are several."""
+    found: dict[str, str | None] = {}
+    for _, rest in (one for one in instructions() if one[0] == "ARG"):
+        for name, default in re.findall(r'(\w+)(?:=("[^"]*"|\S*))?', rest):
+            found[name] = found.get(name) or (default.strip('"') if default else None)
+    return found
+
+
+def test_the_base_image_is_pinned_to_a_release_and_every_stage_is_made_from_it() -> None:
+    assert re.fullmatch(r"debian:[a-z]+-slim", str(arguments()["BASE_IMAGE"]))
+    assert [rest for name, rest in instructions() if name == "FROM"] == [
+        "${BASE_IMAGE} AS base",
+        "base AS build",
+        "base",
+    ]
+
+
+def test_the_entry_point_is_snnbench_in_the_folder_of_results() -> None:
+    last = dict(instructions())
+    assert json.loads(last["ENTRYPOINT"]) == ["snnbench"]
+    assert (last["WORKDIR"], "UV_OFFLINE=1" in last["ENV"]) == ("/", True)
+
+
+@pytest.mark.parametrize("cuda", [False, True])
+def test_the_standard_environments_are_those_of_quick_and_core_and_need_no_compiler_of_cuda(cuda: bool) -> None:
+    adapters = discover()
+    loaded = [config.load(config_path(name)) for name in ("quick", "core")]
+    asked = {name for one in loaded for sweep in one.sweeps for name in sweep.libraries}
+    named = {name if "/" in name else f"{name}/*" for name in str(arguments()["LIBRARIES"]).split()}
+
+    def planned(patterns: set[str]) -> dict[str, tuple[str, ...]]:
+        found = [one for pattern in patterns for one in find(pattern, adapters)]
+        environments = [plan(adapters[library], variant, cuda) for library, variant in found]
+        return {one.key: one.built for one in environments}
+
+    made = planned(named)
+    assert set(made) == set(planned(asked))
+    assert set(made.values()) == {()}
+    assert ("sinabs-exodus==2.0.0",) in planned({"sinabs/*"}).values(), "what is left out"
+
+
+def test_the_image_names_the_version_that_it_holds() -> None:
+    assert arguments()["VERSION"] == snnbench.__version__
+
+
+def test_every_build_argument_is_documented() -> None:
+    table = "\n".join(line for line in README.splitlines() if line.startswith("| `"))
+    missing = [name for name in arguments() if f"`{name}`" not in table]
+    assert not missing, f"docker/README.md, table of build arguments: {', '.join(missing)}"
+    assert set(re.findall(r"--build-arg (\w+)", README)) <= set(arguments())
+
+
+def test_what_is_copied_from_the_folder_is_not_ignored() -> None:
+    """Of the folder only what is named gets into the build, and snnbench is installed from it."""
+    _, rule, *kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    assert rule == "*"
+    assert all((ROOT / line.removeprefix("!")).exists() for line in kept if line.startswith("!"))
+    copied = [rest.split()[0] for name, rest in instructions() if name == "COPY" and "--from" not in rest]
+    assert copied == [".", "docker/snnbench"]
+    assert {f"!{name}" for name in ("README.md", "adapters", "configs", "docker/snnbench", "snnbench")} <= set(kept)
