@@ -2,8 +2,8 @@
 
     python benchmarks/history.py RECORDING RECORDING...
 
-Compares every recording with every later one, once as a user does and once with `--allow drift,contended`. A row a pair: hours
-between, how the machine moved, and how many cells are called slower or faster. Every such word is false.
+Compares every recording with every later one, once as a user does and once with `--allow drift,contended`. Prints a row
+a pair: hours between, how the machine moved, and how many cells are called slower or faster. Each such word is false.
 """
 
 import sys
