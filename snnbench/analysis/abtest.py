@@ -1,7 +1,8 @@
-"""An A/B test: the two sides of a recording took turns, and are compared pair by pair.
+"""An A/B test compares the two sides of one recording, pair by pair.
 
-A pair is a trial of base and the same trial of new, whose processes did each repetition in turn, the first of them
-drawn. Whatever the machine did meets both alike, and what is left moves a difference in either direction as often.
+A pair is a trial of base and the same trial of new. Their two processes take turns at every repetition, and the first
+of them is drawn. A disturbance by the machine meets both sides alike; the rest moves a difference in either direction
+as often.
 """
 
 from collections import defaultdict
@@ -37,17 +38,17 @@ from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import DISPROVED
 
 APART_S = 600.0
-"""Seconds from the end of one side to the start of the other, from which on they are no pair. A cell may wait for
-another run of snnbench on the machine."""
+"""Longest time [s] from the end of one side to the start of the other within a pair. A cell may wait for another run
+of snnbench on the machine."""
 MOST_ADVISED = 200
-"""Trials a side: nobody runs more."""
+"""Most trials a side that a reason advises."""
 CellName = tuple[Case, str, str, str]
 """(case, contender, phase, metric)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """How many trials a side takes at most, and whether a work that has its words takes fewer."""
+    """Most trials a side, and whether a work stops early once it has its words."""
 
     most: int
     stops_early: bool
@@ -59,7 +60,7 @@ class Trials:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How words are decided: thresholds, the phases that are asked of (all if none), and what is allowed."""
+    """How words are decided: thresholds, phases (all if empty), and the facts that the user allows."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     phases: Collection[str] = ()
@@ -74,7 +75,7 @@ def recorded_rule(config: Mapping[str, Any]) -> Rule:
 
 
 def compare_sides(recording: Recording, rule: Rule | None = None, explained: bool = False) -> Comparison:
-    """Every cell of a recording of two sides, by the looks that were taken, and as the run decided if nothing is said.
+    """Every cell of a recording of two sides, by the looks that were taken. Without `rule`, the run's own rule decides.
 
     Raises RecordingError, Incomparable.
     """
@@ -92,12 +93,12 @@ def compare_sides(recording: Recording, rule: Rule | None = None, explained: boo
 
 
 def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[Cell]:
-    """The cells of a recording, each with its word; by its first `most` trials, or by all. Raises Incomparable."""
+    """The cells of a recording with their words, by its first `most` trials or by all. Raises Incomparable."""
     return decided(lambda look: _at(recording, look, rule), taken(recording, rule.thresholds.alpha, most))
 
 
 def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell]:
-    """The cells, each with the word of the first look that gave it one, or else that of the last; `at` judges them."""
+    """The cells with their words, from the first conclusive look or else the last one; `at` judges them at a look."""
     words: dict[CellName, Cell] = {}
     latest: dict[CellName, Cell] = {}
     for look in some:
@@ -110,10 +111,10 @@ def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell
 
 
 def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[Work]:
-    """The works that further trials may still give a word: a time of theirs is inconclusive. `most` as in `settled`."""
+    """The works with an inconclusive time, which further trials may still decide. `most` as in `settled`."""
     try:
         cells = settled(recording, rule, most)
-    except Incomparable:  # nothing was timed, and more trials time nothing either
+    except Incomparable:  # nothing was timed, and more trials would not change that
         return set()
     open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
     works = {(one.case, _plain(one)): one for one in recording.records}
@@ -121,7 +122,7 @@ def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[
 
 
 def planned_trials(config: Mapping[str, Any]) -> Trials:
-    """How a recording with this config.json was planned. Raises RecordingError."""
+    """The planned trials of a recording with this config.json. Raises RecordingError."""
     try:
         return Trials(int(config["config"]["protocol"]["trials"]), bool(config["stops_early"]))
     except (LookupError, TypeError, ValueError) as error:
@@ -129,7 +130,7 @@ def planned_trials(config: Mapping[str, Any]) -> Trials:
 
 
 def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterator[Look]:
-    """The looks at the first `most` trials, or those for which some work has its trials; the first one at the least."""
+    """The looks up to `most` trials, or up to the most trials that any work has. Yields at least the first look."""
     if most is None:
         most = max((one.trial + 1 for one in recording.records if one.measure == "time"), default=0)
     plan = planned_trials(recording.config).looks(alpha)
@@ -138,7 +139,7 @@ def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterat
 
 
 def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
-    """The cells as a look at the first trials judges them, but for what any trial found of the work itself."""
+    """The cells as a look judges them: by its first trials, and by an outcome in DISPROVED of any trial."""
     records = [
         one
         for one in recording.records
@@ -159,7 +160,7 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
 
 
 def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
-    """The difference of each cell, whose trials are pairs. Phases of one process are of different families."""
+    """The paired difference of each cell. Each phase and metric is a family, for one process runs all phases."""
     trials = [_beside(*sides_of(cell)) for cell in cells]
     families = [(cell.phase, cell.metric) for cell in cells]
     counted = [cell.metric in COUNTED for cell in cells]
@@ -167,9 +168,10 @@ def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
 
 
 def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
-    """The trials of base, and those of new as many times as long as the median repetition was beside that of base.
+    """(trials of base, each trial of base times the median over repetitions of new / base).
 
-    What the machine does from one repetition to the next meets neighbours alike, and medians of different moments not.
+    A disturbance by the machine meets neighbouring repetitions alike. It does not meet medians of different moments
+    alike. If the repetitions are incomplete, the trials of new are returned unchanged.
     """
     before, after = base.summary.trials, new.summary.trials
     if not len(before) == len(base.repetitions) == len(new.repetitions):
@@ -181,10 +183,11 @@ def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
 
 
 def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
-    """The records without measured ones that lack a measured other side, and without pairs that others disturbed.
+    """(records that count, number of disturbed pairs left out by case and contender).
 
-    Pairs that took turns all count. Where none is undisturbed those disturbed stay, and their flag decides; where one
-    side was never measured the other stays. Also, by case and contender, how many pairs were left out.
+    A measured record counts if the other side of its trial was measured. Disturbed pairs are left out. If all pairs of
+    a work are disturbed, they stay and their flag decides. If one side was never measured, the other side stays. Pairs
+    that took turns all count.
     """
     pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
     works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
@@ -213,14 +216,14 @@ def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Rec
 
 
 def _less_common(pair: Sequence[Record]) -> list[Record]:
-    """The pair without the flags of what knows no side: where both took turns, others disturb either as often."""
+    """The pair; if both sides took turns, without `contended` and drift, which disturb either side as often."""
     if not all(one.settings.get("turns") for one in pair):
         return list(pair)
     return [replace(one, flags=[flag for flag in one.flags if flag not in (CONTENDED, DRIFTED)]) for one in pair]
 
 
 def _is_whole(pair: Sequence[Record]) -> bool:
-    """Whether both sides were measured, one right after the other: not so where a run was stopped between them."""
+    """Whether both sides were measured, at most APART_S apart: a run may have stopped between them."""
     if len(pair) < len(SIDES) or any(one.status != "measured" or not one.started for one in pair):
         return len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)
     first, second = sorted(pair, key=lambda one: one.started)
@@ -236,7 +239,7 @@ def _with_reason(cell: Cell, left_out: int) -> Cell:
 
 
 def _with_advice(cell: Cell, floor: float) -> Cell:
-    """The cell with the number of trials that would give it a word, where its times have none yet."""
+    """The cell; if its time is inconclusive, its reason says how many trials would decide it."""
     difference = cell.difference
     if cell.metric != "time" or difference is None or difference.low is None or ADVICE not in cell.reason:
         return cell
@@ -246,10 +249,10 @@ def _with_advice(cell: Cell, floor: float) -> Cell:
 
 
 def trials_needed(difference: Difference, count: int, floor: float) -> int | None:
-    """How many pairs would give a word, if further ones are like these `count`; None for more than MOST_ADVISED.
+    """How many pairs would give a word, if further pairs are like these `count`; None for more than MOST_ADVISED.
 
-    The interval of a mean of logarithms narrows with the root of their number: until it leaves out 0, where the mean is
-    beyond the floor, and else until it lies within the floor.
+    The interval of a mean of logarithms narrows with the root of the number of pairs. If the mean is beyond the floor,
+    the interval must exclude 0. Otherwise it must lie within the floor.
     """
     if difference.low is None or difference.high is None:
         raise ValueError("nothing was tested")
@@ -262,7 +265,7 @@ def trials_needed(difference: Difference, count: int, floor: float) -> int | Non
 
 
 def _side(recording: Recording, records: Sequence[Record], side: str) -> Recording:
-    """One side as a recording of its own, whose records name contenders without it."""
+    """One side as a recording of its own; its records name contenders without the side."""
     own = [replace(one, side="") for one in records if one.side == side]
     return replace(recording, records=own, attempts=[], disproved=[])
 

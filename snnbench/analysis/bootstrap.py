@@ -1,6 +1,6 @@
-"""Statistics over trials. The trial is the replicate: repetitions within one process are not independent.
+"""Bootstrap intervals over trials. The trial is the replicate: repetitions within one process are not independent.
 
-A *group* is what was timed of one thing: trials, each a sequence of repetitions.
+A *group* is the trials of one contender in one phase; each trial is a sequence of repetitions.
 """
 
 from collections import defaultdict
@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 2000
-"""Of a bootstrap: the ends of its interval then move by a tenth of its width from one seed to another."""
+"""Resamples of a bootstrap: the ends of its interval then move by a tenth of its width from seed to seed."""
 AT_ONCE = 2**22
 """Most values that a bootstrap holds at once: a few dozen MiB."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Where a value lies with the confidence asked for, in its unit."""
+    """A confidence interval, in the unit of the value."""
 
     low: float
     high: float
@@ -32,12 +32,12 @@ def bootstrap(
     resamples: int = RESAMPLES,
     confidence: float = 0.95,
 ) -> list[Interval]:
-    """Intervals of the median of trial medians, one a group, in two levels (percentiles).
+    """Percentile intervals of the median of trial medians, one per group, from a two-level bootstrap.
 
-    A resample draws as many trials as there are, with replacement, then from each as many repetitions as that has. What
-    is drawn depends on the seed and the shape of a group only, not on the other groups. One trial says nothing of what
-    other processes would have taken: its interval is that of its repetitions alone, too narrow by an unknown amount.
-    Raises ValueError at a group or a trial that is empty.
+    A resample draws as many trials as the group has, with replacement, then as many repetitions as each of them has.
+    The draw depends only on the seed and the shape of the group. The interval of a single trial covers its repetitions
+    alone; it lacks the spread between processes and is too narrow by an unknown amount. Raises ValueError if a group or
+    a trial is empty.
 
     Davison & Hinkley 1997, section 3.8: resampling of hierarchical data, with replacement at both stages.
     """
@@ -61,15 +61,15 @@ def bootstrap(
 
 
 Draw = tuple[NDArray[np.intp], NDArray[np.intp]]
-"""Of each resampled trial, the places of its two middle values among all repetitions, sorted trial by trial, that are
-laid end to end. Each [resamples, trials]."""
+"""Positions of the two middle values of each resampled trial, each [resamples, trials]. They index all repetitions,
+sorted within each trial, with the trials laid end to end."""
 
 
 def _draw(shape: tuple[int, ...], seed: int, resamples: int) -> Draw:
-    """Which values are the middle ones, drawn for groups with so many repetitions in each trial.
+    """Positions of the middle values, drawn for groups of this shape (the number of repetitions of each trial).
 
-    The median of drawn values is the value at the median of drawn places, where values are sorted: so places are
-    drawn, once for all groups of a shape, and no value need be sorted again.
+    In sorted values, the median of drawn values is the value at the median of the drawn positions. So positions are
+    drawn once for all groups of a shape, and no value is sorted again.
     """
     trials = np.random.default_rng([seed, len(shape)]).integers(len(shape), size=(resamples, len(shape)))
     starts = np.cumsum([0, *shape[:-1]])
@@ -82,7 +82,7 @@ def _draw(shape: tuple[int, ...], seed: int, resamples: int) -> Draw:
 
 @lru_cache(maxsize=256)
 def _middles(repetitions: int, trials: int, seed: int, resamples: int) -> NDArray[np.intp]:
-    """[2, resamples, trials]: the lower and upper middle of so many places drawn with replacement; equal if odd."""
+    """[2, resamples, trials]: lower and upper middle of `repetitions` positions, with replacement; equal if odd."""
     indices = np.random.default_rng([seed, trials, repetitions]).integers(
         repetitions, size=(resamples, trials, repetitions)
     )
@@ -92,7 +92,7 @@ def _middles(repetitions: int, trials: int, seed: int, resamples: int) -> NDArra
 
 
 def _medians(groups: Sequence[Sequence[Sequence[float]]], draw: Draw) -> NDArray[Any]:
-    """[groups, resamples]: the median of trial medians in each resample. All groups have the shape of the draw."""
+    """[groups, resamples]: the median of trial medians in each resample; all groups have the shape of the draw."""
     ends_met = np.array([[value for trial in group for value in sorted(trial)] for group in groups], dtype=float)
     lower, upper = draw
     medians = (ends_met[:, lower] + ends_met[:, upper]) / 2

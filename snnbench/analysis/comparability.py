@@ -1,6 +1,6 @@
-"""Comparability: what two recordings must agree in before one is divided by the other, and what else changed.
+"""Comparability: whether two recordings agree enough to divide one by the other, and what else changed.
 
-Work, precision, protocol and machine model must agree. Versions may not: they are what a comparison is made for.
+Work, precision, protocol and machine model must agree. Versions may differ: a comparison is made to compare them.
 """
 
 from collections import defaultdict
@@ -13,28 +13,28 @@ from snnbench.recording.record import Recording
 from snnbench.workloads.case import Case
 
 FREE = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
-"""Keys of a protocol that change how sure a number is, not what it is of."""
+"""Keys of a protocol that change how certain a number is, not what it measures."""
 VOLATILE = ("model", "load", "schema")
-"""Facts of a machine that say nothing of it, or are told elsewhere."""
+"""Facts of a machine that do not describe it, or that another line reports."""
 FIELDS = {"precision": ("dtype", "precision"), "threads": ("threads",)}
 ALLOWABLE = ("machine", "protocol", *FIELDS)
-"""What a user may insist on leaving out: facts of machine and protocol, and these fields of a case."""
+"""Values of --allow: facts of machine and protocol, and these fields of a case."""
 
 Fact = tuple[str, str]
-"""(what a user would have to allow, the line that says what differs)."""
+"""(the value of --allow that permits it, the line that says what differs)."""
 Key = tuple[Any, ...]
 
 
 class Incomparable(UserError):
-    """Two recordings that must not be compared; the message has a line for each fact, and says what to do."""
+    """Two recordings that must not be compared. The message has a line for each fact, and says what to do."""
 
     code = Exit.INCOMPARABLE
 
 
 def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tuple[dict[Case, Case], list[str]]:
-    """The cases of `new` by the case of `base` that is the same work, and the facts that differ and were allowed.
+    """(case of `base` -> case of `new` with the same work, facts that differ and were allowed).
 
-    Raises Incomparable for all others that differ.
+    Raises Incomparable if any other fact differs.
     """
     for recording in (base, new):
         if recording.config.get("sides"):
@@ -50,7 +50,7 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
 
 
 def changed(base: Recording, new: Recording) -> list[str]:
-    """What else is different: snnbench, the machine's software, adapters, and the packages of every library."""
+    """Other changes: snnbench, the machine's software, adapters, and the packages of every library."""
     pairs = [("snnbench", base.config.get("snnbench"), new.config.get("snnbench"))]
     old, other = (
         dict(flat({name: value for name, value in recording.machine.items() if name not in VOLATILE}))
@@ -62,9 +62,9 @@ def changed(base: Recording, new: Recording) -> list[str]:
 
 
 def both_at_once(base: Recording, new: Recording) -> str:
-    """The `snnbench ab` command that asks of two recordings' versions at once.
+    """The `snnbench ab` command that compares the versions of two recordings in one run.
 
-    Its sides are left to the user where no library has another version.
+    If no library changed its version, the user fills in the sides.
     """
     old, other = _installed(base), _installed(new)
     sides: dict[str, list[str]] = {"base": [], "new": []}
@@ -78,7 +78,7 @@ def both_at_once(base: Recording, new: Recording) -> str:
 
 
 def _own_version(recording: Recording, library: str) -> str:
-    """`distribution==version` of what a library's records ran with, nothing where that is not known or not one."""
+    """`distribution==version` that a library's records ran with; "" if it is unknown or if there are several."""
     ran = {(one.version, one.environment) for one in recording.records if one.library == library and one.version}
     if len({version for version, _ in ran}) != 1:
         return ""
@@ -103,9 +103,9 @@ def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
 
 
 def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Case, Case], list[Fact]]:
-    """Cases of `base` -> those of `new`, equal but for the fields left out; what differs where there is none.
+    """(case of `base` -> case of `new`, facts that differ). The two cases are equal except for the fields left out.
 
-    Where a field is left out it is a fact that differs, unless no case is another for it.
+    A field that is left out is a fact if its values differ. If no case matches, the facts say why.
     """
     sides = []
     for recording in (base, new):
@@ -131,7 +131,7 @@ def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Ca
 
 
 def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]) -> Iterator[Fact]:
-    """Why no case of one is in the other: the fields that no two cases share, or what else can be said."""
+    """Why no case of one recording is in the other: fields without a common value, or a general reason."""
     kinds = {name: kind for kind, names in FIELDS.items() for name in names}
     for recording, cases in ((base, old), (new, other)):
         if not cases:
@@ -154,7 +154,7 @@ def _named(kind: str, field: str) -> str:
 
 
 def _advised(barring: list[Fact]) -> list[str]:
-    """The lines of facts, and what a user can do about them."""
+    """A line for each fact, and a last line with advice."""
     kinds = dict.fromkeys(kind for kind, _ in barring)
     lines = [f"  {fact}" for _, fact in barring]
     if all(kind in ALLOWABLE for kind in kinds):
@@ -163,7 +163,7 @@ def _advised(barring: list[Fact]) -> list[str]:
 
 
 def _libraries(base: Recording, new: Recording) -> list[str]:
-    """Of the libraries that both have: versions of everything in their environments, and adapters that were edited."""
+    """Changed package versions and edited adapters of the libraries that both recordings have."""
     versions: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     edited = []
     old, other = _installed(base), _installed(new)
@@ -182,7 +182,7 @@ def _libraries(base: Recording, new: Recording) -> list[str]:
 
 
 def _installed(recording: Recording) -> dict[str, tuple[dict[str, str], set[str]]]:
-    """By library: version or versions of each package that its records ran with, and the adapter files' hashes."""
+    """library -> (version or versions of each package that its records ran with, hashes of its adapter files)."""
     by_library: dict[str, tuple[dict[str, set[str]], set[str]]] = {}
     for library, version, environment, adapter in dict.fromkeys(
         (one.library, one.version, one.environment, one.adapter) for one in recording.records

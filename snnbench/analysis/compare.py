@@ -1,6 +1,6 @@
-"""Compare two recordings of the same work: a ratio and a word for each cell; above 1 is slower, or more memory.
+"""Compare two recordings of the same work: a ratio and a word for each cell. Above 1 is slower, or more memory.
 
-A cell, here, is one time or peak of one phase, of one contender in one case.
+Here a cell is one time or memory peak of one phase, of one contender in one case.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -18,26 +18,27 @@ from snnbench.worker.durations import Summary
 from snnbench.workloads.case import Case
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
-"""What is compared, and its unit."""
+"""Metrics that are compared, with their units."""
 COUNTED = ("device_peak",)
-"""An allocator's count of bytes: the same program gives the same."""
+"""Metrics that an allocator counts: the same program gives the same number."""
 SIDES = ("base", "new")
 CONTENDED = "contended"
-"""The flag of a time that others disturbed, and what a user says to have words of such times."""
+"""The flag of a time that other processes disturbed, and the value of --allow that gives such times words."""
 CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
 DRIFT = "drift"
-"""What a user says to have words that the movement of the machine may explain."""
+"""The value of --allow that keeps words which the movement of the machine may explain."""
 MOVED = "the machine moved"
 DRIFT_ALLOWED = "drift: words may be the machine's movement"
 ByChance = Callable[[str, str, int], float | None]
-"""(device, phase, trials a side) -> what times differ by with nothing changed, a share; None where it is not known."""
+"""(device, phase, trials a side) -> run-to-run difference of times, as a share; None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one recording knows of a cell; `interval` is the bootstrap's, of times and where it was asked for.
+    """One recording's numbers of a cell; `interval` is a bootstrap interval, for times and on request only.
 
-    `contended` names the side where others disturbed a trial, unless the user allows that; such a time has no word.
+    `contended` names the side if other processes disturbed a trial and the user does not allow that. Such a cell is
+    inconclusive.
     """
 
     summary: Summary
@@ -48,10 +49,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell and its word; `reason` says why it is that word where the numbers do not.
+    """One cell and its word; `reason` explains the word if the numbers do not.
 
-    A contender that failed, of which nothing is known, is one cell without phase and metric. `explained` is what the
-    movement of the machine explains of the ratio, None where nothing tells.
+    A contender that failed without any number is one cell without phase and metric. `explained` is the part of the
+    ratio that the movement of the machine explains; None if it is unknown.
     """
 
     case: Case
@@ -68,16 +69,16 @@ class Cell:
 
     @property
     def ratio(self) -> float | None:
-        """New over base, where the two may be divided."""
+        """New over base; None if the two may not be divided."""
         return self.difference.ratio if self.difference else None
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All cells of two recordings, changes first; `allowed` are facts that differ and that the user insists on.
+    """All cells of two recordings, changes first. `allowed` lists the facts that differ and that the user allowed.
 
-    `movement` is that of the machine; None where both sides took turns. `tells` is the command that would tell where
-    the machine moved, or nothing.
+    `movement` is the movement of the machine; None if both sides took turns. If the machine moved, `tells` is the
+    command that gives an answer; otherwise it is empty.
     """
 
     base: str
@@ -97,7 +98,7 @@ class Comparison:
 
 
 Differ = Callable[[Sequence[Cell], float], list[Difference]]
-"""(cells that have both sides, confidence) -> the difference of each."""
+"""(cells with both sides, confidence) -> the difference of each cell."""
 
 
 def compare(
@@ -111,8 +112,8 @@ def compare(
 ) -> Comparison:
     """Every cell of either recording, of these phases or of all. Raises Incomparable.
 
-    All p of the comparison are adjusted together. `explained` adds what takes time and decides nothing. `by_chance`
-    says what times differ by on this machine, where the thresholds do not.
+    All p of the comparison are adjusted together. `explained` adds bootstrap intervals, which take time and decide
+    nothing. If the thresholds have no `chance`, `by_chance` gives the run-to-run difference of this machine.
     """
     cases, facts = matched(base, new, allowed)
     cells = cells_of(base, new, cases, phases, allowed)
@@ -140,7 +141,7 @@ def _explained(cell: Cell, moved: Movement) -> Explained | None:
 
 
 def _less_movement(cell: Cell, floor: float) -> Cell:
-    """The cell, without a word that the movement of the machine explains, or that it may have hidden a change from."""
+    """The cell; inconclusive if the movement of the machine may explain its word, or hide a change behind `same`."""
     explained, ratio = cell.explained, cell.ratio
     if explained is None or ratio is None or cell.word not in ("slower", "faster", "same"):
         return cell
@@ -157,9 +158,9 @@ def _less_movement(cell: Cell, floor: float) -> Cell:
 def cells_of(
     base: Recording, new: Recording, cases: dict[Case, Case], phases: Collection[str], allowed: Collection[str]
 ) -> list[Cell]:
-    """The cells of two recordings, of these phases or of all; `cases` of `new` are by the same of `base`.
+    """The cells of two recordings, of these phases or of all; `cases` maps cases of `base` to those of `new`.
 
-    Those that cannot be divided have a word. Raises Incomparable where there is no cell.
+    A cell that cannot be divided has its word already. Raises Incomparable if there is no cell.
     """
     cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
     if not cells:
@@ -169,7 +170,7 @@ def cells_of(
 
 
 def unpaired(cells: Sequence[Cell], confidence: float) -> list[Difference]:
-    """The difference of each cell, whose sides were measured apart. A side counts once, in however many it stands."""
+    """The difference of each cell, for sides that were measured apart. A side in several cells counts once."""
     both = [sides_of(cell) for cell in cells]
     sides = {id(side): side for pair in both for side in pair}
     positions = {name: position for position, name in enumerate(sides)}
@@ -181,10 +182,10 @@ def unpaired(cells: Sequence[Cell], confidence: float) -> list[Difference]:
 def judged(
     cells: list[Cell], thresholds: Thresholds, by_chance: ByChance | None = None, differ: Differ = unpaired
 ) -> list[Cell]:
-    """The cells, each with its difference, q and word; those that have a word already keep it.
+    """The cells, each with its difference, q and word. A cell that has a word already keeps it.
 
-    Variances of times are looked at together, and so are those of peaks. A cell with a contended side takes no part in
-    q, and is inconclusive.
+    Variances are moderated over all times, and over all peaks. A cell with a contended side takes no part in q, and is
+    inconclusive.
     """
     differences: dict[int, Difference] = {}
     for timed in (True, False):
@@ -211,14 +212,14 @@ def judged(
 
 
 def _disturbance(cell: Cell) -> str:
-    """Why nothing can be said of a cell that others disturbed; nothing where they did not."""
+    """Why a contended cell has no word; "" if neither side is contended."""
     names = dict.fromkeys(side.contended for side in (cell.base, cell.new) if side and side.contended)
     advice = "run again on a quieter machine, or --allow contended"
     return f"contended in {' and '.join(names)}: {advice}" if names else ""
 
 
 def _cells(base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]) -> Iterator[Cell]:
-    """Cells that have a word where there is nothing to divide, and otherwise what is to be judged."""
+    """The cells of all contenders. A cell that cannot be divided has its word; the others are still to be judged."""
     before, after = standings(base.records), standings(new.records)
     others = {one: case for case, one in cases.items()}
     for case in [*before, *(case for case in after if case not in others)]:
@@ -276,20 +277,20 @@ def _side(standing: Standing | None, phase: str, metric: str, where: str, allowe
 
 
 def _flags(standing: Standing | None, side: Side | None, where: str) -> list[str]:
-    """The flags of a side, without the one that decides its word."""
+    """The flags of a side, without a `contended` that decides its word."""
     left_out = {CONTENDED} if side and side.contended else set()
     flags = sorted(standing.flags - left_out) if standing else []
     return [f"{' and '.join(flags)} in {where}"] if flags else []
 
 
 def _reason(standing: Standing | None, status: str) -> str:
-    """The first reason of a standing that says it failed or was skipped, or nothing."""
+    """The first reason of a standing with this status (failed or skipped), or ""."""
     reasons = standing.reasons if standing else []
     return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
 
 
 def with_intervals(cells: list[Cell]) -> list[Cell]:
-    """The cells, with the bootstrap's interval of either side of every time."""
+    """The cells, with a bootstrap interval for each side of every time."""
     sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
     intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
 
@@ -300,7 +301,7 @@ def with_intervals(cells: list[Cell]) -> list[Cell]:
 
 
 def by_interest(cells: list[Cell]) -> list[Cell]:
-    """The cells, words in their order, then the largest effects first."""
+    """The cells in the order of WORDS, then largest effects first."""
     return sorted(
         cells, key=lambda cell: (WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio is not None else 0.0)
     )

@@ -12,9 +12,9 @@ EVERYTHING = "all"
 
 
 def coverage(case: Case, checks: Iterable[Mapping[str, Any]]) -> str:
-    """`all`, or which share of neurons and how many samples some spot check compared; nothing where none says.
+    """`all`, or the share of neurons and number of samples that spot checks compared; "" if no check records it.
 
-    Every check that compares a part draws it anew, and says by which seed.
+    A check that compares a part draws it anew and records the seed.
     """
     neurons, samples = np.zeros(case.neurons, bool), np.zeros(case.batch, bool)
     has_extent = False

@@ -1,4 +1,4 @@
-"""Decisions: the words that may be said of a comparison, and when which of them is."""
+"""Decisions: the words for a comparison, and the conditions for each."""
 
 from dataclasses import dataclass
 from math import isfinite
@@ -6,19 +6,19 @@ from math import isfinite
 from snnbench.analysis.difference import Difference
 
 WORDS = ("slower", "faster", "failed", "missing", "incomparable", "inconclusive", "same")
-"""All that may be said of a cell, by how much a reader wants to know it. Of memory, slower means more."""
+"""All words for a cell, most interesting first. For memory, slower means more."""
 
 ADVICE = "run more trials"
-"""What a reason ends with where trials were tested and gave no word."""
+"""The end of a reason if trials were tested and gave no word."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a change must pass. Floors and `chance` are relative: 0.05 is 5 %, and its inverse the other way.
+    """Limits that a change must pass. Floors and `chance` are relative: 0.05 is a ratio of 1.05, or its inverse.
 
-    A change within `time_floor` or `memory_floor` is too small to matter. `chance` is what times differ by from one
-    recording to another with nothing changed, whatever their spread within a recording; the larger true change that
-    shows through it is what noise.py calls detectable. `alpha` is the accepted false discovery rate. Raises ValueError.
+    A change within `time_floor` or `memory_floor` is too small to matter. `chance` is the run-to-run difference of
+    times between recordings, whatever their spread within a recording; noise.py calls the larger true change that shows
+    through it detectable. `alpha` is the accepted false discovery rate. Raises ValueError.
     """
 
     time_floor: float = 0.05
@@ -35,11 +35,12 @@ class Thresholds:
 
 
 def decide(difference: Difference, q: float | None, floor: float, chance: float, alpha: float) -> tuple[str, str]:
-    """(word, reason) of one cell, of slower, faster, same and inconclusive; only the last has a reason.
+    """(word, reason) of one cell: slower, faster, same or inconclusive; only inconclusive has a reason.
 
-    A change is certain or has a q of at most `alpha`, lies beyond the floor, and goes the same way for the median and
-    for the mean of logarithms, so that no single odd trial makes one. The same is what lies within the floor with its
-    whole interval. Where neither holds, or only holds of less than times differ by by chance, nothing is known.
+    A change is certain or has a q of at most `alpha`. It also lies beyond the floor, and has the same direction by the
+    median and by the mean of logarithms, so that a single odd trial cannot make a change. The word is same if the whole
+    interval lies within the floor. Otherwise, or if the run-to-run difference could hide the answer, the cell is
+    inconclusive.
     """
     if difference.ratio is None or difference.low is None or difference.high is None:
         return "inconclusive", difference.lacking
@@ -58,7 +59,7 @@ def decide(difference: Difference, q: float | None, floor: float, chance: float,
 
 
 def _unknown(low: float, high: float, floor: float, agreed: bool) -> str:
-    """Why trials that were tested give no word."""
+    """Why tested trials give no word."""
     if low <= 1 + floor < high or low < 1 / (1 + floor) <= high:
         return f"the interval crosses {100 * floor:.3g} %"
     return "q is above alpha" if agreed else "the median and the mean of the trials disagree"

@@ -1,18 +1,18 @@
-"""Differences: how far the trials of one thing are from those of another, as a ratio, and how sure that is.
+"""Differences between two sets of trials, as a ratio with an interval and a p-value.
 
-Everything is reckoned on logarithms of one value a trial, where a ratio is a difference and its inverse as far away:
+All arithmetic is on logarithms of one value a trial, so that a ratio is a difference and its inverse is as far away:
 
     t = (mean new - mean base) / sqrt(s_base^2 / n_base + s_new^2 / n_new)      Welch 1947
 
-with Welch's and Satterthwaite's degrees of freedom. A handful of trials knows its own variance badly, which costs most
-of what they could show once many cells are tested together; but all cells were measured by one protocol on one machine.
-So each variance s^2, of d = n - 1 degrees of freedom, is taken together with what all variances of the command are like
+with Welch's and Satterthwaite's degrees of freedom. A few trials estimate their own variance badly, which costs most of
+the power once many cells are tested together. But all cells were measured by one protocol on one machine. So each
+variance s^2, with d = n - 1 degrees of freedom, is moderated by all variances of the command:
 
     (d0 * s0^2 + d * s^2) / (d0 + d)      with d0 + d degrees of freedom      Smyth 2004, section 4
 
-where s0^2 and d0 are fitted to those variances (section 6.2): the more alike they are, the larger is d0; where they are
-not, it nears 0, and t what Welch's was. Other than there, no variance is made smaller than it was measured, so that a
-cell that is noisier than the others gains nothing from their quiet.
+where s0^2 and d0 are fitted to those variances (section 6.2). If the variances are alike, d0 is large. If they are not,
+d0 nears 0, and t nears Welch's. Unlike there, a moderated variance is never smaller than the measured one, so that a
+noisy cell gains nothing from quiet ones.
 """
 
 from collections import defaultdict
@@ -27,26 +27,26 @@ Floats = NDArray[np.float64]
 Trials = Sequence[float]
 
 EQUAL = 1e-12
-"""Logarithms so close are equal but for rounding: no clock shows the difference."""
+"""Logarithms this close differ by rounding only: no clock shows the difference."""
 FEWEST_PAIRS = 4
-"""Fewer say nothing of their own spread."""
+"""Fewest pairs for a test: fewer do not show their own spread."""
 PRIOR_SHARE = 0.5
-"""Of the degrees of freedom that a family adds so many count: they were fitted to few variances."""
+"""Share of a family's prior degrees of freedom that counts: they were fitted to few variances."""
 FAMILY = 8
-"""Variances that are looked at together at the least."""
+"""Fewest variances that are moderated together."""
 TRIMMED = 0.2
-"""The share of pairs left out at either end: the usual one (Wilcox 2012, section 4.3)."""
+"""The share of pairs trimmed at either end: the usual one (Wilcox 2012, section 4.3)."""
 WIDEST = 1e9
-"""No interval reaches further than so many times its middle, for a wider one says no more."""
+"""Furthest end of an interval, as a multiple of its middle: a wider one says no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """New over base: `ratio` of the medians of trials, and the interval of the ratio from Welch's standard error.
 
-    `p` is that of Welch's two-sided test. None where nothing was tested: `certain`, for the trials of either side are
-    all equal, so that the ratio is what it is; or without an interval, for a side has one trial and no spread, or a
-    value of 0 and no ratio, and `lacking` says which.
+    `p` is from Welch's two-sided test; None if no test was made. `certain`: neither side varies, so that the ratio is
+    exact. If a test is impossible, there is no interval and `lacking` says why: a side has one trial and no spread, or
+    a value of 0 leaves no ratio.
     """
 
     ratio: float | None
@@ -60,9 +60,9 @@ class Difference:
 def differences(
     pairs: Sequence[tuple[Trials, Trials]], confidence: float, counted: Sequence[bool] = ()
 ) -> list[Difference]:
-    """The difference of each pair (trials of base, trials of new), whose variances are looked at together.
+    """The difference of each pair (trials of base, trials of new), with variances moderated over all pairs.
 
-    `counted` says of each pair whether its values are counts that the same program repeats: then one trial is enough.
+    `counted`, one per pair: whether the values are counts that the same program repeats. Then one trial is enough.
     """
     samples = [trials for pair in pairs for trials in pair]
     return between(samples, [(2 * number, 2 * number + 1) for number in range(len(pairs))], confidence, counted)
@@ -71,9 +71,9 @@ def differences(
 def between(
     samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confidence: float, counted: Sequence[bool] = ()
 ) -> list[Difference]:
-    """The difference of each pair (base, new) of `samples`, which are given by their numbers.
+    """The difference of each pair (base, new), two positions in `samples`.
 
-    The variance of a sample counts once, in however many pairs the sample takes part. `counted` as in `differences`.
+    The variance of a sample counts once, even if the sample is in several pairs. `counted` as in `differences`.
     """
     counts = counted or [False] * len(pairs)
     result = [_untested(samples[base], samples[new], alone) for (base, new), alone in zip(pairs, counts, strict=True)]
@@ -91,17 +91,17 @@ def paired(
     families: Sequence[Hashable],
     counted: Sequence[bool] = (),
 ) -> list[Difference]:
-    """The difference of each pair (trials of base, trials of new), in which trials of one number ran side by side.
+    """The difference of each pair (trials of base, trials of new); trials with the same number ran side by side.
 
-    `ratio` is that of the median pair. The test is of the logarithms of new over base, trial by trial:
+    `ratio` is the median over trials. The test is of the logarithms of new over base, trial by trial:
 
         t = trimmed mean / sqrt(S / (h (h - 1)))      Yuen 1974, here for one sample
 
-    where a fifth of the pairs is left out at either end, h remain, and S is the sum of squares of all pairs once those
-    left out are replaced by their nearest that remained. So a pair of which a burst met one half weighs no more than
-    the others. The variances S / (h - 1) of a family are taken together as everywhere here, but for PRIOR_SHARE; a
-    family must hold what was measured by different processes. In one of fewer than FAMILY each stands for itself.
-    `counted` as in `differences`; with fewer pairs than FEWEST_PAIRS nothing is tested.
+    where a fifth of the trials is trimmed at either end, h remain, and S is the winsorised sum of squares (a trimmed
+    value counts as the nearest that remained). So a trial with a burst on one side weighs no more than the others. The
+    variances S / (h - 1) of a family are moderated together as in this module's docstring, with PRIOR_SHARE of the
+    prior degrees of freedom. A family must come from different processes. In a family of fewer than FAMILY, each
+    variance stands alone. `counted` as in `differences`. Fewer than FEWEST_PAIRS trials are not tested.
     """
     counts = counted or [False] * len(pairs)
     result = [_untested(base, new, alone) for (base, new), alone in zip(pairs, counts, strict=True)]
@@ -132,7 +132,7 @@ def _tested_pairs(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> 
     variances, prior_degrees, most_degrees = moderate(squares / (numbers - 1), numbers - 1)
     freedom = np.minimum(numbers - 1 + PRIOR_SHARE * prior_degrees, most_degrees)
     means, errors = np.array([each.mean() for each in inner]), np.sqrt(variances / numbers)
-    known = errors > 0  # else all pairs differ alike, by accident or by construction, and nothing is tested
+    known = errors > 0  # else all pairs differ alike, by accident or by construction, and p is 1
     p = np.where(known, 2 * stdtr(freedom, -np.abs(means) / np.where(known, errors, 1.0)), 1.0)
     reach = stdtrit(freedom, 0.5 + confidence / 2) * errors
     ratios = np.exp([median(each) for each in logs]).tolist()
@@ -141,7 +141,7 @@ def _tested_pairs(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> 
 
 
 def adjusted(p: Sequence[float | None]) -> list[float | None]:
-    """q: the least rate of false discoveries at which each p is one, over all that were tested; None stays None.
+    """q: the least false discovery rate at which each p is a discovery, over all tests; None stays None.
 
     Benjamini & Hochberg 1995. SciPy has it too, in a module that takes 0.6 s to import.
     """
@@ -155,7 +155,7 @@ def adjusted(p: Sequence[float | None]) -> list[float | None]:
 
 
 def _untested(base: Trials, new: Trials, counted: bool) -> Difference | None:
-    """The difference where there is nothing to test, else None."""
+    """The difference of a pair that needs no test or allows no test; None for a pair to be tested."""
     if min(*base, *new) <= 0:
         equal = {*base} == {*new} and len({*base}) == 1
         return Difference(1.0, 1.0, 1.0, certain=True) if equal else Difference(None, lacking="a value of 0")
@@ -181,7 +181,7 @@ def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confide
     parts = moderated / counts
     own_degrees = parts**2 / (counts - 1)
     squared = parts[base] + parts[new]
-    # What is known of all is known once, not once a side.
+    # The prior degrees of freedom count once, not once a side.
     freedom = np.minimum(squared**2 / (own_degrees[base] + own_degrees[new]) + prior_degrees, most_degrees)
     distances, errors = means[new] - means[base], np.sqrt(squared)
     p = 2 * stdtr(freedom, -np.abs(distances) / errors)
@@ -193,21 +193,21 @@ def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confide
 
 
 def _limits(middles: Floats, reach: Floats) -> tuple[list[float], list[float]]:
-    """Both ends of the intervals around these logarithms, no longer as logarithms."""
+    """Lower and upper ends of the intervals around these logarithms, as ratios."""
     reach = np.minimum(reach, np.log(WIDEST))
     return np.exp(middles - reach).tolist(), np.exp(middles + reach).tolist()
 
 
 def _variance(logs: Floats) -> float:
-    """Of equal values it is 0, not what rounding their mean leaves, which would pass for the quietest of all."""
+    """The variance; 0 for equal values, where rounding would leave a tiny one that passes for the quietest of all."""
     return float(logs.var(ddof=1)) if np.ptp(logs) > EQUAL else 0.0
 
 
 def moderate(variances: Floats, degrees: Floats) -> tuple[Floats, float, float]:
-    """Variances, each taken together with all, none of them smaller for it; d0; and the degrees of freedom of them all.
+    """(moderated variances, never smaller than the measured ones; d0; total degrees of freedom).
 
-    Nothing that rests on these variances may have more degrees of freedom than the last. A variance of 0 says nothing
-    of the others, for it is equality by accident or by construction.
+    No test on these variances may have more than the total degrees of freedom. A variance of 0 does not enter the fit:
+    it is equality by accident or by construction.
     """
     from scipy.special import digamma, polygamma
 
@@ -218,7 +218,7 @@ def moderate(variances: Floats, degrees: Floats) -> tuple[Floats, float, float]:
     logs = np.log(s2) - digamma(d / 2) + np.log(d / 2)
     spread = logs.var(ddof=1) - polygamma(1, d / 2).mean() if len(logs) > 1 else 0.0
     pooled = float((s2 * d).sum() / d.sum())
-    if spread <= 0:  # as alike as variances of one population are
+    if spread <= 0:  # as alike as the sample variances of one population
         together, prior, prior_degrees = np.full_like(variances, pooled), pooled, np.inf
     else:
         half = _inverse_trigamma(spread)
@@ -242,7 +242,7 @@ def _inverse_trigamma(value: float) -> float:
 
 
 def intervals(samples: Sequence[Trials], confidence: float) -> list[tuple[float, float] | None]:
-    """Where each geometric mean lies, its variance taken as in `differences`; None for one trial, or a value of 0."""
+    """The interval of each geometric mean, with moderated variances; None for one trial, or a value of 0."""
     from scipy.special import stdtrit
 
     some = [number for number, trials in enumerate(samples) if len(trials) > 1 and min(trials) > 0]

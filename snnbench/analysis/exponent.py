@@ -1,4 +1,4 @@
-"""How a time grows with a size: the exponent of a power law, fitted on logarithms."""
+"""The exponent of a power law, fitted on logarithms: how a time grows with a size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Exponent:
-    """`time ~ size ** value`, with a 95 % interval; `last` is that of the two largest sizes alone.
+    """`time ~ size ** value`, with a 95 % interval; `last` is the exponent of the two largest sizes alone.
 
-    The interval holds how far the times are from a power law: a cost that does not grow flattens small sizes, so that
-    `last` says more of sizes beyond.
+    The interval includes the deviation from a power law. A constant cost flattens small sizes, so that `last` predicts
+    larger sizes better.
     """
 
     value: float
@@ -23,9 +23,9 @@ class Exponent:
 
 
 def exponent(sizes: Sequence[float], times: Sequence[float]) -> Exponent:
-    """Least squares of log time on log size, with Student's t on n - 2 degrees of freedom for the slope's error.
+    """The fit: least squares of log time on log size, with Student's t on n - 2 degrees of freedom for the interval.
 
-    `sizes` [n] differ and rise, `times` [n] are above 0 in any unit. Raises ValueError below three sizes.
+    `sizes` [n] are distinct and ascending; `times` [n] are above 0, in any unit. Raises ValueError below three sizes.
     """
     if len(sizes) < 3 or len(sizes) != len(times):
         raise ValueError(f"a fit with an error wants three sizes and a time for each, not {len(sizes)}")

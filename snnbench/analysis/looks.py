@@ -1,8 +1,8 @@
-"""Looks: after how many trials an A/B run asks whether its answer is clear, and how much error each asking may cost.
+"""Looks: the interim analyses of an A/B run, each after a number of trials and with its share of alpha.
 
-A run that asks several times and stops at the first yes is wrong more often than one that asks once. So every look
-spends a share of alpha, and all shares together are alpha: by Bonferroni's inequality all looks together give no more
-false words than alpha allows.
+A run that tests several times and stops at the first significant result is wrong more often than one that tests once.
+So every look spends a share of alpha, and the shares sum to alpha. By Bonferroni's inequality all looks together give
+no more false words than alpha allows.
 """
 
 from collections.abc import Iterator
@@ -10,21 +10,21 @@ from dataclasses import dataclass
 from math import ceil
 
 FEWEST = 4
-"""Trials of the first look: fewer know nothing of their own spread."""
+"""Fewest trials at a look: fewer do not show their own spread."""
 EARLY = ((1 / 3, 0.2), (1 / 2, 0.2), (2 / 3, 0.2))
-"""(share of the most trials, share of alpha) of each look but the last, which has what is left."""
+"""(share of the most trials, share of alpha) of each look before the last. The last look has the rest of alpha."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """After `trials` trials a side, words may be wrong with the rate `alpha`."""
+    """A look after `trials` trials a side, with the false discovery rate `alpha`."""
 
     trials: int
     alpha: float
 
 
 def looks(most: int, alpha: float, stops_early: bool = True) -> Iterator[Look]:
-    """The looks of a run of `most` trials a side; one, at the end, where it does not stop early."""
+    """The looks of a run of `most` trials a side. If it does not stop early, it has one look, at the end."""
     left, last = alpha, 0
     for part, share in EARLY if stops_early else ():
         trials = ceil(most * part)

@@ -1,4 +1,4 @@
-"""Metrics: what a record says in numbers, and which records are of the same contender in the same case."""
+"""Metrics: the numbers of a record, and the key of its contender and case."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -8,17 +8,17 @@ from snnbench.worker.durations import trial_median
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
-    """(case, contender) pairs of which a cell was found incorrect."""
+    """(case, contender) pairs with an incorrect cell."""
     return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
 
 
 def common(record: Record) -> list[dict[str, Any]]:
-    """Of a contender that deviates: how its answers compared with the case's own neuron, in networks of one layer."""
+    """The checks of a deviating contender against the case's own neuron, in networks of one layer."""
     return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
 
 
 def pair(record: Record) -> tuple[Any, ...]:
-    """What identifies case and contender within a recording."""
+    """(case, contender), the key of both within a recording."""
     return record.case, record.label
 
 

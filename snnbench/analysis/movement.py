@@ -1,8 +1,9 @@
-"""Movement: how much slower or faster the machine itself was in one of two recordings, for what has not changed.
+"""Movement: how much slower or faster the machine itself was in one of two recordings.
 
-Two witnesses tell. Probes are fixed work that each timing process does beside its own; before there were any, the peaks
-of a case are what there is. Controls are contenders with the same adapter file and the same packages in both
-recordings. What moved them is the machine, and may have moved a contender between them, or somewhat beyond, as well.
+Two witnesses measure it. Probes are fixed work that each timing process does beside its own; in older recordings
+without probes, the peaks of a case stand for them. Controls are contenders with the same adapter file and the same
+packages in both recordings. If witnesses moved, the machine moved them. It may have moved a contender by any amount
+between theirs, or somewhat beyond.
 """
 
 from collections import defaultdict
@@ -16,12 +17,12 @@ from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, leve
 from snnbench.workloads.case import Case
 
 PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
-"""The peaks that stand for a probe in recordings that have none."""
+"""peak -> the probe that it stands for, in recordings without probes."""
 FEWEST_CONTROLS = 4
-"""Fewer do not say how far another one may lie from them."""
+"""Fewest controls for a prediction interval."""
 
 STILL = 0.01
-"""A witness that moved less is said to be as fast."""
+"""A witness that moved by less counts as equally fast."""
 
 Timed = tuple[Case, str, str]
 """(case, contender, phase)."""
@@ -29,10 +30,10 @@ Timed = tuple[Case, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What the machine explains of one ratio: anything from `low` to `high`, and most likely `middle`.
+    """The ratios that the movement of the machine explains: from `low` to `high`, most likely `middle`.
 
-    `control` is the ratio of the control: of the baseline where that has not changed, else the geometric mean of the
-    controls. None where there is no control.
+    `control` is the ratio of the baseline if it is a control, else the geometric mean of the controls. It is None if
+    there are no controls.
     """
 
     low: float
@@ -45,8 +46,8 @@ class Explained:
 class Movement:
     """How the machine moved from base to new: ratios of time by probe, and of the control over all cases.
 
-    `witness` says whether probes or peaks told. `explained` is by case of base, contender and phase; what is not in it
-    has no witness.
+    `witness` is "probes" or "peaks". `explained` is by case of base, contender and phase; a time without a witness is
+    not in it.
     """
 
     witness: str
@@ -78,10 +79,10 @@ def _listed(word: str, times: Mapping[str, float]) -> str:
 def movement(
     base: Recording, new: Recording, cases: Mapping[Case, Case], ratios: Mapping[Timed, float], alpha: float
 ) -> Movement:
-    """How the machine moved between two recordings, and what that explains of these ratios of times.
+    """How the machine moved between two recordings, and how much of these ratios of times that explains.
 
-    `cases` are those of `new` by the same of `base`. At most a share `alpha` of comparisons is to hold any ratio that
-    lies outside of what is explained with nothing changed.
+    `cases` maps cases of `base` to those of `new`. If nothing changed, at most a share `alpha` of comparisons should
+    hold a ratio outside its explained range.
     """
     olds, news = _timed(base.records), _timed(new.records)
     probed = all(one.probes for group in (*olds.values(), *news.values()) for one in group)
@@ -114,10 +115,11 @@ def movement(
 
 
 def _explained(probes: Sequence[float], controls: Mapping[str, float], baseline: str, level: float) -> Explained:
-    """What one time may have moved by, of logarithms of what probes and controls beside it did.
+    """The range that one time may have moved by, from the logarithms of its probes and controls.
 
-    It lies within 1 and all of them, and half as far again as they lie apart: work that is unlike all of them is moved
-    unlike them. Many controls also say how far another one lies from their mean (Student's prediction interval).
+    The range covers a ratio of 1 and all witnesses, widened at either end by half of their range: work unlike the
+    witnesses moves unlike them. With FEWEST_CONTROLS or more it also covers Student's prediction interval of another
+    control.
     """
     known = [*probes, *controls.values()]
     spread = (max(known) - min(known)) / 2
@@ -147,7 +149,7 @@ def _timed(records: Iterable[Record]) -> dict[tuple[Case, str], list[Record]]:
 
 
 def _levels(record: Record, probed: bool) -> dict[str, float]:
-    """The logarithm of the nanoseconds of each probe beside one measurement, or of the peaks that stand for them."""
+    """The logarithm of the nanoseconds of each probe of one record, or of the peaks that stand for probes."""
     if probed:
         return levels(record.probes)
     peaks = {PEAKS[name]: peak for name, peak in record.peaks.items() if name in PEAKS}
@@ -155,7 +157,7 @@ def _levels(record: Record, probed: bool) -> dict[str, float]:
 
 
 def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_packages: bool) -> dict[str, float]:
-    """New over base of each probe, where it is the same work: a framework's calls are its own where it has changed."""
+    """New over base of each probe that is the same work: if packages changed, a framework's calls are other work."""
     python = {one.settings.get("python") for one in (*old, *new)}
     before, after = ([_levels(one, probed) for one in side] for side in (old, new))
     kinds = [kind for kind in WORDS if all(kind in each for each in (*before, *after))]
@@ -166,7 +168,7 @@ def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_pack
 
 
 def _packages(records: Sequence[Record], recording: Recording) -> set[tuple[tuple[str, str], ...]]:
-    """The versions that these records ran with; the environment's key where nobody wrote them down."""
+    """The versions that these records ran with; if they are not recorded, the environment's key."""
     return {
         tuple(sorted(recording.environments.get(one.environment, {one.environment: str(one.version)}).items()))
         for one in records

@@ -1,8 +1,8 @@
-"""Noise: how much trials of one and the same thing differ on a machine, and what change can be seen through that.
+"""Run-to-run noise: how much trials of the same work differ on a machine, and which change is detectable.
 
-An A/A experiment runs one contender many times and compares it with itself. What is found is kept in
-SNNBENCH_HOME/noise.json, by machine model. Two sizes follow from it: what times differ by with nothing changed, which
-`compare` asks of a ratio that it sees, and the larger true change that a ratio then shows most of the time.
+An A/A experiment runs one contender many times and compares it with itself. The result is kept in
+SNNBENCH_HOME/noise.json, by machine model. Two sizes follow from it: the run-to-run difference, which `compare`
+requires an observed ratio to exceed, and the larger true change that exceeds it most of the time.
 """
 
 import json
@@ -27,7 +27,7 @@ POWER, ALPHA = 0.8, 0.05
 class Noise:
     """Standard deviation of the logarithm of trial medians, pooled over the cases of an A/A experiment.
 
-    `spreads` are by device and phase, as `cpu train`: what a CPU does says nothing of a GPU beside it.
+    `spreads` are by device and phase, as `cpu train`: a CPU's noise does not predict that of its GPU.
     """
 
     recording: str
@@ -35,13 +35,13 @@ class Noise:
     spreads: dict[str, float]
 
     def by_chance(self, device: str, phase: str, trials: int) -> float | None:
-        """What `trials` trials a side differ by with nothing changed; None where that was not measured."""
+        """The run-to-run difference with `trials` trials a side; None if it was not measured."""
         spread = self.spreads.get(_place(device, phase))
         return None if spread is None else by_chance(spread, trials)
 
 
 def measured(recording: Recording) -> Noise:
-    """What trials differed by in a recording. Raises RecordingError where no phase has two trials."""
+    """The noise of a recording. Raises RecordingError if no phase has two trials."""
     variances: dict[str, list[float]] = {}
     fewest = 0
     for case, results in standings(recording.records).items():
@@ -60,11 +60,11 @@ def measured(recording: Recording) -> Noise:
 
 
 def by_chance(spread: float, trials: int, alpha: float = ALPHA) -> float:
-    """The relative change that `trials` trials a side of the same thing exceed with probability `alpha`.
+    """The relative change that two sides of the same work exceed with probability `alpha`, with `trials` trials each.
 
-    The critical effect of Student's t with 2 * trials - 2 degrees of freedom, spread * sqrt(2 / trials) being the
-    standard error of a difference of mean logarithms. It is the bar for a ratio that was seen: a true change of this
-    size lies above it half of the time only, and one that is `detectable` mostly. One trial shows nothing: infinity.
+    The critical effect of Student's t with 2 * trials - 2 degrees of freedom, where spread * sqrt(2 / trials) is the
+    standard error of a difference of mean logarithms. An observed ratio must exceed it. A true change of this size
+    exceeds it only half of the time; a `detectable` one does most of the time. Infinity for one trial.
     """
     from scipy.special import stdtrit
 
@@ -76,10 +76,10 @@ def by_chance(spread: float, trials: int, alpha: float = ALPHA) -> float:
 def detectable(spread: float, trials: int, power: float = POWER, alpha: float = ALPHA) -> float:
     """The least relative change that Welch's t finds with this power, with `trials` trials on each side.
 
-    `spread` is the standard deviation of the logarithm of trial medians, alike on both sides, so the statistic has
+    `spread` is the standard deviation of the logarithm of trial medians, the same on both sides. So the statistic has
     2 * trials - 2 degrees of freedom and, under a true log ratio d, the noncentral t distribution with noncentrality
-    d / (spread * sqrt(2 / trials)) (Cohen 1988, section 2.2). For one cell: among many a change must be larger. One
-    trial a side shows nothing: infinity.
+    d / (spread * sqrt(2 / trials)) (Cohen 1988, section 2.2). This holds for one cell; among many, a change must be
+    larger. Infinity for one trial a side.
     """
     from scipy.optimize import brentq
     from scipy.stats import nct, t
@@ -91,7 +91,7 @@ def detectable(spread: float, trials: int, power: float = POWER, alpha: float = 
     freedom = 2 * trials - 2
     limit = t.ppf(1 - alpha / 2, freedom)
 
-    def lacking(noncentrality: float) -> float:  # the tail on the other side is nothing at this power
+    def lacking(noncentrality: float) -> float:  # the other tail is negligible at this power
         return float(nct.sf(limit, freedom, noncentrality)) - power
 
     noncentrality = brentq(lacking, 0.1, 15.0)
@@ -99,7 +99,7 @@ def detectable(spread: float, trials: int, power: float = POWER, alpha: float = 
 
 
 def keep(model: str, noise: Noise) -> Path:
-    """Remember what a machine of this model was found to be like, in place of what was known before."""
+    """Store the noise of a machine model, in place of an earlier one; returns the file."""
     path = home() / FILE
     document = json.dumps(_kept() | {model: asdict(noise)}, indent=2, sort_keys=True) + "\n"
     write_whole(path, document.encode())
@@ -107,7 +107,7 @@ def keep(model: str, noise: Noise) -> Path:
 
 
 def known(model: str) -> Noise | None:
-    """What is known of a machine of this model, or None."""
+    """The stored noise of a machine model, or None. Raises UserError if the file is malformed."""
     kept_noise = _kept().get(model)
     if kept_noise is None:
         return None
@@ -121,7 +121,7 @@ def known(model: str) -> Noise | None:
 
 
 def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
-    """Spread by device and phase, what times differ by with nothing changed, and the change detectable, Markdown."""
+    """A Markdown table by device and phase: spread, run-to-run difference, and detectable change."""
     columns = ["phase", "spread between trials"]
     columns += [f"{what} with {count} trials" for what in ("by chance", "detectable") for count in counts]
     lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]

@@ -1,7 +1,7 @@
-"""Pairs: every contender of a case against every other, by the test that `compare` decides by.
+"""Pairs: every contender of a case against every other, by the same test as `compare`.
 
-All tests of a command are one family: their variances are looked at together, and so are their p. So what is said of
-two contenders is the same wherever it is said, as a word against a baseline or as a rank.
+All tests of a command are one family: their variances are moderated together, and their p are adjusted together. So a
+word against a baseline and a rank never contradict each other.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,17 +15,17 @@ from snnbench.workloads.case import Case
 Field = tuple[Case, str, Mapping[str, Side]]
 """(case, phase, the times of each contender)."""
 Pairs = dict[tuple[str, str], Cell]
-"""(base, new), two contenders -> new over base."""
+"""(base, new), two contenders -> their comparison, new over base."""
 
 
 def times(standing: Standing, phase: str, allowed: Collection[str] = ()) -> Side:
-    """The times of a contender in a phase, by its name if others disturbed them and that is not `allowed`."""
+    """The times of a contender in a phase, marked as contended by its name unless that is `allowed`."""
     contended = standing.contender if CONTENDED in standing.flags and CONTENDED not in allowed else ""
     return Side(standing.summaries[phase, "time"], standing.repetitions.get(phase, []), contended=contended)
 
 
 def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> list[Pairs]:
-    """Of each field every pair once, with its word; the baseline, where it takes part, is the base of its pairs."""
+    """For each field, every pair once with its word. The baseline is the base of its pairs."""
     names, cells = [], []
     for case, phase, sides in fields:
         ordered = sorted(sides, key=lambda name: (name != baseline, sides[name].summary.median))

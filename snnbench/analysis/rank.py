@@ -1,7 +1,7 @@
-"""Rank the contenders of one recording, case by case, by how long a phase took; and against a baseline.
+"""Rank the contenders of one recording, case by case, by the time of a phase and against a baseline.
 
-Trials of all contenders were interleaved, so that whatever the machine did meanwhile it did to all of them. A contender
-that deviates from the work, failed (in one trial, even) or was skipped has no rank, and is told apart with its reason.
+Trials of all contenders were interleaved, so that a disturbance by the machine met all of them. A contender has no rank
+if it deviates from the work, failed (even in one trial) or was skipped. It is listed apart, with its reason.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -20,17 +20,16 @@ from snnbench.suggestions import unknown
 from snnbench.workloads.case import Case
 
 Class = tuple[str, str, str, str]
-"""(device, profile, dtype, precision): what a geometric mean is never taken across."""
+"""(device, profile, dtype, precision): a geometric mean stays within one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One contender in one case and phase. `cell` is its comparison with the baseline, none for the baseline itself.
+    """One contender in one case and phase. `cell` is its comparison with the baseline; None for the baseline itself.
 
-    A `rank` is begun by the fastest contender that has none yet. Those that follow share it, as long as the test calls
-    them slower than nobody in it, and places them on the same side of the baseline. So a rank has one word. The
-    `interval` [ns] is of the geometric mean of trials. One trial has no interval and no rank; a time that others
-    disturbed has no rank.
+    The fastest contender without a `rank` begins a new rank. The next ones share it, as long as the test calls them not
+    slower than any member and on the same side of the baseline. So a rank has one word. `interval` [ns] is of the
+    geometric mean of trials. A single trial has no interval and no rank; a contended time has no rank.
     """
 
     contender: str
@@ -43,7 +42,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All that were timed in one phase of one case, by their medians, and (contender, reason) of those apart."""
+    """All timed contenders in one phase of one case, by their medians, and (contender, reason) of those apart."""
 
     case: Case
     phase: str
@@ -55,7 +54,7 @@ class Ranking:
 class Mean:
     """Geometric means of ratios to the baseline over the cases that every ranked contender has, `cases` of `known`.
 
-    Without such a case there are no `ratios`; `lacking` are the contenders that lack some, with how many.
+    Without such a case `ratios` is empty. `lacking` maps contenders to the number of cases that they lack.
     """
 
     of: Class
@@ -68,7 +67,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every ranking of a recording, and their means; `allowed` says what the user insists on."""
+    """Every ranking of a recording, and their means; `allowed` lists the facts that the user allowed."""
 
     recording: str
     baseline: str
@@ -85,10 +84,10 @@ def rank(
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
 ) -> Ranked:
-    """Every case and phase of a recording, of these phases or of all; the p of all pairs are adjusted together.
+    """Rank every case of a recording in these phases or in all; the p of all pairs are adjusted together.
 
-    `baseline` is a contender, or a library with one; if empty, the config's. Times that others disturbed have a rank
-    and a word only if "contended" is `allowed`. Raises UnknownContender.
+    `baseline` is a contender, or a library with one contender; if empty, the config's. Contended times have a rank and
+    a word only if "contended" is `allowed`. Raises UnknownContender.
     """
     by_case = standings(recording.records)
     name = _baseline(recording, baseline, by_case)
@@ -115,7 +114,7 @@ def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Standi
 def _drafts(
     case: Case, group: list[Standing], baseline: str, phases: Collection[str], allowed: Collection[str]
 ) -> Iterator[Ranking]:
-    """Rankings without ranks and words yet; a case of which nothing was timed has those that are told apart."""
+    """Rankings without ranks and words; a case without any time has only contenders that are listed apart."""
     timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
     for phase in timed:
         sides = {
@@ -139,7 +138,7 @@ def _drafts(
 
 
 def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> list[Ranking]:
-    """With words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
+    """Rankings with words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
     fields = [(one.case, one.phase, {entry.contender: entry.side for entry in one.entries}) for one in rankings]
     samples = [entry.side.summary.trials for ranking in rankings for entry in ranking.entries]
     ends = iter(intervals(samples, 1 - thresholds.alpha))
@@ -154,7 +153,7 @@ def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> 
 
 
 def _numbered(entries: list[Entry], words: Pairs) -> list[Entry]:
-    """With their ranks; entries come by their medians."""
+    """The entries with their ranks; they must be sorted by median."""
     result: list[Entry] = []
     members: list[Entry] = []
     rank = 0
@@ -174,7 +173,7 @@ def _numbered(entries: list[Entry], words: Pairs) -> list[Entry]:
 
 
 def _side(entry: Entry) -> str:
-    """On which side of the baseline a contender is, or nothing where the test does not say."""
+    """The contender's side of the baseline, slower or faster; "" if the test is inconclusive or says same."""
     return entry.cell.word if entry.cell and entry.cell.word in ("slower", "faster") else ""
 
 
@@ -196,14 +195,14 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
 
 
 def _why(standing: Standing) -> str:
-    """Why one is not ranked."""
+    """Why a contender is not ranked."""
     if standing.failure and standing.verdict != "deviates":
         return standing.failure
     return standing.reasons[0] if standing.reasons else "not timed in this phase"
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
-    """The mean of ratios: that of inverted ratios is its inverse. Raises ValueError without any, or at one below 0."""
+    """The geometric mean: inverted ratios give its inverse. Raises ValueError if empty, or if a ratio is 0 or below."""
     if not ratios or min(ratios) <= 0:
         raise ValueError("a geometric mean wants ratios, all above 0")
     return exp(fmean(log(ratio) for ratio in ratios))

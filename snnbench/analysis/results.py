@@ -1,4 +1,4 @@
-"""A standing: how one contender did in one case, over all its trials."""
+"""Standings: the result of one contender in one case, over all its trials."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,22 +11,22 @@ from snnbench.worker.durations import Summary, summarise
 from snnbench.workloads.case import Case
 
 PHASES = ("train", "forward", "backward", "inference")
-"""By interest: contenders are ordered by the first of these that was timed."""
+"""Phases, most interesting first: contenders are ordered by the first one that was timed."""
 Metric = tuple[str, str]
 """(phase, metric)."""
 
 
 @dataclass(slots=True)
 class Standing:
-    """One contender in one case: a summary over trials for each metric, or why there is none.
+    """One contender in one case: a summary over trials for each metric, or the reasons why there is no summary.
 
-    `repetitions` are all that was timed: by phase, for each trial the nanoseconds by pass of every repetition, in the
-    order of the trials of the phase's ("time") summary.
-    `floors_ns` are the case's floors by phase, the same for all of its contenders: the lowest that any record measured,
-    for what one framework's product was seen to take the machine can do, whoever else is slower at it.
-    `distance` is what a check of one that deviates found between its answer and the case's own neuron;
-    `own_rule` says that it was held to a rule that it declares, `deviation` what it says that differs. `checked` is how
-    much of its answers was compared, where its records say that.
+    `repetitions`: all durations [ns per pass], by phase, then trial, then repetition; trials are in the order of the
+    phase's "time" summary.
+    `floors_ns`: the case's floors by phase, the same for all contenders: the lowest floor any record measured. If one
+    framework multiplied that fast, the machine can.
+    `distance`: for a deviating contender, a check of its answers against the case's own neuron. `own_rule`: whether it
+    was held to a rule that it declares. `deviation`: the difference that it declares. `checked`: how much of its
+    answers was compared, if its records say so.
     """
 
     contender: str
@@ -44,15 +44,12 @@ class Standing:
 
     @property
     def failure(self) -> str:
-        """Why a trial failed, the first that did, or nothing: times are then of those that went well."""
+        """The reason of the first failed trial, or "". The times are of the other trials."""
         return next((reason for reason in self.reasons if reason.startswith("failed: ")), "")
 
     @property
     def order(self) -> tuple[int, int, float, str]:
-        """Exact ones by time, then the equivalent, then those that deviate, then those without a time.
-
-        Within each, those without the phase that others are ordered by come last: another phase's time is no rank.
-        """
+        """Sort key: by verdict (exact, equivalent, deviates, none), then by the first phase timed, then by its time."""
         phase = next((number for number, p in enumerate(PHASES) if (p, "time") in self.summaries), len(PHASES))
         time = self.summaries[PHASES[phase], "time"].median if phase < len(PHASES) else float("inf")
         ranks = {"exact": 0, "equivalent": 1, "deviates": 2}
@@ -60,7 +57,7 @@ class Standing:
 
 
 def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
-    """Contenders by case, each list in the order of a table."""
+    """Standings by case, each list sorted by `order`."""
     records = list(records)
     wrong = incorrect(records)
     grouped: dict[Case, dict[str, list[Record]]] = {}
@@ -121,7 +118,7 @@ def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
 
 
 def _deviation(records: list[Record]) -> str:
-    """What a contender declares that it does differently, and by how much it was found to."""
+    """The declared deviation of a contender, and the measured size of it."""
     declared = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
     checks = [check for record in records for check in common(record)]
     checks = checks or [check for record in records for check in record.checks.values()]

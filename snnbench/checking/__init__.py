@@ -1,6 +1,6 @@
-"""Checks a recording against the rules of measurement, apart from the runner that made it: for those that others send.
+"""Checks of recordings from other people against the rules of measurement, independent of the runner.
 
-Nothing in a recording is run or imported. What cannot be seen in it, such as who made it, is not checked.
+Nothing in a recording is run or imported. Facts that a recording cannot show, such as its author, are not checked.
 """
 
 import json
@@ -31,14 +31,14 @@ RULES = {
     "memory": "memory is in whole bytes, from a process that timed nothing",
     "flags": "what disturbed a measurement is flagged",
 }
-"""What is checked, by the name of the rule."""
+"""Name of a rule -> the rule."""
 FACTS = ("model", "host", "cpu", "memory", "gpus", "os", "kernel", "python", "environment")
 HASH = re.compile(r"[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A rule that does not hold somewhere: in a file, or in a cell."""
+    """A violated rule; `where` is a file or a cell."""
 
     rule: str
     where: str
@@ -46,7 +46,7 @@ class Complaint:
 
 
 def check(folder: Path) -> list[Complaint]:
-    """Everything that does not hold of a recording. Raises RecordingError where there is none to be read."""
+    """All complaints about a recording. Raises RecordingError if it cannot be read."""
     recording = record.read(folder)
     lines = files.lines(recording)
     complaints = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
@@ -66,13 +66,13 @@ def check(folder: Path) -> list[Complaint]:
 
 
 def _config(recording: Recording) -> Config | str:
-    """What was asked for, or why that is not known."""
+    """The config of the run, or why it is unknown."""
     from pydantic import ValidationError
 
     try:
         document = recording.config["config"]
         for sweep in document["sweep"]:
-            sweep.setdefault("input_kind", "spikes")  # there was no other before schema 3
+            sweep.setdefault("input_kind", "spikes")  # the only kind before schema 3
         return Config.model_validate(document)
     except (LookupError, TypeError, AttributeError):
         return "holds no config"
@@ -103,7 +103,7 @@ def _provenance(recording: Recording) -> Iterator[str]:
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:
-    """The complaints of a rule, each once; what is malformed is one, too."""
+    """The complaints of a rule, each once. Malformed content is a complaint, too."""
     texts: set[str] = set()
     try:
         for text in look:

@@ -1,8 +1,8 @@
 """The rule of files: every line is a record of one schema, and the run is finished.
 
-A cell is there once, or several times where others disturbed it: then each attempt is there once.
+A cell is there once. If it was disturbed, it may have several attempts, each once.
 
-A line says itself of which schema it is, and older ones are asked less. So none may hold what its schema did not have.
+A line states its own schema, and older schemas have fewer rules. So a line must not hold fields newer than its schema.
 """
 
 import json
@@ -18,7 +18,7 @@ Line = dict[str, Any]
 
 
 def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, str]]:
-    """(file, complaint) of everything that does not hold of a recording with these lines."""
+    """(file, complaint) for every violation in a recording with these lines."""
     if recording.torn:
         yield records.RECORDS, f"{recording.torn} lines are no records"
     if not recording.records:
@@ -45,7 +45,7 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
 
 
 def _attempts(recording: Recording) -> Iterator[str]:
-    """What does not hold of cells that were measured again."""
+    """Complaints about cells that were measured again."""
     allowed = attempts.limit(recording.config)
     by_cell: dict[str, list[Record]] = {}
     for record in [*recording.records, *recording.attempts]:
@@ -62,7 +62,7 @@ def _attempts(recording: Recording) -> Iterator[str]:
 
 
 def lines(recording: Recording) -> list[Line]:
-    """The lines that are records, as they stand."""
+    """The lines that are records, as plain documents."""
     text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
     return [json.loads(line) for line in text.split("\n") if records.parse(line, recording.folder)]
 
@@ -72,7 +72,7 @@ def _sweeps(recording: Recording) -> list[dict[str, Any]]:
 
 
 def _newer(line: Line) -> Iterator[str]:
-    """What a line holds that came after its schema."""
+    """Names of a line's fields that are newer than its schema."""
     if line["schema"] < 2:
         yield from ["peaks"] if "peaks" in line else []
         for timing in line.get("phases", {}).values():

@@ -1,4 +1,4 @@
-"""What must hold of one record, whoever wrote it: each rule reckons again and believes no summary."""
+"""The rules for one record: each rule recomputes its values and trusts no summary."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -29,11 +29,11 @@ from snnbench.workloads.problem import EXAM_SHAPE
 
 Complaints = Iterator[str]
 MOST_FRESH = 10_000
-"""Fresh passes of a phase: a repetition each, where it is a single pass."""
+"""Most fresh passes of a phase: one per repetition, if a repetition is a single pass."""
 
 
 def outcome(record: Record) -> Complaints:
-    """One of the closed lists, and nothing measured where nothing was proved."""
+    """The outcome is in the closed lists, and a measured record has a verdict that proves its work."""
     ending = record.outcome
     kinds = {"failed": FAILURES, "skipped": SKIPS}
     if record.status == "measured":
@@ -50,7 +50,7 @@ def outcome(record: Record) -> Complaints:
 
 
 def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
-    """The cell's name is the digest of its content: a case, trial or protocol that was edited has another."""
+    """The cell's name is the digest of its content: an edited case, trial or protocol has another name."""
     expected = recorded(record).key(
         record.adapter, record.environment, machine, protocol, record.settings.get("variables", {})
     )
@@ -59,7 +59,7 @@ def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
 
 
 def proof(record: Record, schema: int) -> Complaints:
-    """The exam, and a spot check of everything measured: without a fault, or saying how far off what deviates is."""
+    """The exam and a spot check of every measured phase found no fault, or show how far a contender deviates."""
     case, ending = record.case, record.outcome
     deviation = ending.get("deviation")
     if ending["verdict"] != (expected := verdict(case, True, deviation)):
@@ -83,7 +83,7 @@ def proof(record: Record, schema: int) -> Complaints:
 
 
 def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
-    """What any check gives, also that of what deviates: as many places as the case or the exam has, and numbers."""
+    """Any check, also of a deviating contender, covers as many places as the case or exam has, with finite numbers."""
     least, most = _places(name, check, case, ending)
     if not least <= check["compared"] <= most:
         compared = check["compared"] or "nothing"
@@ -95,10 +95,10 @@ def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str,
 
 
 def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> tuple[int, int]:
-    """How many places a check compares, at the least and at the most.
+    """(fewest, most) places that a check compares.
 
-    Of several layers those samples are not compared that rounding has put on another path, and never all samples;
-    where layers are judged one by one, the places of each are compared.
+    With several layers, samples that rounding diverted are left out, but never all samples. If layers are judged one by
+    one, the places of each layer are compared.
     """
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
@@ -120,10 +120,10 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str
 
 
 def _check(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
-    """What is held to a rule keeps it."""
+    """A check against a rule, the case's or the contender's own, found no fault."""
     if check["complaints"] or not check["correct"] or check["unexplained"]:
         yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
-    # Of several layers whole samples may be set aside, which the spot check counts and a number of spikes does not.
+    # With several layers whole samples may be left out; the spot check counts samples, a number of spikes does not.
     counted = product_format(case) in ("float32", "float64") and case.layers == 1
     if counted and check["differing"] > allowed_differences(check["compared"]):
         yield f"{check['differing']} of {check['compared']} spikes differ"
@@ -176,7 +176,7 @@ def probes(record: Record) -> Complaints:
 
 
 def _fresh(timing: Mapping[str, Any]) -> Complaints:
-    """Passes on new content are there: the repetitions where each is a single pass, else as many as it takes."""
+    """Passes on new content are there: if a repetition is one pass, every repetition; else more than PASSES."""
     fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
     if timing["passes"] > 1:
         if len(fresh_ns) + len(drawn_ns) <= PASSES or not drawn_ns:
@@ -207,7 +207,7 @@ def floors(record: Record) -> Complaints:
 
 
 def memory(record: Record) -> Complaints:
-    """Bytes of a process that timed nothing."""
+    """Memory is in whole bytes, from a process that timed nothing."""
     sizes, case = record.memory, record.case
     if record.phases:
         yield "time and memory come from one process"
@@ -221,14 +221,14 @@ def memory(record: Record) -> Complaints:
 
 
 def flags(record: Record) -> Complaints:
-    """What the numbers say of the circumstances is flagged, and no other flag raised."""
+    """The flags are exactly those that follow from the numbers."""
     due = set(raised(record.phases, record.memory, record.settings, record.case.threads, record.flags))
     if wrong := sorted(due ^ set(record.flags)):
         yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
 
 
 def complaints(record: Record, schema: int, machine: str, protocol: Protocol) -> Iterator[tuple[str, str]]:
-    """(rule, complaint) of everything that does not hold of a record. What is malformed is a complaint, too."""
+    """(rule, complaint) for every violation in a record. Malformed content is a complaint, too."""
     measured = record.status == "measured"
     rules: dict[str, tuple[bool, Callable[[], Complaints]]] = {
         "outcome": (True, lambda: outcome(record)),

@@ -1,7 +1,7 @@
-"""The rule of trials: all that the config asks for is there, as often as the protocol says, and took turns.
+"""The rule of trials: all cells of the config are there, with all trials of the protocol, and contenders took turns.
 
-Which contenders a pattern names is known to the adapters only, and a recording does not hold them. So a sweep's cases
-are asked for, the contenders that it names without a pattern, and as many cells as the run had planned.
+A recording does not hold the adapters, so that its patterns cannot be resolved to contenders. The rule requires a
+sweep's cases, the contenders that it names without a pattern, and as many cells as the run had planned.
 """
 
 from collections.abc import Iterable, Iterator
@@ -19,7 +19,7 @@ Trial = tuple[str, int, str]
 
 
 def complaints(recording: Recording, config: Config) -> Iterator[str]:
-    """Everything that does not hold."""
+    """All complaints about the trials of a recording."""
     protocol, count = config.protocol, len(recording.records)
     if recording.config.get("planned", count) != count:
         yield f"{count} cells, where {recording.config['planned']} were planned"
@@ -39,7 +39,7 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
 
 
 def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> set[Trial]:
-    """Every cell of a work that has these in the recording. Two sides may have stopped at a look at their answer."""
+    """The trials that a work should have, given its recorded ones. An A/B test may have stopped at an early look."""
     sides = list(recording.config.get("sides", {})) or [""]
     count = protocol.trials
     if recording.config.get("stops_early"):
@@ -50,10 +50,10 @@ def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> se
 
 
 def _missing(there: list[Work], recording: Recording, config: Config) -> Iterator[str]:
-    """Cases that nobody ran, and contenders without a record, as far as they are known to have been selected."""
+    """Complaints about cases without any record and contenders without a record, if they are known to be selected."""
     expressions = [str(text) for text in recording.config.get("only") or []]
     if not all(map(selection.of_cases, expressions)):
-        return  # which contenders were selected, and so which cases, only `planned` says
+        return  # --only depends on contenders, so that the selected cases are unknown; `planned` still counts cells
     conditions = [selection.parse(text) for text in expressions]
     ran = {work.case for work in there}
     for sweep in config.sweeps:
@@ -72,14 +72,14 @@ def _missing(there: list[Work], recording: Recording, config: Config) -> Iterato
 
 
 def _plain(sweep: Sweep) -> list[str]:
-    """The contenders that a sweep names without a pattern, where none is taken out again."""
+    """The contenders that a sweep names without a pattern; [] if it excludes any."""
     if any(pattern.startswith("!") for pattern in sweep.libraries):
         return []
     return [pattern for pattern in sweep.libraries if "*" not in pattern]
 
 
 def _planned(there: list[Work], recording: Recording, config: Config) -> Iterable[Work]:
-    """Every contender that ran a case of a sweep should have run all cases of it that were selected."""
+    """The works that should be recorded: a contender that ran one case of a sweep runs all its selected cases."""
     conditions = [selection.parse(str(text)) for text in recording.config.get("only") or []]
     wanted: dict[Work, None] = {}
     for sweep in config.sweeps:
@@ -91,7 +91,7 @@ def _planned(there: list[Work], recording: Recording, config: Config) -> Iterabl
 
 
 def _take_turns(records: list[Record], protocol: Protocol) -> bool:
-    """Whether something else was timed between trials of the same work, for every case that has anything else."""
+    """Whether, in every case with several contenders, other work was timed between trials of the same work."""
     by_case: dict[Case, list[tuple[str, ...]]] = {}
     for record in records:
         if record.measure == "time":

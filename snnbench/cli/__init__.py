@@ -1,6 +1,6 @@
 """The command line. Data goes to standard output, everything else to standard error.
 
-Commands import what they need when they run, so that `snnbench --help` answers at once.
+Commands import their modules when they run, so that `snnbench --help` answers at once.
 """
 
 import signal
@@ -58,13 +58,13 @@ def options(
 
 
 def main() -> int:
-    """Run a command; every error is a line that says what to do, and an exit code."""
+    """Run a command and return its exit code; an error prints one line that says what to do."""
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
     try:
         code = int(app(standalone_mode=False) or 0)
     except typer.TyperException as error:
-        if message := error.format_message():  # none where a command without arguments has shown its help
+        if message := error.format_message():  # empty if a command without arguments has shown its help
             typer.echo(f"snnbench: {message} (snnbench --help tells more)", err=True)
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
@@ -79,7 +79,7 @@ def main() -> int:
             raise
         typer.echo(f"snnbench: internal error: {type(error).__name__}: {error} (--debug shows where)", err=True)
         return int(Exit.INTERNAL)
-    if code == Exit.INTERRUPTED:  # typer makes this code of an interrupt itself
+    if code == Exit.INTERRUPTED:  # typer itself turns an interrupt into this code
         typer.echo("snnbench: interrupted", err=True)
     return code
 

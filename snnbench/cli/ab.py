@@ -1,4 +1,4 @@
-"""`snnbench ab`: one run in which two sides take turns, and a word for every time and peak."""
+"""`snnbench ab`: one run with two sides that take turns, and a word for every time and peak."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -40,10 +40,9 @@ if TYPE_CHECKING:
     from snnbench.plan.config import Config
 
 MEMORY_TRIALS = 4
-"""Of a side, where the config measures memory in fewer: one says nothing of how peaks vary."""
+"""Fewest memory trials a side, if the config measures memory: one trial does not show how peaks vary."""
 REPETITIONS = 30
-"""Of a phase, where the config has fewer: the more often both sides take turns, the less is left of what the machine
-does meanwhile."""
+"""Fewest repetitions of a phase: the more often the sides take turns, the better disturbances by the machine cancel."""
 SideOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -140,7 +139,7 @@ def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
             why = "--trials says how many" if key == "protocol.trials" else "a disturbed pair is left out instead"
             raise typer.BadParameter(f"{key}: {why}", param_hint="--set")
     path = config_path(config)
-    # Nothing is measured again: a pair that others disturbed is left out, and further ones follow.
+    # No cell is measured again: a disturbed pair is left out, and further pairs follow.
     own = [f"protocol.trials={trials}", "protocol.remeasure=0"]
     loaded = configs.load(path, [*own, *settings])
     if not loaded.protocol.phases:

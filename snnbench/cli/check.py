@@ -1,4 +1,4 @@
-"""`snnbench check`: whether recordings keep the rules of measurement."""
+"""`snnbench check`: it checks recordings against the rules of measurement."""
 
 import typer
 

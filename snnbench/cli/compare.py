@@ -1,4 +1,4 @@
-"""`snnbench compare`: two recordings of the same work, or the two sides of one."""
+"""`snnbench compare`: it compares two recordings of the same work, or the two sides of one recording."""
 
 from collections.abc import Collection
 from pathlib import Path
@@ -74,7 +74,7 @@ def compare(
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
-    gc.disable()  # to search what was read for garbage, which ends with the command, takes a quarter of its time
+    gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
     comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
     emit(change_table.FORMATS[form](comparison, explain, failing), output)
     if output:
@@ -92,7 +92,7 @@ def _compared(
     allowed: Collection[str],
     explained: bool,
 ) -> tuple["Comparison", "Noise | None"]:
-    """The comparison, and the noise of the machine where that decided something."""
+    """The comparison, and the noise of the machine if it took part."""
     from snnbench.analysis import compare as comparing
     from snnbench.analysis import noise
     from snnbench.analysis.abtest import Rule, compare_sides

@@ -1,4 +1,4 @@
-"""`snnbench doctor`: what would spoil a measurement here, and how much trials differ."""
+"""`snnbench doctor`: conditions that would spoil a measurement here, and the run-to-run noise."""
 
 from typing import Annotated
 

@@ -12,7 +12,7 @@ app = typer.Typer(help="Make, list and remove the environments that adapters run
 
 
 class Device(StrEnum):
-    """What a machine has."""
+    """The device of a machine."""
 
     cpu = "cpu"
     cuda = "cuda"

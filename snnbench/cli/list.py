@@ -1,4 +1,4 @@
-"""`snnbench list`: the contenders there are, and what each needs."""
+"""`snnbench list`: all contenders, and what each needs."""
 
 import typer
 
@@ -31,7 +31,7 @@ def list_adapters(adapter: AdapterOption = None) -> None:
 
 
 def _state(adapter: Adapter, name: str, cuda: bool) -> str:
-    """Whether a contender can run here; if not, why, and the command that would change it."""
+    """State of a contender: ready to run here, or the reason why not and the command that would change it."""
     from snnbench.environments import store
 
     variant = adapter.variants[name]

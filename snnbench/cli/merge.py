@@ -1,4 +1,4 @@
-"""`snnbench merge`: the recordings of shards become one."""
+"""`snnbench merge`: it joins the recordings of shards."""
 
 from pathlib import Path
 from typing import Annotated

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class Where(StrEnum):
-    """Where cells run: on this machine, or as jobs of a cluster."""
+    """Cells run on this machine, or as jobs of a cluster."""
 
     local = "local"
     slurm = "slurm"
 
 
 class Unfinished(UserError):
-    """A run came to its end without all of its cells; the message says why and what to do."""
+    """A run ended without all of its cells; the message says why and what to do."""
 
 
 ConfigOption = Annotated[
@@ -77,7 +77,7 @@ RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING..."
 
 
 def config_path(name: str) -> Path:
-    """The file that a user means: a path, or the name of a config that comes with snnbench. Raises BadParameter."""
+    """The config file for a path, or for the name of a config that comes with snnbench. Raises BadParameter."""
     path = Path(name)
     if path.suffix or path.exists() or len(path.parts) > 1:
         return path
@@ -112,7 +112,7 @@ ExplainOption = Annotated[
 
 
 class ComparisonFormat(StrEnum):
-    """A table for a terminal, Markdown, or what another program reads."""
+    """A table for a terminal, Markdown, and formats for other programs."""
 
     table = "table"
     markdown = "markdown"
@@ -128,7 +128,7 @@ OutputOption = Annotated[
 
 
 def require_one_way(executor: Where, **given: object) -> None:
-    """Refuse options that say nothing where the run goes. Raises BadParameter."""
+    """Raise BadParameter for an option that does not apply to this executor."""
     idle = ("shard", "devices") if executor is Where.slurm else ("shards", "slurm")
     for name in idle:
         if given[name]:
@@ -137,7 +137,7 @@ def require_one_way(executor: Where, **given: object) -> None:
 
 
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:
-    """The words of a list with commas. Raises a usage error that names the nearest of those known."""
+    """The words of a comma-separated list. Raises BadParameter, with the nearest known word, for an unknown one."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     for word in words:
         if word not in known:
@@ -146,7 +146,7 @@ def listed(text: str, known: Sequence[str], option: str) -> list[str]:
 
 
 def thresholds_of(**given: float) -> "Thresholds":
-    """What a change must pass, as a user gave it; what is wrong is a usage error."""
+    """The thresholds that a user gave. Raises BadParameter for an invalid one."""
     from snnbench.analysis.decision import Thresholds
 
     try:
@@ -156,7 +156,7 @@ def thresholds_of(**given: float) -> "Thresholds":
 
 
 def emit(text: str, output: Path | None) -> None:
-    """Print, or write to a file."""
+    """Print the text, or write it to a file."""
     if output is None:
         typer.echo(text, nl=False)
     else:
@@ -165,7 +165,7 @@ def emit(text: str, output: Path | None) -> None:
 
 
 def exit_of(comparison: "Comparison", failing: Collection[str]) -> int:
-    """The exit code of a comparison that must not have any of these words; says how many there are."""
+    """The exit code of a comparison: FOUND if it has any of these words. Prints their counts."""
     caught = {word: count for word, count in comparison.counts.items() if count and word in failing}
     if caught:
         typer.echo(f"snnbench: {', '.join(f'{count} {word}' for word, count in caught.items())}", err=True)

@@ -1,4 +1,4 @@
-"""`snnbench rank`: the contenders of one recording against each other."""
+"""`snnbench rank`: it ranks the contenders of one recording."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,7 +10,7 @@ from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFlo
 
 
 class RankingFormat(StrEnum):
-    """Tables for a terminal, Markdown, or what another program reads."""
+    """Tables for a terminal, Markdown, and formats for other programs."""
 
     table = "table"
     markdown = "markdown"

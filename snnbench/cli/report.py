@@ -1,4 +1,4 @@
-"""`snnbench report`: recordings as tables, tidy data, a page or figures."""
+"""`snnbench report`: it shows recordings as tables, tidy data, a page or figures."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""`snnbench request`: what a worker would be asked, to drive one by hand, under a debugger or a profiler."""
+"""`snnbench request`: it prints a worker's request, to run a worker by hand, under a debugger or a profiler."""
 
 import shlex
 from contextlib import suppress
@@ -15,7 +15,7 @@ from snnbench.machine import cpus, description, gpus
 
 
 class Measured(StrEnum):
-    """What one worker can be asked for."""
+    """The measures of a worker."""
 
     time = "time"
     memory = "memory"
@@ -59,7 +59,7 @@ def request(
     if not cases:
         raise typer.BadParameter("no case of this config is left", param_hint="--only")
     own = set()
-    with suppress(configs.ConfigError):  # libraries of the config that are not here do not matter
+    with suppress(configs.ConfigError):  # other libraries of the config may be missing here
         own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)

@@ -1,4 +1,4 @@
-"""`snnbench show`: everything about one cell, and the same work measured again."""
+"""`snnbench show`: it prints everything about one cell, and can measure the same work again."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +54,7 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     from snnbench.run import runner
     from snnbench.run.progress import describe, ending, say
 
-    if shown.side:  # what a side changes is in the recording, of which nothing is run
+    if shown.side:  # the changes of a side are in the recording, and no code of a recording is run
         raise UnknownCell(f"{shown.cell}: is of one side of an A/B test; measure both again with snnbench ab")
     adapters = discover(adapter or [])
     if shown.library not in adapters or shown.variant not in adapters[shown.library].variants:

@@ -1,4 +1,4 @@
-"""`snnbench status`: how far a run is, from what it has recorded so far."""
+"""`snnbench status`: how far a run is, from its records so far."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -56,13 +56,13 @@ def _job(part: "Part") -> str:
 
 
 def _again(shards: Sequence["Part"]) -> str:
-    """How many cells will be measured again, if any."""
+    """The number of cells to be measured again, as text; "" for none."""
     count = sum(one.again for one in shards)
     return f", {count} of them disturbed and to be measured again" if count else ""
 
 
 def _outcomes(shards: Sequence["Part"]) -> str:
-    """How cells ended, in the words for it."""
+    """The counts of cells by kind of outcome, as text."""
     counts = Counter(one.outcome.get("kind", one.status) for part in shards for one in part.records)
     listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     return f"; {listed}" if listed else ""

@@ -1,1 +1,1 @@
-"""Environments: a Python for each contender, with what its adapter pins."""
+"""Environments: a Python for each contender, with the packages that its adapter pins."""

@@ -1,4 +1,4 @@
-"""Interpreters: a Python for each contender, its environment made where some of its work will run in it."""
+"""Interpreters: the Python of each contender, in a managed environment or in the current one."""
 
 import platform
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +17,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Interpreter:
-    """The Python that an adapter runs under; `key` names what is installed there, `problem` why it is not to be had."""
+    """The Python of an adapter. `key` names its installed packages; `problem` says why it is unavailable."""
 
     python: Path
     key: str
@@ -26,7 +26,7 @@ class Interpreter:
 
 
 def unmanaged(python: Path, name: str) -> Interpreter:
-    """An interpreter with what is installed there; its key begins with `name`. Raises EnvironmentFailed."""
+    """An interpreter with its installed packages; its key begins with `name`. Raises EnvironmentFailed."""
     versions = store.versions(python)
     number = platform.python_version() if python == store.current() else store.python_version(python)
     return Interpreter(python, f"{name}-{digest([number, versions])}", versions)
@@ -35,7 +35,7 @@ def unmanaged(python: Path, name: str) -> Interpreter:
 def interpreters(
     works: Iterable[Work], adapters: Mapping[str, Adapter], managed: bool, cuda: bool, say: Say
 ) -> dict[Contender, Interpreter]:
-    """An interpreter for each contender, its environment made where some of its work will run in it."""
+    """An interpreter for each contender. A missing environment is made only if one of its works can run here."""
     wanted: dict[Contender, bool] = {}
     for work in works:
         contender = work.library, work.variant
@@ -59,7 +59,7 @@ def interpreters(
 
 
 class Env(StrEnum):
-    """Where workers run: in environments that snnbench makes, or in the Python that runs snnbench."""
+    """Workers run in environments that snnbench makes, or in the Python that runs snnbench."""
 
     managed = "managed"
     current = "current"

@@ -25,8 +25,8 @@ from snnbench.environments.uv_program import EnvironmentFailed, install
 from snnbench.files import lock, write_whole
 from snnbench.home import home
 
-SCHEMA = 2  # of what a key stands for and of the marker; 1: the first; 2: `built` and `metadata`
-MARKER = "snnbench.json"  # written last: a folder without it is half made, and will be made anew
+SCHEMA = 2  # of the keys and of the marker; 1: the first; 2: `built` and `metadata`
+MARKER = "snnbench.json"  # written last: a folder without it is incomplete, and will be made anew
 FENCE = "# Ends uv's search for a project here: the overrides of one that is around would change the pins.\n[tool.uv]\n"
 METADATA = "[tool.uv]\ndependency-metadata = [\n{}\n]\n"
 LIST_VERSIONS = """import importlib.metadata, json
@@ -35,7 +35,7 @@ print(json.dumps([(one.metadata["Name"], one.version) for one in importlib.metad
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """Where a contender's environment is or will be. `interpreter` is what uv is asked for: a path or a specifier."""
+    """A contender's environment, made or planned. `interpreter` is uv's argument: a path or a version specifier."""
 
     adapter: str
     source: Path
@@ -51,12 +51,12 @@ class Environment:
 
     @property
     def about(self) -> dict[str, str]:
-        """Whose it is, for errors."""
+        """The adapter it belongs to, for error messages."""
         return {"name": self.adapter, "source": str(self.source), "requires_python": self.requires_python}
 
     @property
     def pinned(self) -> dict[str, Any]:
-        """What the key stands for, and the marker says."""
+        """The fields in the key and in the marker."""
         return {name: getattr(self, name) for name in PINNED}
 
 
@@ -65,7 +65,7 @@ PINNED = ("requires_python", "requirements", "overrides", "built", "metadata")
 
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """What a folder under `home()/envs` says of itself in its marker. One without a marker has only `folder`."""
+    """The marker of a folder under `home()/envs`. A folder without a marker has only `folder`."""
 
     folder: Path
     adapters: Sequence[str] = ()
@@ -79,17 +79,17 @@ class Installed:
 
     @property
     def size_bytes(self) -> int:
-        """What the folder occupies on disk, though uv's cache may share it. Takes a while: every file is looked at."""
+        """The folder's size on disk, including files shared with uv's cache. Slow: it visits every file."""
         return sum(path.lstat().st_blocks * 512 for path in self.folder.rglob("*"))
 
 
 def current() -> Path:
-    """The interpreter that runs this, for `--env current`."""
+    """The interpreter of this process, for `--env current`."""
     return Path(sys.executable)
 
 
 def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
-    """The environment that an adapter's header asks for; nothing is made. Raises EnvironmentFailed."""
+    """The environment for an adapter's pins; it is not made yet. Raises EnvironmentFailed."""
     pins = adapter.variants[variant].pins
     try:
         specifier = SpecifierSet(pins.requires_python)
@@ -108,12 +108,12 @@ def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
 
 
 def is_ready(environment: Environment) -> bool:
-    """Whether it was made to the end and its interpreter is still there: it works offline from here on."""
+    """Whether it is complete and its interpreter still exists: then it works offline."""
     return _read(environment.folder) is not None and os.access(environment.python, os.X_OK)
 
 
 def sync(environment: Environment, say: Callable[[str], None]) -> Environment:
-    """Make it if it is missing, passing uv's progress on, line by line, to `say`. Raises EnvironmentFailed."""
+    """Make the environment if it is missing; passes uv's output to `say`, line by line. Raises EnvironmentFailed."""
     installed_already = _read(environment.folder)
     if installed_already and environment.adapter in installed_already.adapters and is_ready(environment):
         return environment
@@ -123,20 +123,20 @@ def sync(environment: Environment, say: Callable[[str], None]) -> Environment:
                 _make(environment, lock, say)
             elif installed_already := _read(environment.folder):
                 _write(replace(installed_already, adapters=sorted({*installed_already.adapters, environment.adapter})))
-    except BrokenPipeError:  # of whoever listens to `say`
+    except BrokenPipeError:  # from the listener of `say`
         raise
     except OSError as error:
-        if not is_ready(environment):  # one made by another user, or in an image, is usable without our name in it
+        if not is_ready(environment):  # if another user or an image made it, it is usable without our name in it
             reason = f"{environment.adapter}: {error.filename or environment.folder}: {error.strerror}"
             raise EnvironmentFailed(f"{reason}; set SNNBENCH_HOME to a folder that can be written") from error
     return environment
 
 
 def versions(python: Path) -> dict[str, str]:
-    """Canonical distribution name -> version: as recorded for a managed environment, else asked of the interpreter."""
+    """Canonical distribution name -> version: from a managed environment's marker, else from the interpreter."""
     if record := _read(python.parent.parent):
         return dict(record.versions)
-    found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # on the path; of a dictionary the last stays
+    found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # the first on the path wins in a dictionary
     return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name))
 
 
@@ -157,22 +157,22 @@ def _answer(python: Path, program: str) -> str:
 
 
 def installed() -> list[Installed]:
-    """Every environment under `home()`, the oldest first, after the half-made ones."""
+    """Every environment under `home()`: incomplete ones, then the others, oldest first."""
     folders = [folder for folder in (home() / "envs").glob("*") if folder.is_dir()]
     return sorted((_read(folder) or Installed(folder) for folder in folders), key=lambda one: (one.created, one.folder))
 
 
 def remove(environment: Installed, say: Callable[[str], None]) -> None:
-    """Delete an environment; one that is being made is waited for first."""
+    """Delete an environment; if it is being made, wait for that first."""
     with _locked(environment.folder, say):
-        (environment.folder / MARKER).unlink(missing_ok=True)  # first: what an interruption leaves is half made
+        (environment.folder / MARKER).unlink(missing_ok=True)  # first: an interruption leaves it marked as incomplete
         shutil.rmtree(environment.folder, ignore_errors=True)
 
 
 def resolve(environment: Environment) -> list[str]:
-    """The versions that its pins come to, as `name==version`; nothing is installed. Raises EnvironmentFailed.
+    """The versions that its pins resolve to, as `name==version`; nothing is installed. Raises EnvironmentFailed.
 
-    What is built against the rest is left out: only its build knows what it asks for.
+    Packages in `built` are left out: only their build knows their dependencies.
     """
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -192,7 +192,7 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
     install(venv, folder.parent, say, about, [lock])
     options = ["install", "--compile-bytecode", "--python", str(environment.python), *_options(environment, folder)]
     install(["pip", *options, *environment.requirements], folder, say, about, [lock])
-    if environment.built:  # its build asks what is installed, so not in a place of its own, and not before the rest
+    if environment.built:  # the build inspects installed packages: so without isolation, and after the others
         alone = ["--no-build-isolation", "--no-deps"]
         install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
     now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -201,7 +201,7 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
 
 
 def _options(environment: Environment, folder: Path) -> list[str]:
-    """What keeps packages out, and what stands in place of what they say: files in `folder`, where uv runs."""
+    """uv's options for overrides; writes overrides and replaced metadata to files in `folder`, where uv runs."""
     (folder / "overrides.txt").write_text("".join(f"{line}\n" for line in environment.overrides))
     (folder / "pyproject.toml").write_text(METADATA.format(",\n".join(environment.metadata)))
     return ["--overrides", "overrides.txt"] * bool(environment.overrides)

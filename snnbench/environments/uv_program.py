@@ -1,4 +1,4 @@
-"""uv, as a program that installs: its settings, its commands, and its errors in one line with a next step."""
+"""Running uv: its settings, its commands, and its errors in one line with a next step."""
 
 import os
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from snnbench.exits import Exit, UserError
 
-NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first that fits
+NEXT_STEPS = (  # a pattern in uv's output -> the user's next step; the first match counts
     ("No space left", "free some disk space, or set SNNBENCH_HOME to a folder on a larger disk"),
     ("No interpreter found|inspect Python", "install a Python {requires_python}"),
     ("found in the cache", "unset UV_OFFLINE where there is a network, or build the image with {name} in LIBRARIES"),
@@ -19,7 +19,7 @@ NEXT_STEPS = (  # a pattern in what uv said -> what the user can do; the first t
 
 
 class EnvironmentFailed(UserError):
-    """An environment is not to be had; the message says in one line for whom, why, and what to do next."""
+    """An environment is unavailable; the message names the adapter, the reason and the next step in one line."""
 
     code = Exit.UNAVAILABLE
 
@@ -31,10 +31,10 @@ def install(
     about: Mapping[str, str],
     keep: Sequence[int] = (),
 ) -> list[str]:
-    """Run uv with these arguments in a folder, pass every line on to `say`, and return them. Raises EnvironmentFailed.
+    """Run uv with these arguments in a folder; pass every line to `say` and return all. Raises EnvironmentFailed.
 
-    `about` has the `name`, `source` and `requires_python` for its errors. Descriptors in `keep` stay open in uv: if
-    this process is killed, a lock that it held is held until uv, too, has ended.
+    `about` has `name`, `source` and `requires_python` for errors. Descriptors in `keep` stay open in uv: if this
+    process is killed, its lock stays held until uv ends.
     """
     try:
         import uv  # here, so that `--env current` needs no uv
@@ -66,9 +66,9 @@ def install(
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for uv: all of `environ`, and pip's settings where uv's own are not set.
+    """The environment variables for uv: all of `environ`, and pip's settings if uv's own are not set.
 
-    Without COLUMNS, at which uv would break the lines of its errors.
+    COLUMNS is removed, for uv would wrap the lines of its errors at it.
     """
     variables = {**environ, "NO_COLOR": "1"}
     variables.pop("COLUMNS", None)
@@ -81,7 +81,7 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
     ):
         if environ.get(setting) and not any(environ.get(name) for name in names):
             variables[names[0]] = environ[setting]
-    # uv parts places by commas where pip has spaces, stops at a missing folder where pip goes on, and runs elsewhere.
+    # uv separates places by commas, pip by spaces. uv fails at a missing folder, unlike pip, and runs in another one.
     links = re.findall("[^,]+", environ.get("UV_FIND_LINKS", "")) or [
         place for place in environ.get("PIP_FIND_LINKS", "").split() if "://" in place or Path(place).exists()
     ]
@@ -91,7 +91,7 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _explain(printed: Sequence[str], about: Mapping[str, str]) -> str:
-    """One line from uv's error: its headline, its last cause, and the next step."""
+    """One line on uv's error: its headline, its last cause, and the next step."""
     text = "\n".join(printed).strip() or "uv failed without a word"
     before, *after = re.split(r"^(?:error|hint): ", text, flags=re.MULTILINE)
     lines = [line.strip().removeprefix("cause: ") for line in (after or [before])[0].strip().splitlines()]

@@ -1,1 +1,1 @@
-"""The machine: what speed depends on here, which CPUs and GPUs may be used, and what would spoil a measurement."""
+"""The machine: facts that speed depends on, usable CPUs and GPUs, and conditions that would spoil a measurement."""

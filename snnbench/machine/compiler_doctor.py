@@ -1,4 +1,4 @@
-"""The doctor's look at compilers: what libraries need on the machine to compile their kernels when they run."""
+"""The doctor's checks of compilers, which libraries need to compile kernels at run time."""
 
 import os
 import shutil
@@ -13,11 +13,11 @@ from snnbench.adapter.pins import Pins
 from snnbench.machine.finding import Finding
 
 TOOLKIT = "/usr/local/cuda"
-"""Where PyTorch looks for the CUDA toolkit last."""
+"""The last place where PyTorch looks for the CUDA toolkit."""
 
 
 def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
-    """A C compiler and Python's headers: Triton compiles a C module when it starts with an empty cache."""
+    """Findings on a C compiler and Python's headers: with an empty cache, Triton compiles a C module at its start."""
     named = environ.get("CC")
     path = next((found for name in ([named] if named else ["gcc", "clang"]) if (found := shutil.which(name))), None)
     use = "Triton, torch.compile and the kernels in C compile when they run"
@@ -36,13 +36,13 @@ def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
 
 
 def include_folder() -> Path:
-    """Where Triton looks for Python's headers. Debian's `posix_local` names a folder in /usr/local without them."""
+    """Triton's folder for Python's headers. Debian's scheme `posix_local` names one in /usr/local without headers."""
     scheme = sysconfig.get_default_scheme()
     return Path(sysconfig.get_paths("posix_prefix" if scheme == "posix_local" else scheme)["include"])
 
 
 def nvrtc(versions: Mapping[str, str] | None) -> Finding:
-    """NVIDIA's compiler for kernels at run time, where workers run in a Python with these distributions.
+    """The finding on NVRTC, NVIDIA's run-time compiler, for a Python with these distributions.
 
     None stands for managed environments.
     """
@@ -56,7 +56,7 @@ def nvrtc(versions: Mapping[str, str] | None) -> Finding:
 
 
 def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -> Iterator[Finding]:
-    """The compiler of the CUDA toolkit, where a contender needs it. Nothing else does."""
+    """The finding on the CUDA toolkit's compiler, if a contender needs it."""
     contenders = {
         label(one.name, variant.built_as)
         for one in adapters
@@ -75,5 +75,5 @@ def nvcc(adapters: Iterable[Adapter], environ: Mapping[str, str] = os.environ) -
 
 
 def _extends_torch(pins: Pins) -> bool:
-    """Whether CUDA code is compiled against the PyTorch that is there: at installation, or by ninja at first use."""
+    """Whether CUDA code is compiled against the installed PyTorch, at installation or by ninja at first use."""
     return bool(pins.built) or any(requirement.startswith("ninja") for requirement in pins.cuda)

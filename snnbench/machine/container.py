@@ -1,4 +1,4 @@
-"""The container that this runs in: the engine that started it, and what its image says of itself."""
+"""The container around this process: its engine, and the labels of its image."""
 
 import json
 from collections.abc import Mapping
@@ -7,11 +7,11 @@ from pathlib import Path
 IMAGE = "etc/snnbench-image.json"
 """Written by docker/Dockerfile: version, revision, created, base, device and libraries, as in the image's labels."""
 DIGEST = "SNNBENCH_IMAGE_DIGEST"
-"""The environment variable for what an image cannot know of itself."""
+"""The environment variable for the image's digest, which an image cannot contain."""
 
 
 def engine(root: Path, environ: Mapping[str, str]) -> str | None:
-    """`docker`, `podman`, `apptainer` or `kubernetes`, as far as there are signs of it."""
+    """`docker`, `podman`, `apptainer` or `kubernetes`; None without a sign of one."""
     signs = {
         "kubernetes": "KUBERNETES_SERVICE_HOST" in environ,
         "apptainer": "APPTAINER_CONTAINER" in environ or "SINGULARITY_CONTAINER" in environ,
@@ -22,7 +22,7 @@ def engine(root: Path, environ: Mapping[str, str]) -> str | None:
 
 
 def image(root: Path, environ: Mapping[str, str]) -> dict[str, str] | None:
-    """What the image of snnbench that this runs in says of itself, and its digest where the user names it."""
+    """The labels of the snnbench image around this process, and its digest if the user gives it; None outside one."""
     try:
         labels = json.loads((root / IMAGE).read_text(encoding="utf-8"))
     except FileNotFoundError:

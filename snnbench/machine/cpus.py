@@ -1,4 +1,4 @@
-"""CPUs: which of them this process may use, and which to pin a worker to."""
+"""CPUs: those that this process may use, and those to pin a worker to."""
 
 import os
 from collections.abc import Collection
@@ -10,14 +10,17 @@ CPUS = "sys/devices/system/cpu"
 
 
 def usable_cpus(root: Path = ROOT, allowed: Collection[int] | None = None) -> int:
-    """How many CPUs this process can keep busy: those it is allowed on, or fewer if its control group has a quota."""
+    """The number of CPUs this process can keep busy: its allowed CPUs, or fewer if its control group has a quota."""
     count, quota = len(allowed_cpus(allowed)), quota_cpus(root)
     return count if quota is None else min(count, max(1, int(quota)))
 
 
 def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, lane: int = 0) -> list[int]:
-    """The CPUs to pin a worker of `count` threads to: one of every core before a second of any, large cores before
-    small ones, one package before the next. Another `lane` beside it has others. Raises ValueError."""
+    """The CPUs to pin a worker of `count` threads to. Raises ValueError.
+
+    One CPU of every core comes before a second of any, large cores before small ones, one package before the next. Each
+    `lane` has different CPUs.
+    """
     usable = usable_cpus(root, allowed)
     if not 1 <= count * (lane + 1) <= usable:
         beside = f" beside {lane} others as wide" if lane else ""
@@ -34,7 +37,7 @@ def cpus(count: int, root: Path = ROOT, allowed: Collection[int] | None = None, 
 
 
 def quota_cpus(root: Path) -> float | None:
-    """CPUs' worth of time that the control group grants."""
+    """The control group's quota of CPU time, in CPUs; None without a quota."""
     pairs = [text.split() for text in cgroup(root, "cpu", "cpu.max")]
     versions_1 = (cgroup(root, "cpu", name) for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
     pairs += [list(pair) for pair in zip(*versions_1, strict=False)]

@@ -1,6 +1,6 @@
-"""The machine: the facts that speed depends on, what of it may be used, and a name for machines that compare.
+"""The machine's description: facts that speed depends on, and a model name shared by comparable machines.
 
-Facts come from /proc, /sys and NVML; what cannot be read is None. The host appears as a hash: recordings are public.
+Facts come from /proc, /sys and NVML; a fact that cannot be read is None. The host is hashed: recordings are public.
 """
 
 import os
@@ -29,7 +29,7 @@ NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|
 
 
 def facts(root: Path = ROOT) -> dict[str, Any]:
-    """What machine.json holds. Sizes in bytes, frequencies in Hz."""
+    """The content of machine.json. Sizes in bytes, frequencies in Hz."""
     total_bytes = int(match_in(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * 1024
     known: dict[str, Any] = {
         "schema": SCHEMA,
@@ -52,20 +52,20 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
 
 
 def model(facts: Mapping[str, Any]) -> str:
-    """What two machines must share for their times to be compared."""
+    """The model name: two machines must share it for their times to be compared."""
     cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / 2**30)
     return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB"])
 
 
 def slug(facts: Mapping[str, Any]) -> str:
-    """A short name for files and folders: of the GPU where there is one, else of the CPU."""
+    """A short name for files and folders: of the GPU if there is one, else of the CPU."""
     names = _gpu_names(facts) or ["{model} {usable_cpus}cpu".format_map(facts["cpu"])]
     plain = re.sub(NOISE, " ", " ".join(names).lower())
     return re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
 
 
 def load() -> tuple[float, float, float]:
-    """Processes that ran or waited for a CPU, on average over the last 1, 5 and 15 minutes."""
+    """The load averages (processes that run or wait for a CPU) over the last 1, 5 and 15 minutes."""
     return os.getloadavg()
 
 
@@ -75,7 +75,7 @@ def settings(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _gpu_names(facts: Mapping[str, Any]) -> list[str]:
-    """Every kind once: a case runs on one GPU, however many there are. A slice of a card is not that card."""
+    """Every GPU model once: a case runs on one GPU, however many there are. A MIG slice is another model."""
     return sorted({gpu["name"] + (" MIG" if gpu["mig"] else "") for gpu in facts["gpus"]})
 
 
@@ -104,7 +104,7 @@ def _cpu(root: Path) -> dict[str, Any]:
 
 
 def caches_bytes(folder: Path) -> dict[str, int]:
-    """Name of a cache of one CPU, such as L1d, -> its size, be it shared with other CPUs or not."""
+    """Name of a cache of one CPU, such as L1d, -> its size; shared caches count in full."""
     sizes = {}
     for index in sorted(folder.glob("index*")):
         kind = {"Data": "d", "Instruction": "i"}.get(text_in(index / "type"), "")
@@ -115,18 +115,18 @@ def caches_bytes(folder: Path) -> dict[str, int]:
 
 
 def _memory_limit_bytes(root: Path, total_bytes: int) -> int | None:
-    """The control group's limit; a limit above what there is (version 1 writes 2^63) is none."""
+    """The control group's memory limit; None without a limit below the total (version 1 writes 2^63 for no limit)."""
     texts = cgroup(root, "memory", "memory.max") + cgroup(root, "memory", "memory.limit_in_bytes")
     return min((int(text) for text in texts if text.isdigit() and int(text) < total_bytes), default=None)
 
 
 def _virtualisation(root: Path) -> str | None:
-    """What the machine is inside of, as far as it can tell; on bare metal a vendor is only that of the mainboard."""
+    """The hypervisor or its vendor; falsy if no hypervisor is visible. On bare metal the vendor is the mainboard's."""
     flag = match_in(r"flags\s*:.*\b(hypervisor)\b", root / "proc/cpuinfo")
     return text_in(root / "sys/hypervisor/type") or (flag and text_in(root / "sys/class/dmi/id/sys_vendor")) or flag
 
 
 def memory_bytes(facts: Mapping[str, Any]) -> int:
-    """What a worker may use where its config does not say: all that there is."""
+    """A worker's default memory limit: all memory of the machine or its control group."""
     memory = facts["memory"]
     return int(memory["limit_bytes"] or memory["total_bytes"])

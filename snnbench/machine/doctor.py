@@ -1,6 +1,6 @@
-"""The doctor: what would spoil a measurement on this machine now, each with the next step.
+"""The doctor: it finds conditions that would spoil a measurement on this machine, each with the next step.
 
-Facts that cannot be read are said to be unknown, not to be well: virtual machines hide most of them.
+A fact that cannot be read is reported as unknown, not as well: virtual machines hide most facts.
 """
 
 import os
@@ -21,12 +21,12 @@ from snnbench.machine.kernel_files import ROOT
 from snnbench.worker import contention
 
 WATCHED_S = 1.0
-"""How long the doctor watches what others do."""
+"""How long the doctor watches other processes."""
 FOREIGN_CPUS = 0.05
-"""CPUs in use by others from which on a machine is not quiet; half of what flags a cell."""
+"""Most CPUs that other processes use on a quiet machine; half of the limit that flags a cell."""
 LEAST_FREE_BYTES = 1 << 30
 CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
-"""Sources of time that are read without a system call."""
+"""Clock sources that are read without a system call."""
 
 
 def examine(
@@ -36,9 +36,9 @@ def examine(
     adapters: Iterable[Adapter] = (),
     versions: Mapping[str, str] | None = None,
 ) -> list[Finding]:
-    """Everything, `facts` being those of machine.facts().
+    """All findings; `facts` are those of description.facts().
 
-    `versions` are the distributions of the Python that workers run in; None where each adapter gets an environment.
+    `versions` are the distributions of the Python that workers run in; None for managed environments.
     """
     looks: list[Callable[[], Iterator[Finding]]] = [
         others,
@@ -59,7 +59,7 @@ def examine(
 def gpus(
     nvml: Any, root: Path = ROOT, adapters: Iterable[Adapter] = (), versions: Mapping[str, str] | None = None
 ) -> Iterator[Finding]:
-    """The driver, the cards, and the compilers that only a card needs."""
+    """Findings on the driver, the cards, and the compilers that only a card needs."""
     contenders = list(adapters)
     if versions is None:
         needs = gpu_doctor.pinned(contenders, os.environ.get("UV_TORCH_BACKEND", ""))
@@ -72,7 +72,7 @@ def gpus(
 
 
 def others() -> Iterator[Finding]:
-    """Who else computes, watched for a second."""
+    """Findings on the CPU use of other processes, watched for a second."""
     busy = {process.pid: process for process in psutil.process_iter(["name"]) if process.pid != os.getpid()}
     for process in busy.values():
         _percent(process)
@@ -93,7 +93,7 @@ def others() -> Iterator[Finding]:
 
 
 def _percent(process: psutil.Process) -> float:
-    """CPU use since the last time that this was asked, in percent of one CPU; 0 the first time, and of the dead."""
+    """CPU use since the last call, in percent of one CPU; 0 at the first call, and for an ended process."""
     try:
         return float(process.cpu_percent())
     except psutil.Error:
@@ -101,7 +101,7 @@ def _percent(process: psutil.Process) -> float:
 
 
 def clock_speed(cpu: Mapping[str, Any]) -> Iterator[Finding]:
-    """What sets the clock of the CPUs."""
+    """Findings on the CPUs' frequency governor and turbo."""
     governors = cpu["frequency_governors"]
     if not governors:
         yield Finding("governor", "unknown", "the machine does not show how its clock is governed")
@@ -119,7 +119,7 @@ def clock_speed(cpu: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def threads(cpu: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[Finding]:
-    """How many threads have a core of their own, and what the surroundings say of threads and speed."""
+    """Findings on threads per core, NUMA nodes, and environment variables that change speed."""
     cores, usable = cpu["physical_cores"], cpu["usable_cpus"]
     if cores and usable > cores:
         step = f"--set case.threads={cores} where hyperthreads should not share a core"
@@ -136,7 +136,7 @@ def threads(cpu: Mapping[str, Any], environment: Mapping[str, str]) -> Iterator[
 
 
 def limits(cpu: Mapping[str, Any], memory: Mapping[str, Any], root: Path) -> Iterator[Finding]:
-    """What a container or control group allows."""
+    """Findings on the limits of a container or control group."""
     quota = cpu["quota_cpus"]
     if quota is None:
         yield Finding("CPU quota", "well", "none")
@@ -152,7 +152,7 @@ def limits(cpu: Mapping[str, Any], memory: Mapping[str, Any], root: Path) -> Ite
 
 
 def memory() -> Iterator[Finding]:
-    """What is free, and whether pages were moved to a disk."""
+    """Findings on free memory and swap."""
     now, swap = psutil.virtual_memory(), psutil.swap_memory()
     free = f"{now.available / 2**30:.3g} of {now.total / 2**30:.3g} GiB free"
     if now.available < now.total / 4:
@@ -167,7 +167,7 @@ def memory() -> Iterator[Finding]:
 
 
 def source_of_time(root: Path) -> Iterator[Finding]:
-    """What a look at the clock costs."""
+    """The finding on the clock source: some are slow to read."""
     path = root / "sys/devices/system/clocksource/clocksource0/current_clocksource"
     name = path.read_text().strip() if path.is_file() else ""
     if not name:
@@ -179,14 +179,14 @@ def source_of_time(root: Path) -> Iterator[Finding]:
 
 
 def battery() -> Iterator[Finding]:
-    """Where the power comes from."""
+    """The finding on battery power, if the machine runs on it."""
     state = psutil.sensors_battery() if hasattr(psutil, "sensors_battery") else None
     if state is not None and not state.power_plugged:
         yield Finding("power", "spoils", "on battery", "plug it in: most laptops slow down without")
 
 
 def disk(folder: Path) -> Iterator[Finding]:
-    """Room for recordings."""
+    """The finding on free disk space for recordings."""
     free = shutil.disk_usage(folder).free
     what = f"{free / 2**30:.3g} GiB free"
     if free < LEAST_FREE_BYTES:
@@ -196,7 +196,7 @@ def disk(folder: Path) -> Iterator[Finding]:
 
 
 def workers(root: Path) -> Iterator[Finding]:
-    """What the kernel has to offer, or no worker starts, or none tells its memory."""
+    """Findings on kernel features that workers and memory measurements need."""
     try:
         os.close(os.pidfd_open(os.getpid()))
     except OSError:
@@ -220,7 +220,7 @@ def workers(root: Path) -> Iterator[Finding]:
 
 
 def _reset_peak(path: Path) -> None:
-    """Write what memory cells write, to a file that must be there already."""
+    """Reset the peak as memory cells do; the file must exist."""
     descriptor = os.open(path, os.O_WRONLY)
     try:
         os.write(descriptor, b"5")

@@ -1,4 +1,4 @@
-"""A finding of the doctor: one thing that was looked at, its state, and the next step."""
+"""Findings of the doctor: a finding is the result of one check."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,7 +8,7 @@ State = Literal["well", "spoils", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at: what it is like, and what to do where it spoils measurements."""
+    """The result of one check: its state, the observation, and the next step if it spoils measurements."""
 
     name: str
     state: State

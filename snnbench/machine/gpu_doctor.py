@@ -1,4 +1,4 @@
-"""The doctor's look at GPUs: the driver against the CUDA that the pins need, each card, and who may profile kernels."""
+"""The doctor's checks of GPUs: the driver against the CUDA of the pins, each card, and the right to profile kernels."""
 
 import re
 import resource
@@ -11,15 +11,15 @@ from snnbench.machine.finding import Finding
 from snnbench.machine.gpus import ask, handles, unopened
 
 DRIVERS = {11: 450, 12: 525, 13: 580}
-"""CUDA major version -> the first driver that runs it on Linux, as NVIDIA's page on CUDA compatibility lists them."""
+"""CUDA major version -> the first driver that runs it on Linux, from NVIDIA's page on CUDA compatibility."""
 TORCH_CUDA, TORCH_SINCE = 13, (2, 11)
-"""PyPI has PyTorch built for this CUDA from this version on. An older pin says nothing of CUDA."""
+"""CUDA of PyPI's PyTorch, from this version on. An older pin does not imply a CUDA version."""
 CAP_SYS_ADMIN = 21
-"""The number of its bit in CapEff of /proc/self/status."""
+"""The bit of CAP_SYS_ADMIN in CapEff of /proc/self/status."""
 
 
 def gpus(nvml: Any, root: Path, needs: Mapping[str, int]) -> Iterator[Finding]:
-    """The driver and every card; `needs` are those of `pinned` or `installed`."""
+    """Findings on the driver and every card; `needs` come from `pinned` or `installed`."""
     cards = dict(handles(nvml))
     if nvml is None and (root / "proc/driver/nvidia/version").exists():
         what = "the kernel module is loaded, and its library (NVML) does not start"
@@ -39,9 +39,10 @@ def gpus(nvml: Any, root: Path, needs: Mapping[str, int]) -> Iterator[Finding]:
 
 
 def pinned(adapters: Iterable[Adapter], torch_backend: str = "") -> dict[str, int]:
-    """Requirement -> the CUDA major version that it is built for, of every pin of the managed environments on a GPU.
+    """Requirement -> its CUDA major version, for all pins of managed environments on a GPU.
 
-    `torch_backend` is UV_TORCH_BACKEND: with `cu126` uv installs PyTorch for CUDA 12, and all else as it is pinned.
+    `torch_backend` is UV_TORCH_BACKEND: with `cu126`, uv installs PyTorch for CUDA 12, and all other packages as
+    pinned.
     """
     variants = [variant for adapter in adapters for variant in adapter.variants.values() if "cuda" in variant.devices]
     needs = {}
@@ -56,7 +57,7 @@ def pinned(adapters: Iterable[Adapter], torch_backend: str = "") -> dict[str, in
 
 
 def installed(versions: Mapping[str, str]) -> dict[str, int]:
-    """Distribution and version -> CUDA major version, of a Python with these distributions."""
+    """Distribution and version -> its CUDA major version, for a Python with these distributions."""
     needs = {}
     for name, version in versions.items():
         if name == "torch" and (major := _cuda_major(version)):
@@ -73,7 +74,7 @@ def _cuda_major(text: str) -> int | None:
 
 
 def driver(nvml: Any, needs: Mapping[str, int]) -> Finding:
-    """The driver, and what it is too old for."""
+    """The finding on the driver, with the requirements that it is too old for."""
     version, cuda = ask(nvml, "nvmlSystemGetDriverVersion"), ask(nvml, "nvmlSystemGetCudaDriverVersion")
     if cuda is None:
         return Finding("driver", "unknown", f"driver {version} does not say which CUDA it runs")
@@ -90,7 +91,7 @@ def driver(nvml: Any, needs: Mapping[str, int]) -> Finding:
 
 
 def profiling(root: Path) -> Finding:
-    """Whether this user may profile. The exam asks which kernels ran, which is a trace and reads no counters."""
+    """The finding on the right to profile. The exam only traces kernels, and reads no counters."""
     path = root / "proc/driver/nvidia/params"
     restricted = re.search(r"^RmProfilingAdminOnly: (\d)", path.read_text() if path.is_file() else "", re.MULTILINE)
     if restricted is None:
@@ -110,7 +111,7 @@ def profiling(root: Path) -> Finding:
 
 
 def locked_memory() -> Finding:
-    """RLIMIT_MEMLOCK. The driver pins memory for CUDA by itself, and the limit binds other software."""
+    """The finding on RLIMIT_MEMLOCK. CUDA's driver pins memory outside this limit; it binds other software."""
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     if limit == resource.RLIM_INFINITY:
         return Finding("locked memory", "well", "no limit")
@@ -161,7 +162,7 @@ THROTTLES = {
 
 
 def _clocks(nvml: Any, index: int, handle: Any) -> Finding | None:
-    """An idle card clocks down by itself, so a low clock now spoils nothing."""
+    """The finding on clocks. It is always well: an idle card clocks down by itself."""
     parts = []
     for name, clock in (("SM", nvml.NVML_CLOCK_SM), ("memory", nvml.NVML_CLOCK_MEM)):
         now, most = (ask(nvml, f"nvmlDeviceGet{which}ClockInfo", handle, clock) for which in ("", "Max"))
@@ -223,4 +224,4 @@ LOOKS: dict[str, Callable[[Any, int, Any], Finding | None]] = {
     "MIG": _mig,
     "persistence mode": _persistence,
 }
-"""What each card is asked; a look without an answer gives None."""
+"""Checks of each card; a check gives None if the card does not answer."""

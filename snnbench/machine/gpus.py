@@ -1,6 +1,7 @@
-"""Cards: the GPUs that cells may run on, by UUID, and who else is on one of them.
+"""Cards: the GPUs that cells may run on, by UUID, and other processes on them.
 
-A worker sees one card alone, through CUDA_VISIBLE_DEVICES. What CUDA_VISIBLE_DEVICES hides from snnbench stays hidden.
+A worker sees only one card, through CUDA_VISIBLE_DEVICES. Cards that CUDA_VISIBLE_DEVICES hides from snnbench stay
+hidden.
 """
 
 import importlib
@@ -15,14 +16,14 @@ from snnbench.exits import Exit, UserError
 
 
 class UnknownCard(UserError):
-    """A card that is not here; the message says which are."""
+    """A card that is not here; the message lists the ones that are."""
 
     code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A card as CUDA_VISIBLE_DEVICES may name it; its number among those that the driver shows, and what it is."""
+    """A card: its name for CUDA_VISIBLE_DEVICES, its number in the driver's list, and its model."""
 
     uuid: str
     index: int | None
@@ -30,15 +31,15 @@ class Card:
 
     @property
     def name(self) -> str:
-        """What a record calls it: recordings are public."""
+        """The card's name in records, hashed: recordings are public."""
         return hashed(self.uuid)
 
 
 def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[Card]:
-    """The cards that may be used, in the order of CUDA_VISIBLE_DEVICES, which stops at the first that is none.
+    """The usable cards, in the order of CUDA_VISIBLE_DEVICES, up to its first invalid entry.
 
     Its numbers count the cards that NVML opens, as CUDA counts them; `Card.index` is NVML's own number.
-    Raises UnknownCard where numbers could mean one card or another: CUDA counts unlike cards by speed.
+    Raises UnknownCard if numbers are ambiguous: CUDA orders cards of different models by speed.
     """
     nvml = nvml or nvidia_driver()
     if nvml is None:
@@ -63,7 +64,7 @@ def visible(environ: Mapping[str, str] = os.environ, nvml: Any = None) -> list[C
 
 
 def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
-    """Those that `--devices` names: numbers among the visible ones, or UUIDs or how they begin. Raises UnknownCard."""
+    """The cards of `--devices`: numbers among the visible cards, or beginnings of UUIDs. Raises UnknownCard."""
     picked: dict[Card, None] = {}
     for name in (part.strip() for part in text.split(",")):
         if name.isdecimal() and int(name) < len(cards):
@@ -78,7 +79,7 @@ def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
 
 
 class Watch:
-    """Who is on a card from now on. No worker of ours may run there yet, nor any more when it is asked."""
+    """Watches a card for other processes. None of our workers may run there at the start, nor at `others`."""
 
     def __init__(self, card: Card, nvml: Any = None) -> None:
         self._nvml, self._seen_us = nvml or nvidia_driver(), 0
@@ -88,7 +89,7 @@ class Watch:
             self._seen_us = max(self._seen_us, sample.timeStamp)
 
     def others(self, own: int = 1) -> bool:
-        """Whether another process was there before, is there now, or computed between, beside so many of our own."""
+        """Whether another process was on the card before, after or between; `own` is the number of our workers."""
         between = {sample.pid for sample in self._samples() if sample.timeStamp > self._seen_us}
         return bool(self._before or self._there() or len(between) > own)
 
@@ -99,21 +100,21 @@ class Watch:
         return self._ask("nvmlDeviceGetProcessUtilization", self._seen_us)
 
     def _ask(self, question: str, *arguments: Any) -> Sequence[Any]:
-        """The card's answer; empty where it does not list processes, or keeps no history of them."""
+        """The card's answer; empty if it does not list processes, or keeps no history of them."""
         if self._handle is None:
             return []
         return list(ask(self._nvml, question, self._handle, *arguments) or [])
 
 
 def require_alike(cards: Sequence[Card]) -> None:
-    """Cases are dealt out to cards, and a curve of two kinds of card is none. Raises UnknownCard."""
+    """Raise UnknownCard unless all cards are of one model: a curve over cases must not mix models."""
     if len({card.model for card in cards}) > 1:
         listed = ", ".join(f"{number} ({card.model})" for number, card in enumerate(cards))
         raise UnknownCard(f"the cards are not alike, so --devices has to choose some that are: {listed}")
 
 
 def _card(name: str, there: Sequence[Card]) -> Card | None:
-    """The card with this number or this beginning of a UUID; slices of cards are taken at their word."""
+    """The card with this number or beginning of a UUID, or None. The name of a MIG slice is not checked."""
     if name.isdecimal():
         return there[int(name)] if int(name) < len(there) else None
     if name.startswith("MIG"):
@@ -127,7 +128,7 @@ def _text(name: str | bytes) -> str:
 
 
 def has_cuda() -> bool:
-    """Whether there is an NVIDIA GPU that this process may use; imports no framework."""
+    """Whether this process may use an NVIDIA GPU; imports no framework."""
     return bool(usable_gpus())
 
 
@@ -154,7 +155,7 @@ def gpu(nvml: Any, handle: Any) -> dict[str, Any]:
 
 
 def usable_gpus() -> list[Any]:
-    """The handles of the GPUs; empty where CUDA_VISIBLE_DEVICES hides all, as every framework understands it."""
+    """The handles of the GPUs; empty if CUDA_VISIBLE_DEVICES hides all of them."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None and visible.split(",")[0].strip() in ("", "-1", "NoDevFiles"):
         return []
@@ -162,9 +163,9 @@ def usable_gpus() -> list[Any]:
 
 
 def handles(nvml: Any) -> Iterator[tuple[int, Any]]:
-    """(index, handle) of each card that NVML opens for this process; without a driver (None) there are no cards.
+    """(index, handle) of each card that NVML opens for this process; empty without a driver (None).
 
-    NVML counts cards that it does not open: those of another job on the node, and a card that fell off the bus.
+    NVML also counts cards that it does not open: cards of another job on the node, and a card that fell off the bus.
     """
     for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
         handle = ask(nvml, "nvmlDeviceGetHandleByIndex", index)
@@ -173,7 +174,7 @@ def handles(nvml: Any) -> Iterator[tuple[int, Any]]:
 
 
 def unopened(nvml: Any) -> Iterator[tuple[int, str]]:
-    """(index, reason) of each card that NVML counts and does not open."""
+    """(index, reason) of each card that NVML counts but does not open."""
     for index in range(nvml.nvmlDeviceGetCount() if nvml else 0):
         try:
             nvml.nvmlDeviceGetHandleByIndex(index)
@@ -182,10 +183,10 @@ def unopened(nvml: Any) -> Iterator[tuple[int, str]]:
 
 
 def ask(nvml: Any, question: str, *arguments: Any) -> Any:
-    """NVML's answer; None where a card does not answer this question, or the driver is too old for it.
+    """NVML's answer; None if the card does not support the question, or the driver is too old for it.
 
-    pynvml reports a function that an old driver lacks as NVMLError, or as NVMLLibraryMismatchError, which is not a
-    subclass of NVMLError.
+    If an old driver lacks a function, pynvml raises NVMLError or NVMLLibraryMismatchError; the latter is not a subclass
+    of NVMLError.
     """
     try:
         return getattr(nvml, question)(*arguments)
@@ -195,7 +196,7 @@ def ask(nvml: Any, question: str, *arguments: Any) -> Any:
 
 @cache
 def nvidia_driver() -> Any:
-    """The module pynvml, or None where there is no driver."""
+    """The module pynvml, or None without a driver."""
     nvml = importlib.import_module("pynvml")
     try:
         nvml.nvmlInit()

@@ -1,4 +1,4 @@
-"""Files of the kernel: what /proc and /sys say, where a file that is missing says nothing."""
+"""Reading files of the kernel in /proc and /sys; a missing file reads as empty."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ def text_in(path: Path) -> str:
 
 
 def cgroup(root: Path, controller: str, name: str) -> list[str]:
-    """What file `name` says in this process's control group and in every one above it, in versions 1 and 2."""
+    """Content of file `name` in this process's control group and in all groups above it, in versions 1 and 2."""
     texts = []
     for line in text_in(root / "proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)

@@ -1,4 +1,4 @@
-"""A cell: a case, the contender that runs it, a trial and what is measured. One process runs one cell."""
+"""Cells: a cell is a case, its contender, a trial and a measure. One process runs one cell."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ GIB = 1 << 30
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """`trial` counts from 0 within what is measured. `side` is "base" or "new" where two sides take turns."""
+    """One cell. `trial` counts from 0 for each measure. `side` is "base" or "new" in an A/B test."""
 
     case: Case
     library: str
@@ -27,7 +27,7 @@ class Cell:
 
     @property
     def contender(self) -> Contender:
-        """Who runs it."""
+        """The contender that runs it."""
         return self.library, self.variant
 
     @property
@@ -43,19 +43,19 @@ class Cell:
         protocol: Protocol,
         variables: Mapping[str, str] = MappingProxyType({}),
     ) -> str:
-        """What this cell is, by content: equal keys are equal measurements, on one machine model.
+        """The content-addressed name: cells with equal keys are the same measurement, on one machine model.
 
-        `adapter` is the digest of an adapter, `environment` the key of one, and `variables` are set on top of what
-        every worker gets.
+        `adapter` is the digest of the adapter, `environment` the key of the environment. `variables` are environment
+        variables in addition to those of every worker.
         """
         fields = asdict(self)
         if not self.side:
-            del fields["side"]  # keys are those of recordings from before there were sides
+            del fields["side"]  # keeps the keys of recordings older than sides
         further = [dict(variables)] if variables else []
         return digest([fields, adapter, environment, machine, protocol.digest, *further])
 
     def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
-        """What its worker is asked to do."""
+        """The request to its worker."""
         limit = protocol.memory_limit_gib
         return Request(
             measure=self.measure,
@@ -74,10 +74,10 @@ class Cell:
 
 
 def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",)) -> list[Cell]:
-    """Every cell of a run in the order of running: trials are blocks, and contenders are shuffled within a block.
+    """Every cell of a run in running order: trials are blocks, and contenders are shuffled within a block.
 
-    So a machine that gets slower while it works makes every contender slower, not the last one. Memory comes after the
-    first block of times: a look at early results then has both. The sides of a trial follow each other, in the order of
+    So a machine that becomes slower during a run slows every contender, not only the last one. Memory comes after the
+    first block of times, so that early results have both. The sides of a trial follow each other, in the order of
     `turns`.
     """
     blocks: list[tuple[Measure, int]]
@@ -99,9 +99,9 @@ def cells(works: Sequence[Work], protocol: Protocol, sides: Sequence[str] = ("",
 
 
 def turns(sides: Sequence[str], seed: str, trial: int) -> Sequence[str]:
-    """The order of the sides in a trial: drawn for each even one, and turned round for the one after it.
+    """The order of the sides in a trial: drawn for each even trial, and reversed in the trial after it.
 
-    So as many trials begin with either side, and no drift can know which.
+    So both sides come first equally often, and a drift cannot follow the order.
     """
     order = random.Random(f"{seed} {trial // 2}").sample(sides, len(sides))
     return order[::-1] if trial % 2 else order

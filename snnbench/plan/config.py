@@ -1,7 +1,7 @@
-"""A config: what to run, how to measure it and why, read from a file and checked before anything starts.
+"""Configs: files that say what to run, how to measure it and why, checked before anything starts.
 
-A sweep is the product of its axes; any value of a case may be a list, and a value in [case] holds for every sweep that
-does not give its own. Nothing that chooses a measurement has a default: what a file leaves out is an error.
+A sweep is the product of its axes. Any value of a case may be a list. A value in [case] holds for every sweep that does
+not give its own. Values that choose a measurement have no default: a missing one is an error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,9 +35,9 @@ __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work"
 Phase = Literal["inference", "forward", "backward", "train"]
 
 MOST_CASES = 100_000
-"""More than anyone can run: a slip of the pen in a product of axes, which would only fill the memory."""
+"""Most cases of a sweep: more come from a mistake in a product of axes, cannot be run and would fill the memory."""
 SHOWN_ERRORS = 5
-"""More than a user mends at once; the rest is often a consequence."""
+"""Most errors shown at once; further ones often follow from the first."""
 
 
 def _listed(value: Any) -> Any:
@@ -65,12 +65,12 @@ def _profile(name: str) -> str:
 
 T = TypeVar("T")
 Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
-# Strict, because "16", 16.5 and true are slips of the pen here and not numbers of neurons.
-# And bounded, far above what can be run, because recordings hold the configs of strangers.
+# Strict, because "16", 16.5 and true are mistakes here, not numbers of neurons.
+# Bounded, far above any possible run, because recordings hold the configs of strangers.
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
 MOST_ATTEMPTS = 10
-"""How often a cell may be measured again: where that does not help, another machine does."""
+"""Most times that a cell may be measured again: if that does not help, another machine does."""
 
 Trials = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
@@ -83,7 +83,7 @@ Profile = Annotated[str, AfterValidator(_profile)]
 
 
 NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"}
-"""Keys of a protocol on which no single cell's numbers depend."""
+"""Keys of a protocol that do not change the numbers of a single cell."""
 
 
 class Protocol(BaseModel, frozen=True, extra="forbid"):
@@ -92,7 +92,7 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     phases: Annotated[tuple[Phase, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
     trials: Trials
     memory_trials: TrialsOrNone
-    warmup_passes: Count  # the first holds compilation, so there is always one
+    warmup_passes: Count  # at least one, for the first pass includes compilation
     repetitions: Count
     min_repetition_ms: Positive
     max_phase_seconds: Positive  # stops repeating early, once at least 3 repetitions are there
@@ -100,11 +100,11 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     check_seconds: Positive = 2.0  # larger answers are compared in parts
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
-    remeasure: Attempts = 2  # how often a cell that others disturbed is measured again
+    remeasure: Attempts = 2  # how often a disturbed cell is measured again
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits for what one cell's numbers depend on, neither their count nor their order."""
+        """16 hexadecimal digits of the keys that a cell's numbers depend on."""
         return digest(self.model_dump(mode="json", exclude=NOT_OF_A_CELL))
 
 
@@ -153,7 +153,7 @@ class Sweep(Axes, frozen=True, extra="forbid"):
 
 
 class Config(BaseModel):
-    """A whole file. `analysis` says why it exists and how to read it, `baseline` what others are divided by."""
+    """A whole file. `analysis` is its purpose and how to read its results; others are divided by the `baseline`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -165,7 +165,7 @@ class Config(BaseModel):
     _document: Document = PrivateAttr(default_factory=Document)
 
     def resolved(self) -> dict[str, Any]:
-        """Plain data with nothing left to defaults; written to a file, it is a config of its own."""
+        """Plain data with all defaults filled in; written to a file, it is a config of its own."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
@@ -175,11 +175,11 @@ KEYS = {
     "case": list(Axes.model_fields),
     "sweep": list(Sweep.model_fields),
 }
-"""The keys of each section; of the top where the name is empty."""
+"""The keys of each section; "" is the top level."""
 
 
 def load(path: Path, settings: Sequence[str] = ()) -> Config:
-    """The config in the file at `path` after `--set` of `settings` ("key=value"). Raises ConfigError."""
+    """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError."""
     document = override(read(path), settings)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
     merged = {key: value for key, value in document.tables.items() if key != "case"}
@@ -198,7 +198,7 @@ def load(path: Path, settings: Sequence[str] = ()) -> Config:
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
-    """Every cell in the order of the file, once; `adapters` by name. Raises ConfigError for a library not there."""
+    """Every work in the order of the file, once; `adapters` by name. Raises ConfigError for an unknown library."""
     works: dict[Work, None] = {}
     contenders = _contenders(config, adapters)
     for sweep, libraries in zip(config.sweeps, contenders, strict=True):
@@ -208,7 +208,7 @@ def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
 
 
 def leaves_threads_out(config: Config) -> bool:
-    """Whether some sweep says nothing of threads, so that it has as many as there are CPUs where it was loaded."""
+    """Whether a sweep gives no threads: it then has as many threads as the loading machine has CPUs."""
     tables = config._document.tables
     return "threads" not in tables["case"] and any("threads" not in sweep for sweep in tables["sweep"])
 
@@ -232,7 +232,7 @@ def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Conte
 
 
 def _told(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
-    """Whether a mistake in a sweep is one of [case], or one that an earlier sweep has too."""
+    """Whether a mistake in a sweep is already reported, for [case] or for an earlier sweep."""
     match mistake.location:
         case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key in KEYS["case"]:
             return any(key not in sweep for sweep in sweeps[:number])

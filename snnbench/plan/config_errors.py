@@ -1,4 +1,4 @@
-"""A mistake: one thing wrong in a config, as pydantic finds it and as one line that a user can act on."""
+"""Mistakes in a config: pydantic's errors, each as one line that a user can act on."""
 
 import re
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from snnbench.suggestions import did_you_mean, nearest, unknown
 Keys = dict[str, list[str]]
 
 INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries", "variant": "libraries"}
-"""Fields of a cell that a file gives under another name."""
+"""Field of a cell -> the key that a file uses for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """`kind` is pydantic's name for it and `message` its sentence; `choices` are the valid values where listed."""
+    """One mistake: pydantic's `kind` and `message` for it; `choices` are the valid values, if they are listed."""
 
     location: Location
     kind: str
@@ -27,7 +27,7 @@ class Mistake:
 
 
 def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = ()) -> list[Mistake]:
-    """What keeps `tables`, which stand at the location `within`, from being a `model`."""
+    """The mistakes in `tables` as a `model`; `within` is their location in the file."""
     try:
         model.model_validate(tables)
     except ValidationError as error:
@@ -45,7 +45,7 @@ def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = 
 
 
 def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
-    """The line for `mistake`: where, what is wrong, what was expected, and the nearest valid name."""
+    """The line for `mistake`: its location, the wrong value, the expected one, and the nearest valid name."""
     depth = min({"protocol": 1, "case": 1, "sweep": 2}.get(str(mistake.location[0]), 0), len(mistake.location) - 1)
     location, key = mistake.location[: depth + 1], str(mistake.location[depth])
     section = str(location[0]) if depth else ""

@@ -1,4 +1,4 @@
-"""A document: the tables of one config file after `--set`, every value knowing where it came from."""
+"""Documents: the tables of one config file after `--set`, with the origin of every value."""
 
 import tomllib
 from collections.abc import Sequence
@@ -15,19 +15,19 @@ Location = tuple[str | int, ...]
 """The keys and positions that lead to a value: ("sweep", 0, "neurons")."""
 
 MOST_VALUES = 100_000
-"""In YAML a few lines of aliases of aliases stand for more values than there is memory for."""
+"""Most values of a YAML file: nested aliases can expand to more values than fit in memory."""
 SECTIONS = ("protocol", "case", "sweep")
 
 
 class ConfigError(UserError):
-    """A config that cannot be used: one line for each thing to mend, at most five."""
+    """A config that cannot be used; the message has a line for each mistake, at most five."""
 
     code = Exit.CONFIG
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """`settings` maps the location of each value that `--set` gave to the path that the user typed."""
+    """One config file. `settings` maps the location of each value from `--set` to the path that the user typed."""
 
     file: str = "config"
     tables: dict[str, Any] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def read(path: Path) -> Document:
 
 
 def override(document: Document, settings: Sequence[str]) -> Document:
-    """The document after `--set key=value`, in order. Keys that no config has are refused when it is validated."""
+    """The document after `--set key=value`, in order. Unknown keys are refused later, at validation."""
     tables = {**document.tables}
     tables["case"] = dict(tables.get("case", {}))
     tables["sweep"] = [dict(sweep) for sweep in tables.get("sweep", [])]
@@ -123,7 +123,7 @@ def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
     except tomllib.TOMLDecodeError:
-        return text.strip()  # a bare word is a string: a shell eats the quotes that TOML wants
+        return text.strip()  # a bare word is a string: a shell removes the quotes that TOML needs
     return parsed["value"] if len(parsed) == 1 else text
 
 
@@ -157,14 +157,14 @@ def _yaml(path: Path, text: str) -> Any:
         raise ConfigError(f"{path}: {error.problem or error.context}{position}") from error
     except yaml.YAMLError as error:
         raise ConfigError(f"{path}: {' '.join(str(error).split())}") from error
-    except (RecursionError, ValueError) as error:  # a hundred brackets deep; a date that is none
+    except (RecursionError, ValueError) as error:  # nested too deeply; an invalid date
         if isinstance(error, ConfigError):
             raise
         raise ConfigError(f"{path}: {error}") from error
 
 
 def _size(value: Any, known: dict[int, float]) -> float:
-    """How many values there are if every alias is written out; infinite where one holds itself."""
+    """The number of values with every alias written out; infinite if a value contains itself."""
     if not isinstance(value, dict | list):
         return 1
     if id(value) not in known:

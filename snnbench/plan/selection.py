@@ -1,4 +1,4 @@
-"""A selection: the condition of `--only`, which picks cells.
+"""Selections: the conditions of `--only`, which pick cells.
 
     neurons>=512,dtype=float32,library=norse|sinabs
 
@@ -30,7 +30,7 @@ ORDERS: dict[str, Callable[[float, float], bool]] = {
 
 
 class SelectionError(UserError):
-    """An expression that selects nothing by its form; the message is one line."""
+    """A malformed or empty selection; the message is one line."""
 
     code = Exit.USAGE
 
@@ -42,7 +42,7 @@ def parse(expression: str) -> Condition:
 
 
 def of_cases(expression: str) -> bool:
-    """Whether `expression` asks nothing of a contender, only of its case."""
+    """Whether `expression` has conditions on cases only, not on contenders."""
     matches = (CONDITION.fullmatch(text) for text in expression.split(","))
     return not any(match and match["key"] in ("library", "variant") for match in matches)
 
@@ -93,7 +93,7 @@ def _textual(key: str, values: list[str]) -> Condition:
 
 
 def _names(work: Work, key: str) -> list[str]:
-    """What a value of `key` may match."""
+    """The names of a work that a value of `key` may match."""
     if key == "library":
         return [work.library, f"{work.library}/{work.variant}"]
     if key == "variant":

@@ -1,6 +1,6 @@
-"""A shard: one of so many parts of a run, for schedulers that start each part somewhere else.
+"""Shards: a shard is one of several parts of a run, for schedulers that run each part on another machine.
 
-Work is dealt out by case, so that all that is compared with each other runs in one place.
+Work is dealt out by case, so that contenders of a case are compared on one machine.
 """
 
 import re
@@ -12,24 +12,24 @@ from snnbench.exits import Exit, UserError
 
 
 class ShardError(UserError):
-    """No shard by its form; the message is one line."""
+    """A malformed shard, or one without cases; the message is one line."""
 
     code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """The `index`-th of `count`, counted from 1."""
+    """The `index`-th of `count` shards, counted from 1."""
 
     index: int
     count: int
 
     def __str__(self) -> str:
-        """As it is written."""
+        """The shard as text, such as 2/3."""
         return f"{self.index}/{self.count}"
 
     def of(self, works: Sequence[Work]) -> list[Work]:
-        """The works whose cases fall to this shard; every work falls to just one."""
+        """The works of this shard; every case, with all its works, belongs to exactly one shard."""
         numbers: dict[object, int] = {}
         for work in works:
             numbers.setdefault(work.case, len(numbers))

@@ -1,12 +1,12 @@
-"""A side of an A/B run: what contenders run as there, said by changes to what their adapters pin.
+"""Sides of an A/B run: a side is a list of changes to the adapters' pins.
 
-    snntorch==0.9.1            this version in place of the pinned one; a direct reference of PEP 508 does, too
+    snntorch==0.9.1            this version in place of the pinned one; a direct reference of PEP 508 works, too
     ../snntorch@v0.9.1         this revision of a local git repository, built into an environment of its own
-    norse.py                   this adapter file in place of the one of its name
-    python=.venv/bin/python    this interpreter, with what is installed there
-    OMP_NUM_THREADS=1          this environment variable, on top of what every worker gets
+    norse.py                   this adapter file in place of the adapter of its name
+    python=.venv/bin/python    this interpreter, with its installed packages
+    OMP_NUM_THREADS=1          this environment variable, in addition to those of every worker
 
-A side without changes runs what adapters pin.
+A side without changes runs the adapters as pinned.
 """
 
 import os
@@ -43,18 +43,18 @@ FIXED = {
     "CUDA_VISIBLE_DEVICES": "--devices chooses cards",
     "UV_*": "it is of making environments, not of running in them",
 }
-"""Variables, or patterns of them, that a side cannot set, and why."""
+"""Variable, or pattern of variables, that a side cannot set -> the reason."""
 
 
 class SideError(UserError):
-    """A change that has no form of FORMS, or that would change nothing; the message says what to write."""
+    """A malformed change (see FORMS), or one without effect; the message says what to write."""
 
     code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What a user changes, as `texts` say it. `requirements` are by canonical name of the distribution."""
+    """The changes of a side; `texts` are the user's words. `requirements` are by canonical name of the distribution."""
 
     texts: tuple[str, ...] = ()
     requirements: Mapping[str, str] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Side:
         return " ".join(self.texts) or "as pinned"
 
     def adapters(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
-        """The adapters of this side: files in place of those of their name, and requirements in place of pins."""
+        """The adapters of this side: its files replace adapters of their names, and its requirements replace pins."""
         replacements = {adapter.name: adapter for adapter in self.replacements()}
         return {name: self._pinned(adapter) for name, adapter in {**adapters, **replacements}.items()}
 
@@ -94,7 +94,7 @@ class Side:
         )
 
     def _changed(self, pinned: str) -> str:
-        """A pinned requirement with the version or address of this side, and its own extras and marker."""
+        """A pinned requirement with this side's version or address; it keeps its own extras and marker."""
         if (text := self.requirements.get(_distribution(pinned))) is None:
             return pinned
         requirement, own = Requirement(text), Requirement(pinned)
@@ -103,7 +103,7 @@ class Side:
         return str(requirement)
 
     def changes(self, pins: Pins, library: str, files: Iterable[str], cuda: bool) -> bool:
-        """Whether this side says anything of a library with these pins; `files` are the adapters that it replaces."""
+        """Whether this side changes a library with these pins; `files` are the names of adapters that it replaces."""
         if self.python or self.variables or library in files:
             return True
         return bool(_pinned(pins, cuda) & self.requirements.keys())
@@ -121,9 +121,9 @@ def parse(texts: Sequence[str]) -> Side:
 def contenders(
     sides: Iterable[Side], adapters: Mapping[str, Adapter], of: Iterable[Contender], cuda: bool
 ) -> list[Contender]:
-    """Those of these contenders that any side changes; all of them where no side says anything.
+    """The contenders of `of` that any side changes; all of them if no side has a change.
 
-    With `cuda` environments have what CUDA needs. Raises SideError for a change that concerns none of them.
+    With `cuda`, the pins for CUDA count, too. Raises SideError for a change that concerns no contender.
     """
     sides, of = list(sides), list(of)
     if not any(side.texts for side in sides):
@@ -149,7 +149,7 @@ def contenders(
 
 
 def _with(side: Side, text: str) -> tuple[Side, str]:
-    """The side with one change more, and what to call that: the text, with the commit of a revision."""
+    """(the side with one more change, title of the change): the text, and the commit for a revision."""
     if text.startswith("python="):
         if side.python:
             raise SideError(f"{text}: this side has another interpreter already")
@@ -195,7 +195,7 @@ def _requiring(side: Side, text: str) -> Side:
 
 
 def _interpreter(text: str) -> Path:
-    """The interpreter at a path, as an absolute one: a link to it stays one, for it is what makes an environment."""
+    """The absolute path of an interpreter. Symbolic links are not resolved, for an environment's interpreter is one."""
     path = Path(os.path.abspath(Path(text).expanduser()))
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise SideError(f"python={text}: no program here; expected an interpreter such as .venv/bin/python")
@@ -203,7 +203,7 @@ def _interpreter(text: str) -> Path:
 
 
 def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
-    """The direct reference to a commit of a local repository, for a branch may move; and the commit."""
+    """(direct reference to a commit of a local repository, commit). It names the commit, since a branch may move."""
     root = _git(folder, "rev-parse", "--show-toplevel", lacking="is in no git repository")
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
     inside = _git(folder, "rev-parse", "--show-prefix", lacking="is in no git repository").rstrip("/")
@@ -217,7 +217,7 @@ def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
 
 
 def _name(text: str) -> str:
-    """The distribution that a pyproject.toml with this text describes, or nothing."""
+    """The distribution's name in the text of a pyproject.toml, or ""."""
     try:
         document: dict[str, Any] = tomllib.loads(text)
         tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
@@ -242,5 +242,5 @@ def _pinned(pins: Pins, cuda: bool) -> set[str]:
 
 
 def _distribution(requirement: str) -> str:
-    """The canonical name of the distribution that a requirement is of."""
+    """The canonical name of a requirement's distribution."""
     return canonicalize_name(re.split(r"[=<>!~\[;@ ]", requirement.strip())[0])

@@ -1,1 +1,1 @@
-"""The recording: what became of each cell, as files that outlive the run."""
+"""The recording: the outcome of each cell, as files that outlive the run."""

@@ -1,6 +1,6 @@
-"""Attempts: which times are measured again, since others disturbed them or the machine drifted, and how often.
+"""Attempts: which times are measured again after a disturbance or drift of the machine, and how often.
 
-Each attempt is a record of the same cell, and none is ever dropped. record.py says which of them counts.
+Each attempt is a record of the same cell. All attempts are kept; record.py chooses the one that counts.
 """
 
 from collections.abc import Mapping
@@ -11,19 +11,19 @@ from snnbench.recording.record import AGAIN, Record, Recording, repeated
 
 
 def disturbed(record: Record) -> bool:
-    """Whether others took CPUs from this cell while it was timed, or the machine was not as usual beside it."""
+    """Whether a timed cell is contended or drifted."""
     return record.status == "measured" and record.measure == "time" and bool(AGAIN & {*record.flags})
 
 
 def limit(config: Mapping[str, Any]) -> int:
-    """How often a cell of a recording with this config.json may be measured again; 0 before there was such a key."""
+    """How often a cell of a recording with this config.json may be measured again; 0 in configs without the key."""
     allowed = config.get("config", {}).get("protocol", {}).get("remeasure", 0)
     return allowed if type(allowed) is int else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
-    """By cell: the `current` attempt of a cell that is to be run, and the `next` one of a cell that is disturbed."""
+    """By cell: the number of its `current` attempt, and that of the `next` one if it is disturbed."""
 
     current: dict[str, int]
     next: dict[str, int]
@@ -43,6 +43,6 @@ def of(recording: Recording) -> Attempts:
 
 
 def due(recording: Recording) -> int:
-    """How many cells are still to be measured again."""
+    """The number of cells still to be measured again."""
     allowed = limit(recording.config)
     return sum(attempt <= allowed for attempt in of(recording).next.values())

@@ -1,8 +1,9 @@
-"""Drift: where in a run the machine was slower or faster than it usually was, by the probes beside each cell.
+"""Drift: the cells beside which the machine was unusually slow or fast, by their probes.
 
-A probe's level beside one cell is divided by its median over the cells of the same case with the same probe: of the
-loop, those under the same Python; of the others, those of the same library with the same packages. All cells of a case
-run on one machine, in trials that lie apart. What moves the probes of all libraries together is the machine.
+A probe's level beside one cell is divided by its median over comparable cells of the same case. For the interpreter
+loop, cells under the same Python are comparable; for other probes, cells of the same library with the same packages.
+All cells of a case run on one machine, in trials that lie apart. If the probes of all libraries move together, the
+machine moved.
 """
 
 from collections import defaultdict
@@ -16,15 +17,15 @@ from snnbench.worker.probe import INTERPRETER, levels
 from snnbench.workloads.case import Case
 
 DRIFTED = "drifted"
-"""The flag of a cell beside which the machine was not as usual."""
+"""The flag of a cell with an unusual level."""
 FACTOR = 1.25
-"""So many times as slow as usual, or as fast, is not as usual. One quiet run had levels from 0.80 to 1.16."""
+"""A level is unusual if it is this many times slower or faster. One quiet run had levels from 0.80 to 1.16."""
 FEWEST = 3
-"""Fewer cells with the same probe do not say what is usual."""
+"""Fewest cells with the same probe that define the usual level."""
 
 
 class Probed(Protocol):
-    """What is read of a record."""
+    """The part of a record that drift depends on."""
 
     @property
     def cell(self) -> str:
@@ -44,11 +45,11 @@ class Probed(Protocol):
 
     @property
     def case(self) -> Case:
-        """The work that it did."""
+        """The case that it ran."""
 
     @property
     def settings(self) -> Mapping[str, Any]:
-        """What its process ran on."""
+        """The settings of its process."""
 
     @property
     def probes(self) -> Mapping[str, Any]:
@@ -57,21 +58,21 @@ class Probed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """How slow the machine was beside one cell, over what is usual: by probe, and the median of these."""
+    """How slow the machine was beside one cell, relative to the usual level: by probe, and the median of probes."""
 
     probes: dict[str, float]
     all: float
 
     @property
     def drifted(self) -> bool:
-        """Whether that is not as usual."""
+        """Whether the level is unusual."""
         return max(self.all, 1 / self.all) > FACTOR
 
 
 def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
-    """The level beside each cell and attempt, where it is known what is usual.
+    """(cell, attempt) -> its level, if the usual level is known.
 
-    The first attempts say what is usual, so that measuring some cells again changes nothing for the others.
+    Only first attempts define the usual level, so that measuring a cell again does not change the others.
     """
     probed = [record for record in records if record.probes]
     groups: dict[tuple[Any, ...], list[float]] = defaultdict(list)
@@ -93,7 +94,7 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
 
 
 def _same(record: Probed, name: str) -> tuple[Any, ...]:
-    """What is alike where a probe is the same work on the same machine: shards of a run never share a case."""
+    """The key of comparable probes: the same work on the same machine. Shards of a run never share a case."""
     return (
         (name, record.case, record.settings.get("python"))
         if name == INTERPRETER

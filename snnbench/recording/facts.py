@@ -5,7 +5,7 @@ from typing import Any
 
 
 def flat(facts: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(dotted path, value) of everything in dictionaries, and in lists that hold dictionaries; in their order."""
+    """(dotted path, value) of every leaf, in order. A list is descended into only if it holds a dictionary."""
     if isinstance(facts, dict):
         for name, value in facts.items():
             yield from flat(value, f"{path}.{name}".strip("."))

@@ -1,4 +1,4 @@
-"""Flags: what a reader should know of how a cell was measured; nothing is dropped for one."""
+"""Flags: warnings about the circumstances of a measured cell. A flag never drops a record."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from snnbench.recording.drift import DRIFTED, FACTOR
 from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
 
 LEAST_GROWTH_BYTES = 256 << 10
-"""A pass, from which on a record is flagged: an allocator that settles was seen to take up to 75 KiB."""
+"""Least growth per pass that is flagged: an allocator that settles took up to 75 KiB."""
 FLAGS: dict[str, str] = {
     "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
     DRIFTED: f"the machine was over {FACTOR:g} times slower or faster beside it than it usually was in this run",
@@ -17,9 +17,9 @@ FLAGS: dict[str, str] = {
     "threads": "the framework ran with another number of threads than asked",
     "graph-breaks": "a compiler left parts of the network to Python",
 }
-"""What a reader should know of a cell that was measured; nothing is dropped for it."""
+"""flag -> its meaning."""
 OBSERVED = (DRIFTED, "throttled", "shared")
-"""Flags that the harness sees from outside, and that of the whole recording; the others are in the reply."""
+"""Flags from outside the reply: from the harness, or from the whole recording (drift)."""
 
 
 def raised(
@@ -29,9 +29,9 @@ def raised(
     threads: int,
     observed: Collection[str],
 ) -> list[str]:
-    """What a reader should know of the circumstances of a cell that asked for so many threads.
+    """The flags of a measured cell; `threads` is the number that its case asks for.
 
-    `observed` are the flags that nothing in the record itself says.
+    `observed` are the flags that do not follow from the record itself.
     """
     holds = {
         "contended": others_cpus(phases) > CONTENDED_CPUS,

@@ -1,7 +1,7 @@
-"""Marks: which cells of a recording are running, each a file beside the records until the cell has its own.
+"""Marks of running cells: each is a file beside the records until the cell has its record.
 
-A mark holds the record that the cell gets should its runner not live to write one: whoever finds it puts in how that
-runner ended.
+A mark holds the draft of a record. If the runner dies before it writes the record, the finder of the mark completes the
+draft with how the runner ended.
 """
 
 import json
@@ -19,32 +19,32 @@ SUFFIX = ".running"
 
 
 def put(folder: Path, record: Record) -> None:
-    """From now on this cell is running."""
+    """Mark a cell as running."""
     text = json.dumps({"schema": records.SCHEMA, **asdict(record)}, allow_nan=False)
     with writing(folder):
         _path(folder, record.cell).write_text(text, encoding="utf-8")
 
 
 def remove(folder: Path, cell: str) -> None:
-    """The cell has its record."""
+    """Remove the mark of a cell that has its record."""
     with writing(folder):
         _path(folder, cell).unlink(missing_ok=True)
 
 
 def clear(folder: Path) -> None:
-    """Nothing is running: for whoever is about to write here, and finds what an earlier runner was at."""
+    """Remove all marks that an earlier runner left, before a new one writes here."""
     for path in folder.glob(f"*{SUFFIX}"):
         remove(folder, path.stem)
 
 
 def read(folder: Path) -> list[Record]:
-    """The marked cells, whether their runner lives or not, in the order in which they were started."""
+    """The marked cells, in the order of their starts; their runner may be dead."""
     drafts = (records.parse(text, folder) for text in _texts(folder))
     return sorted((one for one in drafts if one is not None), key=lambda one: (one.started, one.cell))
 
 
 def runs(folder: Path) -> bool:
-    """Whether somebody writes the recording in `folder` at this moment."""
+    """Whether a process writes the recording in `folder` now."""
     with suppress(FileNotFoundError), (folder / records.RECORDS).open("rb") as stream:
         return not lock(stream, shared=True, wait=False)
     return False

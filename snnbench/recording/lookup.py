@@ -1,4 +1,4 @@
-"""Lookup: the cell of a recording that a user names by how its name begins."""
+"""Lookup of a recorded cell by the beginning of its name."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,13 +11,13 @@ SHORTEST_NAME = 4
 
 
 class UnknownCell(UserError):
-    """No cell has this name, or several have; the message says which there are."""
+    """No cell has this name, or several have; the message lists them."""
 
     code = Exit.USAGE
 
 
 def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
-    """The cell whose name begins so, in one of these recordings. Raises UnknownCell."""
+    """The cell with this beginning of a name, and its recording. Raises UnknownCell."""
     if len(name) < SHORTEST_NAME:
         raise UnknownCell(f"{name!r}: give at least {SHORTEST_NAME} characters of a cell's name")
     recordings = [records.read(folder) for folder in folders]
@@ -32,7 +32,7 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
 
 
 def folders(where: Path) -> list[Path]:
-    """The recordings in a folder, or the one that it is. Raises RecordingError where there is none."""
+    """The recordings in a folder, or the folder itself if it is one. Raises RecordingError without any."""
     candidates = (
         [where] if (where / records.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{records.RECORDS}"))
     )

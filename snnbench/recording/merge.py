@@ -1,9 +1,9 @@
-"""Merging: the recordings of a run's shards become one, whatever their order and however often.
+"""Merging: it joins the recordings of a run's shards, in any order and repeatedly.
 
-What they must agree in is found first; a difference is refused, by name. Of a cell that several hold, a measured one
-counts before one that failed, and of two that failed the later. But what says that the work was another is never
-dropped for a time: in two recordings it is a contradiction, and within one it stays there. All attempts of a cell that
-was disturbed are kept, each as a cell is.
+The recordings must agree; each difference is refused by name. If several recordings hold a cell, a measured record
+counts before a failed one, and a later failure before an earlier one. A failure that disproves the work is never
+dropped for a time: across two recordings it is a contradiction, and within one recording it stays. All attempts of a
+disturbed cell are kept, each by the same rules.
 """
 
 import json
@@ -21,7 +21,7 @@ from snnbench.recording.writer import append
 from snnbench.workloads.outcome import DISPROVED
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
-"""What the configs of shards say of a shard, or of which shards there are and which of them were not finished."""
+"""Keys of config.json about shards: they may differ between the parts of a run."""
 
 
 Attempt = tuple[str, int]
@@ -37,7 +37,7 @@ class Disagreement(UserError):
 def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
     """Write all cells of `recordings` to a recording in `folder`. Raises Disagreement, RecordingError.
 
-    `folder` may hold an earlier merge of some of them, which then takes part; any other recording there is refused.
+    `folder` may hold an earlier merge of some of them; it then takes part. Any other recording there is refused.
     """
     target = folder.resolve()
     if any("shard" in part.config and part.folder.resolve() == target for part in recordings):
@@ -54,7 +54,7 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
 
 
 def _earlier(folder: Path) -> list[Recording]:
-    """The merge that is in a folder, if one is. Raises Disagreement where it holds a recording that is none."""
+    """The merge in a folder, if there is one. Raises Disagreement if the folder holds another recording."""
     path = folder / records.RECORDS
     config = records.document(folder / records.CONFIG)
     if "shards" in config and path.is_file():
@@ -73,7 +73,7 @@ def _agreeing(parts: list[Recording]) -> list[Recording]:
 
 
 def cells(parts: Sequence[Recording]) -> list[Record]:
-    """Every attempt of every cell of all parts once, in the order in which they were started."""
+    """Every attempt of every cell of all parts once, in the order of their starts."""
     best: dict[Attempt, Record] = {}
     for entry in (entry for part in parts for entry in _all(part)):
         best[_attempt(entry)] = max(best.get(_attempt(entry), entry), entry, key=_weight)
@@ -81,7 +81,7 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
 
 
 def _all(part: Recording) -> list[Record]:
-    """All attempts, without the flag of drift: the whole may give it to others than its parts did."""
+    """All attempts, without the drift flag: the whole recording may flag other cells than its parts did."""
     return [records.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
 
 
@@ -90,7 +90,7 @@ def _attempt(entry: Record) -> Attempt:
 
 
 def _disproofs(parts: Sequence[Recording]) -> list[Record]:
-    """The failures that were there before their cells were measured, each once."""
+    """The failures in DISPROVED of cells that were measured later, each once."""
     return sorted({_text(one): one for part in parts for one in part.disproved}.values(), key=_when)
 
 
@@ -102,13 +102,13 @@ def missing(config: Mapping[str, Any]) -> list[str]:
 
 
 def _weight(entry: Record) -> tuple[bool, bool, str, str]:
-    """What decides between two records of a cell, by their content and not by the order in which they are given."""
+    """The priority between records of a cell, by content: independent of the order of the parts."""
     conclusive = not records.repeated(entry.outcome)
     return entry.status == "measured", conclusive, entry.started, _text(entry)
 
 
 def _when(entry: Record) -> tuple[str, int, int, str]:
-    """What was started in one second keeps the order of its attempts and trials."""
+    """Sort key by start. Records of the same second are sorted by attempt and trial."""
     return entry.started, entry.attempt, entry.trial, entry.cell
 
 
@@ -121,7 +121,7 @@ def _sorted(document: Any) -> str:
 
 
 def _differing(parts: Sequence[Recording]) -> list[str]:
-    """Facts in which the parts are not of one run."""
+    """Lines on facts that differ between the parts, so that they are not of one run."""
     first, lines = parts[0], []
     for part in parts[1:]:
         facts = [
@@ -139,7 +139,7 @@ def _differing(parts: Sequence[Recording]) -> list[str]:
 
 
 def _adapters(parts: Sequence[Recording]) -> list[str]:
-    """Contenders that were not the same file, or not in the same environment, everywhere."""
+    """Lines on contenders with another adapter file or environment in some part."""
     lines: list[str] = []
     known: dict[tuple[str, str], tuple[str, Path]] = {}
     for part in parts:
@@ -153,7 +153,7 @@ def _adapters(parts: Sequence[Recording]) -> list[str]:
 
 
 def _contradicting(parts: Sequence[Recording]) -> list[str]:
-    """Cells that were measured twice, with different results, or in one part and found to be other work in another."""
+    """Lines on cells that were measured differently in two parts, or measured in one part and disproved in another."""
     measured: dict[Attempt, tuple[Record, Path]] = {}
     disproved = {_attempt(entry): (entry, part.folder) for part in parts for entry in _all(part) if _disproved(entry)}
     lines = []
@@ -175,11 +175,11 @@ def _disproved(entry: Record) -> bool:
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:
-    """The whole run's: finished where all shards are there and finished."""
+    """The config.json of the whole run: finished if all shards are there and finished."""
     shards: set[str] = set()
     for part in parts:
         shards |= {str(part.config["shard"])} if "shard" in part.config else set(part.config.get("shards", []))
-    # Of what may differ and is not compared, the same in whatever order the parts are given.
+    # Facts that may differ and are not compared must not depend on the order of the parts.
     whole = min(({n: v for n, v in part.config.items() if n not in OF_A_SHARD} for part in parts), key=_sorted)
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
     planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
@@ -193,15 +193,15 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
 
 
 def _unfinished(parts: Sequence[Recording], themselves: set[str]) -> set[str]:
-    """The shards that were not finished when they were merged, here or earlier, and are not here anew."""
+    """The shards that were unfinished when merged, now or earlier, except those given again."""
     unfinished = {part.config["shard"] for part in parts if "shard" in part.config and not part.config.get("finished")}
     return unfinished.union(*(set(part.config.get("unfinished", [])) - themselves for part in parts))
 
 
 def _counts(config: Mapping[str, Any], themselves: set[str]) -> bool:
-    """Whether it matters if a part is finished: of an earlier merge not, where that is known of its shards.
+    """Whether the `finished` of a part counts.
 
-    It lacks some, or says which are not finished, or all are here anew.
+    That of an earlier merge does not if it lacks shards, lists unfinished shards, or has all its shards given again.
     """
     if "shards" not in config:
         return True
@@ -218,7 +218,7 @@ def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
 
 
 def _flat(path: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    """Where two documents differ, by path."""
+    """(path, old, new) of every difference between two documents."""
     if isinstance(old, dict) and isinstance(new, dict):
         keys = dict.fromkeys((*old, *new))
         return [found for key in keys for found in _flat(f"{path}.{key}", old.get(key), new.get(key))]

@@ -1,7 +1,7 @@
-"""What varies between the machines of a merged recording: facts that are one machine's in machine.json, and not all's.
+"""The machine.json of a merged recording, with the facts that vary between its machines.
 
-Not the model, which must be the same, but what may differ on machines of one model and change a time nevertheless: the
-kernel, the driver, environment variables, the image.
+The model must be the same. Other facts may differ between machines of one model and still change a time: the kernel,
+the driver, environment variables, the image.
 """
 
 import json
@@ -12,17 +12,17 @@ from snnbench.recording.facts import flat
 
 Machine = Mapping[str, Any]
 Varying = dict[str, list[Any]]
-"""Path of a fact, such as `environment.OMP_NUM_THREADS`, -> its values, null where a machine lacks it."""
+"""Path of a fact, such as `environment.OMP_NUM_THREADS`, -> its values; null for a machine that lacks it."""
 
 NOT_FACTS = ("host", "hosts", "load", "varying")
 ITS_OWN = ("gpus.uuid", "cpu.allowed_cpus")
-"""What names a single card, or the CPUs that one process was given."""
+"""Facts that identify a single card, or the CPUs of one process."""
 
 
 def joined(machines: Iterable[Machine]) -> dict[str, Any]:
-    """One machine.json of several, the same in whatever order, and of whatever was joined before.
+    """One machine.json from several; their order and earlier merges do not change it.
 
-    It holds the facts of one of them, all `hosts`, and the facts that are `varying`, if there are any.
+    It holds the facts of one machine, all `hosts`, and the `varying` facts, if there are any.
     """
     parts = list(machines)
     single = [{name: value for name, value in one.items() if name not in ("hosts", "varying")} for one in parts]
@@ -32,7 +32,7 @@ def joined(machines: Iterable[Machine]) -> dict[str, Any]:
 
 
 def varying(machines: Iterable[Machine]) -> Varying:
-    """The facts in which machines differ, or already differed where one stands for several."""
+    """The facts that differ between machines, including those that an earlier merge found."""
     parts = [(dict(_facts(one)), dict(one.get("varying", {}))) for one in machines]
     paths = {path for facts, differing in parts for path in (*facts, *differing)}
     values = {
@@ -43,7 +43,7 @@ def varying(machines: Iterable[Machine]) -> Varying:
 
 
 def _facts(machine: Machine) -> Iterator[tuple[str, Any]]:
-    """(path, value) of every fact that is known; of cards, of which any may do the work, the values of all."""
+    """(path, value) of every known fact. Facts of cards have the values of all cards: any card may do the work."""
     for name, value in machine.items():
         if name == "gpus":
             keys = sorted({key for card in value for key in card})

@@ -1,13 +1,13 @@
-"""A record is what became of one cell, one line of JSON; a recording is a folder of them from one machine.
+"""Records and recordings: a record is one line of JSON for one cell, a recording is a folder of records.
 
     results/2026-11-21_quick_<machine>/
-        config.json       the resolved config, and what was selected from it
+        config.json       the resolved config, and the selection from it
         machine.json      facts of the machine
         records.jsonl     one record a line
-        environments.json versions of everything that was installed, by environment key
+        environments.json installed versions, by environment key
 
-It can be read at any moment, also while it is written. A line that a kill or a full disk tore is not a record, and its
-cell is run again.
+A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
+its cell is run again.
 """
 
 import gc
@@ -29,12 +29,11 @@ from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import DISPROVED
 
 SCHEMA = 6
-"""1: first version.
+"""Additions by schema. 1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
-3: the case's `input_kind`, which was always "spikes" before; `inference_only` and `own_rule` in an outcome, `common-`
-checks.
-4: `attempt`, which was always 0 before; `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase, `fresh-` checks, and in
-checks how much they compared; `growth_bytes` of memory.
+3: the case's `input_kind` (earlier always "spikes"); `inference_only` and `own_rule` in an outcome; `common-` checks.
+4: `attempt` (earlier always 0); `fresh_ns`, `drawn_ns` and `repeated_ns` in each phase; `fresh-` checks, and the
+compared extent in checks; `growth_bytes` of memory.
 5: `side`, and `variables` in settings.
 6: `probes`, and `instructions` in each phase.
 """
@@ -51,13 +50,13 @@ class RecordingError(UserError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One cell. Durations are raw: a repetition's nanoseconds are those of `passes` passes.
+    """One cell. Durations are raw: the nanoseconds of a repetition cover `passes` passes.
 
-    `attempt` is 0, or counts how often the cell was measured again before because others disturbed it. `side` is "base"
-    or "new" where two sides took turns.
+    `attempt` is 0 for the first measurement and counts up if a disturbed cell is measured again. `side` is "base" or
+    "new" in an A/B test.
 
-    `outcome` has `status` measured (with `verdict`), skipped or failed (with `kind` and `reason`). A record that is not
-    measured has no `phases`, `memory`, `peaks` or `probes`, and not even the seconds that its worker lived.
+    `outcome` has `status` measured (with `verdict`), or skipped or failed (with `kind` and `reason`). A record that is
+    not measured has no `phases`, `memory`, `peaks`, `probes` or `wall_s`.
     """
 
     cell: str
@@ -90,7 +89,7 @@ class Record:
 
     @property
     def label(self) -> str:
-        """`library` or `library/variant`, and the side where two took turns."""
+        """`library` or `library/variant`, and the side in an A/B test."""
         name = label(self.library, self.variant)
         return f"{name} ({self.side})" if self.side else name
 
@@ -102,10 +101,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A recording as read: `torn` counts lines that are not records; `environments` has versions by package by key.
+    """A recording as read. `torn` counts lines that are not records; `environments` maps key -> package -> version.
 
-    `records` has one record a cell, the attempt that counts, and `attempts` the others of cells that were disturbed.
-    `disproved` has the failures of cells that were measured later, though their work had been found to be another.
+    `records` has one record a cell, the attempt that counts; `attempts` has the other attempts of disturbed cells.
+    `disproved` has the failures in DISPROVED of cells that were measured later.
     """
 
     folder: Path
@@ -124,10 +123,9 @@ class Recording:
 
 
 def read(folder: Path) -> Recording:
-    """The recording in `folder`, also while it is written. Of two records of one attempt of a cell the later counts.
+    """The recording in `folder`, also while it is written. If an attempt has two records, the later one counts.
 
-    Of a contender only the records of its latest adapter file and environment count: what was measured before either
-    changed is no trial of what there is now.
+    Only records of a contender's latest adapter file and environment count: earlier measurements are stale.
     """
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
@@ -165,19 +163,20 @@ def read(folder: Path) -> Recording:
 
 
 def flagged(record: Record, drifted: bool) -> Record:
-    """The record with the one flag that only a whole recording gives, or without it, whatever its line says."""
+    """The record with or without the drift flag. Only the whole recording decides it, not the record's line."""
     if drifted == (DRIFTED in record.flags):
         return record
     return replace(record, flags=[*(flag for flag in record.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
 
 
 def chosen(attempts: Sequence[Record]) -> Record:
-    """The attempt of a cell that counts: of those measured the least disturbed, and of equals the later.
+    """The attempt of a cell that counts: the least disturbed measured attempt; among equals, the later one.
 
-    Of a time to be measured again for one reason and one for two the former is less disturbed, then one beside fewer
-    others. What they took is raw in the record; a flag may lack.
+    Disturbance is the number of reasons (contended, drifted), then the CPUs that others took. Contention comes from the
+    record's raw numbers, for its flag may be missing.
 
-    None takes back what another found of the work itself. Without a measured one the latest counts.
+    If an attempt disproved the work (DISPROVED), it counts before all measured ones. If no attempt was measured, the
+    latest counts.
     """
     if disproved := [record for record in attempts if record.outcome.get("kind") in DISPROVED]:
         return max(disproved, key=lambda record: record.attempt)
@@ -191,9 +190,9 @@ def chosen(attempts: Sequence[Record]) -> Record:
 
 
 def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:
-    """Whether the next run does the cell again, because how it ended says nothing of it, or is a kind to `retry`.
+    """Whether the next run repeats the cell: its end was not its own fault, or its kind is in `retry`.
 
-    A cell is no more to blame for the loss of its node, of which a scheduler told, than for an interrupt.
+    Not its own fault are an interrupt, and the loss of its node if a scheduler reported it.
     """
     kind = outcome.get("kind")
     return kind == "cancelled" or (kind == "lost" and "scheduler" in outcome) or kind in retry
@@ -201,7 +200,7 @@ def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Without the search for cycles, of which parsed records have none: it was two thirds of reading 10,000 of them."""
+    """Disable garbage collection of cycles: parsed records have none, and it took two thirds of reading 10,000."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -212,7 +211,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def parse(line: str, folder: Path) -> Record | None:
-    """The record in a line, or None where it is none. Raises RecordingError where its schema is a newer one."""
+    """The record in a line, or None if the line is malformed. Raises RecordingError if its schema is newer."""
     try:
         document = _loaded(line)
         if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
@@ -230,7 +229,7 @@ def parse(line: str, folder: Path) -> Record | None:
 
 
 def _loaded(text: str) -> Any:
-    """JSON, in which there are no NaN and infinities, and no characters that do something to a terminal."""
+    """The JSON document, without control characters for a terminal. NaN and infinities raise ValueError."""
     document = json.loads(text, parse_constant=_no_number)
     escaped = "\\u" in text or not text.isascii()
     return printable.cleaned(document) if escaped else document
@@ -241,7 +240,7 @@ def _no_number(constant: str) -> None:
 
 
 def document(path: Path) -> dict[str, Any]:
-    """A document of a recording; empty where there is none. Raises RecordingError."""
+    """A document of a recording; {} if the file is missing. Raises RecordingError."""
     try:
         content = _loaded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -256,5 +255,5 @@ def document(path: Path) -> dict[str, Any]:
 
 
 def recorded(record: Record) -> Cell:
-    """The cell that a record is of."""
+    """The cell of a record."""
     return Cell(record.case, record.library, record.variant, record.trial, record.measure, record.side)  # type: ignore[arg-type]

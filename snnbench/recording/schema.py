@@ -1,6 +1,6 @@
-"""The schema of a recording's documents: what a line of records.jsonl, config.json and machine.json must look like.
+"""The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json.
 
-Recordings come from strangers. What does not fit is refused where it is read, so that nothing later meets it.
+Recordings come from strangers. A malformed document is refused when it is read.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ MOST_NS = 10**18
 """30 years: no duration is longer."""
 
 FLOOR = {"flops", "least_bytes", "floor_ns", "times_floor"}
-"""What a phase has since schema 2, together or not at all."""
+"""Keys of a phase since schema 2, all or none of them."""
 
 Count = Annotated[int, Field(ge=0, le=10**15)]
 Size = Annotated[int, Field(ge=1, le=10**12)]
@@ -73,7 +73,7 @@ class OutcomeDocument(TypedDict):
 
 
 class CheckDocument(TypedDict):
-    """What an exam or spot check found."""
+    """The result of an exam or spot check."""
 
     compared: Count
     differing: Count
@@ -144,7 +144,7 @@ class MemoryDocument(TypedDict):
 
 
 class ReplyDocument(TypedDict):
-    """What a worker answers; judge.py says which outcomes there are."""
+    """A worker's reply; judge.py defines its outcomes."""
 
     outcome: dict[str, Any]
     checks: dict[Name, CheckDocument]
@@ -186,7 +186,7 @@ class RecordDocument(TypedDict):
 
 
 class ConfigDocument(TypedDict):
-    """config.json, as far as anything is read from it; it may be empty."""
+    """The keys of config.json that are read; it may be empty."""
 
     snnbench: NotRequired[str]
     baseline: NotRequired[str]
@@ -225,7 +225,7 @@ class AskedDocument(TypedDict):
 
 
 class MachineDocument(TypedDict):
-    """machine.json, as far as anything is read from it; it may be empty."""
+    """The keys of machine.json that are read; it may be empty."""
 
     model: NotRequired[str]
     host: NotRequired[str]
@@ -240,7 +240,7 @@ class MachineDocument(TypedDict):
 
 
 def _complete(document: RecordDocument) -> RecordDocument:
-    """What depends on more than one field."""
+    """Check rules on more than one field. Raises ValueError."""
     outcome, case = document["outcome"], document["case"]
     if (outcome["status"] == "measured") != ("verdict" in outcome):
         raise ValueError("a verdict is of what was measured, and nothing else")
@@ -274,7 +274,7 @@ def _adapter(name: str) -> TypeAdapter[Any]:
 
 
 def complaint(name: str, document: Any) -> str | None:
-    """What is wrong with a reply, record, config, machine or environments, in one line; None if nothing is."""
+    """One line on the first error in a reply, record, config, machine or environments; None if it is valid."""
     try:
         _adapter(name).validate_python(document, strict=True)
     except ValidationError as error:

@@ -1,7 +1,7 @@
-"""The writer: the one place that writes a recording, a line a cell, on the disk before the next cell starts.
+"""The writer of a recording: it appends a line for each cell, on the disk before the next cell starts.
 
-No record is ever rewritten, but for a merge, which writes all of them anew; environments.json grows, and config.json
-learns at the end that the run is finished.
+Records are never rewritten, except that a merge writes all of them anew. environments.json grows, and config.json is
+marked as finished at the end of the run.
 """
 
 import json
@@ -33,7 +33,7 @@ from snnbench.recording.record import (
 )
 
 LOCK_AGAIN_S = 0.05
-"""How soon a lock is tried once more: whoever only asks who writes holds it for less."""
+"""Seconds before a second try for the lock: a process that only asks whether a run writes holds it for less."""
 
 
 def choose(
@@ -41,11 +41,11 @@ def choose(
 ) -> Path:
     """The folder under `root` for a run: an unfinished one of the same config and machine, else a new dated one.
 
-    With `fresh` always a new one; with `reopen` the last one of the same config and machine, finished or not.
+    With `fresh`, always a new one. With `reopen`, the last one of the same config and machine, finished or not.
     """
     for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), key=_numbered, reverse=True):
         known: dict[str, Any] = {}
-        with suppress(RecordingError):  # a broken recording is no reason not to start another
+        with suppress(RecordingError):  # a malformed recording must not prevent a new one
             known = document(config)
         same = (known.get("identity"), known.get("machine")) == (identity, machine)
         if same and (reopen or not known.get("finished")):
@@ -59,17 +59,17 @@ def choose(
 
 
 def _numbered(config: Path) -> tuple[str, int]:
-    """A folder's name without its number, and that number, by which the tenth of a day comes after the ninth."""
+    """(folder name without its number, number): a sort key that puts the tenth run of a day after the ninth."""
     stem, _, number = config.parent.name.rpartition("_")
     return (stem, int(number)) if stem and re.fullmatch(r"[0-9]+", number) else (config.parent.name, 1)
 
 
 @contextmanager
 def append(folder: Path, config: dict[str, Any], machine: dict[str, Any]) -> Iterator["Writer"]:
-    """Open a recording for appending, made if it is not there. Raises RecordingError."""
+    """Open a recording for appending; make it if it is missing. Raises RecordingError."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        # Unbuffered: what a full disk refused must not be tried again when the stream is closed.
+        # Unbuffered: data that a full disk refused must not be written again when the stream is closed.
         stream = (folder / RECORDS).open("ab+", buffering=0)
     with stream:
         if not lock(stream, wait=False):
@@ -80,7 +80,7 @@ def append(folder: Path, config: dict[str, Any], machine: dict[str, Any]) -> Ite
 
 
 class Writer:
-    """The one place that writes a recording."""
+    """Writes a recording; the only class that does."""
 
     def __init__(self, folder: Path, stream: FileIO, config: dict[str, Any], machine: dict[str, Any]) -> None:
         self.folder, self._stream = folder, stream
@@ -91,7 +91,7 @@ class Writer:
             self._replace(MACHINE, machine)
             self._replace(CONFIG, config)
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
-            self._write(b"\n")  # a torn line ends here and stays what it is: no record
+            self._write(b"\n")  # ends a torn line, so that the next record has its own line
 
     def done(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         """Outcomes of the cells that need not be run again."""
@@ -103,28 +103,28 @@ class Writer:
         return attempts.of(read(self.folder))
 
     def add(self, record: Record) -> None:
-        """Append one record, on the disk when this returns."""
+        """Append one record; it is on the disk when this returns."""
         self._write(json.dumps({"schema": SCHEMA, **asdict(record)}, allow_nan=False).encode() + b"\n")
 
     def replace(self, records: Iterable[Record], config: dict[str, Any], machine: dict[str, Any]) -> None:
-        """Everything at once, in place of what is there, which the records must include: a merge."""
+        """Replace the whole recording, for a merge. `records` must include the records that are there."""
         lines = [json.dumps({"schema": SCHEMA, **asdict(one)}, allow_nan=False) + "\n" for one in records]
         _replace_text(self.folder / RECORDS, "".join(lines))
         self._replace(MACHINE, machine)
         self._replace(CONFIG, config)
 
     def plan(self, cells: dict[str, int]) -> None:
-        """How many cells there are to be: `planned` here, and `whole_planned` in the run that this is a shard of."""
+        """Store the number of planned cells: `planned` of this recording, and `whole_planned` of all shards."""
         known = document(self.folder / CONFIG)
         if known | cells != known:
             self._replace(CONFIG, known | cells)
 
     def environments(self, versions: dict[str, dict[str, str]]) -> None:
-        """Remember what is installed where."""
+        """Add the installed versions of environments."""
         self._replace(ENVIRONMENTS, document(self.folder / ENVIRONMENTS) | versions)
 
     def finish(self, finished: bool = True) -> None:
-        """Every planned cell is here: the next run of the same config starts a recording of its own. Or not yet."""
+        """Mark the recording as finished or not. After a finished one, the same config starts a new recording."""
         if document(self.folder / CONFIG).get("finished", False) != finished:
             self._replace(CONFIG, document(self.folder / CONFIG) | {"finished": finished})
 
@@ -139,7 +139,7 @@ class Writer:
 
 
 def write_document(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a document of a recording, whole or not at all. Raises RecordingError."""
+    """Write a document of a recording atomically. Raises RecordingError."""
     _replace_text(path, json.dumps(content, indent=2, sort_keys=True) + "\n")
 
 
@@ -150,7 +150,7 @@ def _replace_text(path: Path, text: str) -> None:
 
 @contextmanager
 def writing(folder: Path) -> Iterator[None]:
-    """What the file system refuses while something is written there, as a RecordingError."""
+    """Turn an OSError of the file system into a RecordingError."""
     try:
         yield
     except OSError as error:

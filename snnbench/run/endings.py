@@ -1,4 +1,4 @@
-"""From how a worker ended to what became of its cell."""
+"""The outcome of a cell, from how its worker ended."""
 
 import signal
 from contextlib import suppress
@@ -11,7 +11,7 @@ from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS
 
 
 def outcome_of(ending: Ending, timeout_s: float) -> dict[str, Any]:
-    """The outcome in a reply, or the failure that the lack of one means."""
+    """The outcome in the reply; without a valid reply, a failure."""
     if ending.timed_out:
         return failed("timeout", f"no reply within {timeout_s:g} s; killed")
     if ending.oom_killed:
@@ -38,7 +38,7 @@ def skipped(kind: str, reason: str) -> dict[str, Any]:
 
 
 def _known(outcome: Any) -> bool:
-    """Whether it is one of the outcomes there are: an adapter runs beside the reply and can spoil it."""
+    """Whether the outcome is valid: an adapter shares the worker's process and can spoil the reply."""
     match outcome:
         case {"status": "measured", "verdict": str(verdict)}:
             return verdict in VERDICTS and verdict != "incorrect"
@@ -50,7 +50,7 @@ def _known(outcome: Any) -> bool:
 
 
 def _signal(number: int) -> str:
-    """Its name; most real-time signals have none."""
+    """The name of a signal, or its number: most real-time signals have no name."""
     with suppress(ValueError):
         return signal.Signals(number).name
     return f"signal {number}"

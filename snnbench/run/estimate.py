@@ -1,8 +1,8 @@
-"""How long the cells that are left will take, from those that have ended.
+"""An estimate of the time left, from the cells that have ended.
 
-A cell takes what the same contender took for the same work in an earlier trial; before there is one, what the contender
-took a unit of work, or else what all took. Most of a short cell is the start of its process, and a long one grows with
-its neuron updates: an unknown cell is thought to cost in proportion to their square root, which lies between the two.
+A cell is expected to take as long as earlier trials of the same work. Before the first such trial, the estimate is the
+contender's time per unit of work, or else that of all contenders. A short cell mostly starts its process; a long cell
+grows with its neuron updates. So the unit of work is the square root of the neuron updates, between the two.
 """
 
 import math
@@ -18,19 +18,19 @@ Kind = tuple[Any, ...]
 
 @dataclass(slots=True)
 class Total:
-    """Of cells that ended."""
+    """Total time and work of cells that ended."""
 
     seconds: float = 0.0
     work: float = 0.0
 
     def add(self, seconds: float, work: float) -> None:
-        """One more."""
+        """Add one cell."""
         self.seconds += seconds
         self.work += work
 
 
 class Estimate:
-    """Learns how long cells take, and takes those that ended off what is left; seconds everywhere."""
+    """Estimates the time left from the cells that ended; all times are in seconds."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
         self._left: dict[Kind, int] = defaultdict(int)
@@ -39,19 +39,19 @@ class Estimate:
         self.add(cells)
 
     def add(self, cells: Iterable[Cell]) -> None:
-        """More cells are left."""
+        """Add cells that are left."""
         for cell in cells:
             self._left[_same(cell)] += 1
             self._cells.setdefault(_same(cell), cell)
 
     def learn(self, cell: Cell, seconds: float) -> None:
-        """How long a cell took."""
+        """Learn how long a cell took."""
         self._left[_same(cell)] -= 1
         for kind in _kinds(cell):
             self._totals[kind].add(seconds, _work(cell))
 
     def seconds_left(self) -> float | None:
-        """How long what is left will take; None as long as nothing is known."""
+        """How long the cells left will take; None as long as it is unknown."""
         each = [(count, self._seconds(self._cells[kind])) for kind, count in self._left.items() if count > 0]
         return None if any(seconds is None for _, seconds in each) else sum(n * s for n, s in each if s is not None)
 
@@ -62,7 +62,7 @@ class Estimate:
 
 
 def format_duration(seconds: float) -> str:
-    """A duration as one says it: 40 s, 3 min, 2 h 10 min."""
+    """A duration as text: 40 s, 3 min, 2 h 10 min."""
     if seconds < 59.5:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -70,12 +70,12 @@ def format_duration(seconds: float) -> str:
 
 
 def _same(cell: Cell) -> Kind:
-    """What its other trials share with it."""
+    """The key that all trials of a cell share."""
     return cell.contender, cell.case, cell.measure
 
 
 def _kinds(cell: Cell) -> list[Kind]:
-    """What it is one of, from what says most of it to what says least."""
+    """Groups this cell belongs to, most specific first."""
     return [_same(cell), (cell.contender, cell.measure), (cell.measure,), ()]
 
 

@@ -1,7 +1,7 @@
-"""The local executor: every planned cell becomes a record, one after the other on the CPU, side by side on cards.
+"""The local executor: it turns every planned cell into a record, one at a time on the CPU, side by side on cards.
 
-All cells of a case run on one card, so that what is compared was measured on the same one; cases are dealt out to the
-cards. Cells on the CPU come first, and have the machine for themselves.
+Cases are dealt out to the cards. All cells of a case run on one card, so that contenders are compared on the same card.
+Cells on the CPU come first, and have the machine for themselves.
 """
 
 import os
@@ -25,11 +25,11 @@ from snnbench.run.runner import Run, Task, measure_together, record_of
 from snnbench.workloads.case import Case
 
 GONE = endings.failed("lost", "whoever ran it was gone before it had a record")
-"""What is marked as the outcome of a cell that runs."""
+"""The provisional outcome of a running cell."""
 
 
 class Progress(Interface):
-    """Who wants to know how far a run is."""
+    """A listener to the progress of a run."""
 
     def start(self, cell: Cell) -> None:
         """A cell is about to run."""
@@ -38,11 +38,11 @@ class Progress(Interface):
         """A cell has become a record."""
 
     def add(self, cells: Sequence[Cell]) -> None:
-        """These will be measured again."""
+        """These cells will be measured again."""
 
 
 class Executor:
-    """One run over its plan; several threads may be at it, each with a card."""
+    """One run over its plan; several threads may share it, each with a card."""
 
     def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
         self.run, self.progress = run, progress
@@ -52,8 +52,9 @@ class Executor:
         self._ended, self._silent = 0, False
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
-        """Run what is missing of `plan`, then measure again what was disturbed, in rounds, as often as the protocol
-        allows. An interrupt records the cells that it stopped as cancelled.
+        """Run the missing cells of `plan`, then measure disturbed cells again.
+
+        Rounds repeat as often as the protocol allows. An interrupt records the cells that it stopped as cancelled.
         """
         self._run(plan, cards)
         while again := self._disturbed(plan):
@@ -62,10 +63,10 @@ class Executor:
                 self._done.pop(key)
                 self._attempts.current[key] = self._attempts.next[key]
             self.progress.add(list(again.values()))
-            self._run(plan, cards)  # all of it, so that each case has the card that it had
+            self._run(plan, cards)  # the whole plan, so that each case keeps its card
 
     def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
-        """The cells to be measured once more, in the order of the plan. Only the whole recording says which."""
+        """The cells to be measured once more, in the order of the plan. Only the whole recording shows them."""
         self._attempts = self._writer.attempts()
         due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
         return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
@@ -80,7 +81,7 @@ class Executor:
             self._side_by_side(dealt)
 
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
-        """As many cards as can have CPUs of their own: what runs beside a cell must not slow its host side down."""
+        """As many cards as can have CPUs of their own: a neighbour must not slow down the host side of a cell."""
         widest = max((cell.case.threads for cell in cells), default=1)
         most = max(1, cpus.usable_cpus() // widest)
         if most < len(cards):
@@ -107,7 +108,7 @@ class Executor:
         in_progress.put(self._writer.folder, draft)
 
     def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, lane: int) -> None:
-        """Run one cell, or two by turns; what was interrupted is recorded as cancelled."""
+        """Run one cell, or two by turns. If they are interrupted, they are recorded as cancelled."""
         with self._lock:
             for task in tasks:
                 self.progress.start(task.cell)
@@ -137,7 +138,7 @@ class Executor:
         return replace(record, attempt=self._attempts.current.get(record.cell, 0))
 
     def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
-        """A thread for each card. What stops one, or an interrupt, stops all."""
+        """Run a thread for each card. An error in one thread, or an interrupt, stops all."""
         with stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
             works = enumerate(dealt.items())
             futures = [threads.submit(self._in_turn, cells, card, stop, lane) for lane, (card, cells) in works]
@@ -155,7 +156,7 @@ class Executor:
 
 
 def together(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-    """Cells one by one, but for the two sides of a pair of times, which follow each other and are measured by turns."""
+    """Groups of cells to run together: single cells, or the two adjacent sides of a timed pair, which take turns."""
     waiting: list[Cell] = []
     for cell in cells:
         if waiting and replace(cell, side=waiting[0].side) == waiting[0] and cell.side != waiting[0].side:
@@ -173,7 +174,7 @@ def together(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
 
 
 def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]:
-    """Cases dealt out to cards in turn, all cells of a case to one; cards that get none are left out."""
+    """Cases dealt out to cards in turn, all cells of a case to one card. Cards without cells are left out."""
     turns: dict[Case, Card] = {}
     dealt: dict[Card, list[Cell]] = {}
     for cell in cells if cards else ():

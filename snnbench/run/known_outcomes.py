@@ -1,4 +1,4 @@
-"""Known outcomes: cells that need no run, since an earlier cell of the same run says how they end."""
+"""Known outcomes: cells that need no run, because an earlier cell of the same run implies their outcome."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,10 +10,10 @@ SIZES = ("neurons", "batch", "time_steps", "layers")
 
 
 class KnownOutcomes:
-    """What earlier cells say of later ones, so that the same answer is not looked for twice.
+    """Predicts outcomes of cells from earlier ones.
 
-    A case that a library cannot express stays so in every trial. Where memory ran out, a case that is no smaller in
-    any way, and otherwise the same, is recorded as inferred.
+    If a library cannot express a case, all its trials are skipped. If a case ran out of memory, a case that is no
+    smaller in any size and otherwise equal fails too, recorded as inferred.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class KnownOutcomes:
 
 
 def _work(cell: Cell) -> Cell:
-    """The same for all trials and measurements of a contender in a case, on one side."""
+    """A key that all trials and measurements of a contender share, in one case and on one side."""
     return replace(cell, trial=0, measure="time")
 
 

@@ -26,7 +26,7 @@ from snnbench.run.runner import Run, Setup
 
 
 def run(request: Request) -> Recording:
-    """Measure on this machine what is missing of a request, and read the recording."""
+    """Measure the missing cells of a request on this machine; returns the recording."""
     adapters = discover(request.adapter_files)
     cuda = gpus.has_cuda() if request.cuda is None else request.cuda
     all_works = request.works(adapters, cuda)
@@ -46,7 +46,7 @@ def run(request: Request) -> Recording:
 
 
 def cards_for(works: Sequence[Work], devices: str | None) -> list[Card]:
-    """The cards for these works, all of a kind; `devices` is what the user names. Raises UnknownCard."""
+    """The cards for these works, all of one model; `devices` is the user's choice. Raises UnknownCard."""
     if not any(work.case.device.startswith("cuda") for work in works) and devices is None:
         return []
     cards = gpus.chosen(devices, gpus.visible()) if devices else gpus.visible()
@@ -57,7 +57,7 @@ def cards_for(works: Sequence[Work], devices: str | None) -> list[Card]:
 def header_of(
     request: Request, setups: Mapping[str, Setup], machine: Mapping[str, Any], adapters: dict[str, Adapter]
 ) -> dict[str, Any]:
-    """What config.json says. Runs of the same `identity` continue each other; shards of the same `whole` merge."""
+    """The entries of config.json. Runs of the same `identity` continue each other; shards of the same `whole` merge."""
     config, only, shard = request.config.resolved(), list(request.only) or None, request.shard
     sides = content(setups) if request.test else []
     whole = digest([config, only, request.env.value, machine["model"], *sides])
@@ -86,26 +86,26 @@ def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
 
 
 def require_room(output: Path) -> None:
-    """Refuse the folder of a recording that a fresh one would be added to. Raises RecordingError."""
+    """Raise RecordingError if the folder holds a recording already: a fresh run would add to it."""
     if (output / record.RECORDS).exists():
         raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
 
 
 def counts(request: Request, plan: Sequence[Cell], all_works: Sequence[Work]) -> dict[str, int]:
-    """How many cells are planned, and how many in all shards where this is one."""
+    """The number of planned cells; for a shard, also that of all shards."""
     if request.shard is None:
         return {"planned": len(plan)}
     return {"planned": len(plan), "whole_planned": len(cells(all_works, request.config.protocol, request.sides))}
 
 
 def versions(setups: Mapping[str, Setup]) -> dict[str, dict[str, str]]:
-    """What is installed in each environment, by its key."""
+    """Installed versions of each environment, by its key."""
     interpreters = [interpreter for setup in setups.values() for interpreter in setup.interpreters.values()]
     return {interpreter.key: interpreter.versions for interpreter in interpreters if interpreter.key}
 
 
 def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[Card], writer: Writer) -> None:
-    """Measure what the recording lacks of the plan."""
+    """Measure the cells of the plan that the recording lacks."""
     done = writer.done(request.retry)
     left = [cell for cell in plan if same.key(cell) not in done]
     if left:
@@ -125,7 +125,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
 
 
 def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: Run) -> Iterator[Sequence[Cell]]:
-    """The whole plan; of an A/B test the cells up to each look at its answer, without works that have their words."""
+    """The parts of a plan to run in turn: the whole plan, or for an A/B test the undecided works up to each look."""
     if test is None:
         yield plan
         return

@@ -1,4 +1,4 @@
-"""Preparation: what the works of a request run as, each side with its adapters, environments and variables."""
+"""Preparation: the setup of each side of a request, with its adapters, environments and variables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from snnbench.run.runner import Setup
 
 
 def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
-    """What the works run as, by side; environments that are missing are made.
+    """The setup of the works, by side. Missing environments are made.
 
     Raises SideError, AdapterError, EnvironmentFailed.
     """
@@ -29,7 +29,7 @@ def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter
 
 
 def content(setups: Mapping[str, Setup]) -> list[Any]:
-    """What runs on each side, by content: a pair must not be of two days' files."""
+    """The content of each side, for a digest: a continued run must not pair trials of different files."""
     return [
         [
             name,
@@ -46,7 +46,7 @@ def content(setups: Mapping[str, Setup]) -> list[Any]:
 def _setup(
     name: str, side: Side, works: Sequence[Work], adapters: Mapping[str, Adapter], env: Env, cuda: bool
 ) -> Setup:
-    """What the works run as on one side."""
+    """The setup of the works on one side."""
     if side.requirements and (env is Env.current or side.python):
         raise SideError(f"{side.title}: nothing is installed into a Python of your own; leave out --env and python=")
     own = side.adapters(adapters)

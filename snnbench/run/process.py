@@ -1,7 +1,7 @@
-"""A worker process from the harness's side: start it, wait without spinning, end it with all it started.
+"""A worker process, seen from the harness: start it, wait without spinning, end it with all its children.
 
-What a worker prints goes to a file, so nobody has to read it while something is timed. Its reply comes through a pipe
-of its own. It runs in a session of its own, so that a kill reaches its children.
+A worker prints to a file, so that no process has to read its output while it is timed. Its reply comes through its own
+pipe. It runs in its own session, so that a kill reaches its children.
 """
 
 import os
@@ -26,23 +26,23 @@ from snnbench.worker.messages import Reply, Request, decode_reply
 
 LOG_TAIL_BYTES = 8192
 MARK = "SNNBENCH_WORKER"
-"""Names, in the environment of a worker and of all that it starts, the worker that they belong to."""
+"""The environment variable that identifies a worker in its own processes and in all that it starts."""
 LONGEST_END_S = 5.0
 VMSTAT = Path("/proc/vmstat")
 PACKAGE = Path(snnbench.__file__).parent
 
 
 class CannotWait(Exception):
-    """This machine has no way to wait for a process without looking again and again; the message says so."""
+    """This machine cannot wait for a process without polling; the message says so."""
 
 
 class Stopped(Exception):
-    """Somebody asked for the end of a worker, and it has ended without a reply."""
+    """A worker was stopped on request, without a reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a worker ended: its whole reply or None, its exit status as subprocess gives it, and what it printed last."""
+    """How a worker ended: its whole reply or None, its exit status as subprocess gives it, and the end of its log."""
 
     reply: Reply | None
     status: int
@@ -53,18 +53,17 @@ class Ending:
 
 
 def command(python: Path, adapter: Path) -> list[str]:
-    """The worker's command line. -P keeps the current folder off sys.path, where files may shadow libraries."""
+    """The worker's command line. -P keeps the current folder off sys.path: files in it may shadow libraries."""
     return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
 
 
 def environment(
     threads: int, home: Path, extra: Mapping[str, str] | None = None, current: bool = False
 ) -> dict[str, str]:
-    """The worker's environment: thread limits before any framework is imported, and this package on the path.
+    """The worker's environment variables: thread limits before any framework is imported, and this package on the path.
 
-    Of this package's surroundings nothing else may be importable there, so a folder that holds only a link to it is
-    what PYTHONPATH names. A worker in the `current` Python also gets the packages that this process gets from
-    PYTHONPATH and from the user's site folder.
+    PYTHONPATH names a folder that holds only a link to this package, so that no neighbouring package is importable. A
+    worker in the `current` Python also gets the packages of this process's PYTHONPATH and of the user's site folder.
     """
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
@@ -83,12 +82,12 @@ def environment(
 
 
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
-"""Where memory is measured: what is freed leaves the process, so that a warm heap does not hide an allocation."""
+"""Variables for memory measurements: freed memory leaves the process, so that a warm heap hides no allocation."""
 
 
 @dataclass(slots=True)
 class Ends:
-    """One of two workers that take turns: the ends of its pipes to the other, and whether it is the first to work."""
+    """The pipe ends of one of two workers that take turns, and whether it works first."""
 
     reader: int
     writer: int
@@ -97,11 +96,11 @@ class Ends:
 
     @property
     def option(self) -> str:
-        """For the worker's command line."""
+        """The value for the worker's command line."""
         return f"{self.reader},{self.writer},{'first' if self.first else 'second'}"
 
     def close(self) -> None:
-        """Leave the ends to the worker alone, if it has them, so that the other worker sees it go."""
+        """Close this process's copies of the ends, so that the other worker notices when its partner ends."""
         if self.open:
             self.open = False
             os.close(self.reader)
@@ -110,7 +109,7 @@ class Ends:
 
 @contextmanager
 def turns() -> Iterator[tuple[Ends, Ends]]:
-    """What two workers that take turns are given."""
+    """The pipe ends for two workers that take turns."""
     to_second, to_first = os.pipe(), os.pipe()
     workers = Ends(to_first[0], to_second[1], True), Ends(to_second[0], to_first[1], False)
     try:
@@ -122,7 +121,7 @@ def turns() -> Iterator[tuple[Ends, Ends]]:
 
 @contextmanager
 def stopping() -> Iterator[int]:
-    """A descriptor that can be read once all shall stop."""
+    """A descriptor that becomes readable when all workers should stop."""
     descriptor = os.eventfd(0)
     try:
         yield descriptor
@@ -139,10 +138,10 @@ def run(
     stop: int | None = None,
     ends: Ends | None = None,
 ) -> Ending:
-    """Run one worker to its end. Whatever stops this function, the worker is gone when it returns or raises.
+    """Run one worker to its end. When this function returns or raises, the worker is gone.
 
-    A worker with `ends` takes turns with another one, which runs in another thread. Raises Stopped once there is
-    something to be read from the descriptor `stop`, and CannotWait.
+    A worker with `ends` takes turns with a worker that another thread runs. Raises CannotWait; raises Stopped once the
+    descriptor `stop` is readable.
     """
     started = time.monotonic()
     extensions = compiler_caches.extensions_folder(env, python)
@@ -230,9 +229,10 @@ def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, sto
 
 
 def _end(process: "subprocess.Popen[bytes]", mark: str) -> None:
-    """Kill what is left of the worker's session and those that left it, and wait until they are gone.
+    """Kill all processes left of the worker, inside its session and outside, and wait until they are gone.
 
-    While the worker lives, they are known by descent; once it is gone, they are init's, and known by its mark.
+    While the worker lives, its descendants are found by parentage. Afterwards they belong to init, and the mark
+    identifies them.
     """
     left: set[psutil.Process] = set()
     with suppress(psutil.NoSuchProcess):
@@ -260,7 +260,7 @@ def _marked(mark: str) -> set[psutil.Process]:
 
 
 def _alive(process: psutil.Process) -> bool:
-    """Whether a process runs; a zombie does not, but only its parent can bury it."""
+    """Whether a process runs. A zombie does not: only its parent can reap it."""
     with suppress(psutil.NoSuchProcess):
         return process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     return False
@@ -276,13 +276,13 @@ def _oom_kills() -> int:
     """How often the kernel has killed a process for memory since boot."""
     try:
         lines = VMSTAT.read_text().splitlines()
-    except OSError:  # gVisor has none; there a kill for memory is a crash by SIGKILL
+    except OSError:  # gVisor lacks the file; there a kill for memory is a crash by SIGKILL
         return 0
     return next((int(line.split()[1]) for line in lines if line.startswith("oom_kill ")), 0)
 
 
 def _package_folder(home: Path) -> Path:
-    """A folder with nothing in it but a link to this package."""
+    """A folder that holds only a link to this package."""
     folder = home / "worker" / digest(str(PACKAGE))
     link = folder / PACKAGE.name
     if not link.exists():

@@ -12,12 +12,12 @@ from snnbench.run.executor import Progress
 
 
 def say(text: str) -> None:
-    """A line for the user."""
+    """Print a line for the user to standard error."""
     print(text, file=sys.stderr, flush=True)
 
 
 class Pace:
-    """How long cells take, and what that says of those that are left."""
+    """Measures how long cells take, and estimates the time left."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         self.total, self.count = len(cells), 0
@@ -27,25 +27,25 @@ class Pace:
         self._beside = 1
 
     def start(self, cell: Cell) -> None:
-        """A cell starts, others on other cards perhaps still running."""
+        """A cell starts; cells on other cards may still run."""
         self._started[cell] = self._last = time.monotonic()
         self._beside = len(self._started)
 
     def end(self, cell: Cell) -> None:
-        """It has ended; of one that ran elsewhere the start is not known, but when something was last heard."""
+        """A cell has ended. If it ran elsewhere, the time of the last event stands for its unknown start."""
         self.count += 1
         now = time.monotonic()
         self._estimate.learn(cell, now - self._started.pop(cell, self._last))
         self._last = now
 
     def add(self, cells: Sequence[Cell]) -> None:
-        """These are to be run, too."""
+        """Add cells to be run."""
         self.total += len(cells)
         self._estimate.add(cells)
 
     @property
     def left(self) -> str:
-        """In words; nothing as long as nothing is known, and after the last."""
+        """The time left as text; "" as long as it is unknown, and after the last cell."""
         seconds = self._estimate.seconds_left()
         known = seconds is not None and self.count < self.total
         return f"about {format_duration((seconds or 0) / self._beside)} left" if known else ""
@@ -58,22 +58,22 @@ class Lines:
         self.pace = Pace(cells)
 
     def start(self, cell: Cell) -> None:
-        """Nothing to say yet."""
+        """Note the start; prints nothing."""
         self.pace.start(cell)
 
     def end(self, cell: Cell, record: Record) -> None:
-        """Say how it ended."""
+        """Print how the cell ended."""
         self.pace.end(cell)
         left = f" ({self.pace.left})" if self.pace.left else ""
         say(f"[{self.pace.count}/{self.pace.total}] {describe(cell)}: {ending(record)}{left}")
 
     def add(self, cells: Sequence[Cell]) -> None:
-        """Reckon with them."""
+        """Add them to the estimate."""
         self.pace.add(cells)
 
 
 class Bar:
-    """A bar with what runs now, how many cells are left and an estimate; failures stay on the screen."""
+    """A bar with the running cell, the count and the time left; failures stay on the screen."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         from rich.console import Console
@@ -93,12 +93,12 @@ class Bar:
         self.task = self.display.add_task("", total=len(cells), left="")
 
     def start(self, cell: Cell) -> None:
-        """Show it."""
+        """Show the cell."""
         self.display.update(self.task, description=describe(cell), left=self.pace.left, refresh=True)
         self.pace.start(cell)
 
     def end(self, cell: Cell, record: Record) -> None:
-        """Advance."""
+        """Advance the bar; print a failure."""
         self.pace.end(cell)
         if record.status == "failed":
             self.display.console.print(f"{describe(cell)}: {ending(record)}", markup=False, highlight=False)
@@ -112,7 +112,7 @@ class Bar:
 
 @contextmanager
 def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
-    """Progress over these cells, and how long they took."""
+    """Show progress over these cells; at the end, print how long they took."""
     started = time.monotonic()
     progress: Bar | Lines
     if sys.stderr.isatty():

@@ -1,7 +1,7 @@
-"""A replay: a cell measured again with what is here now, and whether the new interval overlaps the recorded one.
+"""A replay: a cell measured again by this installation, and whether the new interval overlaps the recorded one.
 
-Nothing of a recording is run: the adapter and its pins are those of this installation, and where they are not what was
-recorded, the replay says so.
+No code of a recording is run: the adapter and its pins are those of this installation. If they differ from the recorded
+ones, the replay says so.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
 
 SEED = 0
-"""Of the bootstrap, so that the same two sets of trials give the same intervals."""
+"""Seed of the bootstrap, so that the same two sets of trials give the same intervals."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Replayed:
 
     @property
     def overlaps(self) -> bool:
-        """Whether there is a value that both intervals hold."""
+        """Whether the intervals share a value."""
         return self.old.low <= self.new.high and self.new.low <= self.old.high
 
 
 def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
-    """What is not as it was when the cell was recorded."""
+    """Changes since the cell was recorded: machine, adapter file, environment."""
     interpreter = here.setups[record.side].interpreters[record.library, record.variant]
     if recording.machine.get("model") != here.machine:
         yield f"the machine: {recording.machine.get('model')} then, {here.machine} now"
@@ -49,7 +49,7 @@ def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -
 
 
 def trials(recording: Recording, wanted: Record) -> list[Record]:
-    """The measured records of the same work, which an interval is made of."""
+    """The measured records of the same work; the interval is made of them."""
     alike = (wanted.library, wanted.variant, wanted.case, wanted.measure, wanted.side)
     return [
         record
@@ -60,7 +60,7 @@ def trials(recording: Recording, wanted: Record) -> list[Record]:
 
 
 def again(record: Record, count: int, here: Run, done: Callable[[Cell, Record], None]) -> list[Record]:
-    """The same work in `count` new processes."""
+    """Measure the same work in `count` new processes."""
     records = []
     for trial in range(count):
         cell = Cell(record.case, record.library, record.variant, trial, record.measure)  # type: ignore[arg-type]
@@ -70,13 +70,13 @@ def again(record: Record, count: int, here: Run, done: Callable[[Cell, Record], 
 
 
 def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
-    """Every time and size that both have."""
+    """Every time and size that both sets of records have."""
     before, after = _intervals(old), _intervals(new)
     return [Replayed(*key, before[key], after[key]) for key in before if key in after]
 
 
 def protocol(recording: Recording) -> Protocol:
-    """How the recording was measured. Raises RecordingError where it does not say."""
+    """The protocol of the recording. Raises RecordingError if its config holds no valid one."""
     try:
         return Protocol.model_validate(recording.config["config"]["protocol"])
     except (LookupError, TypeError, ValueError) as error:
@@ -93,7 +93,7 @@ def lines(replayed: Sequence[Replayed]) -> Iterator[str]:
 
 
 def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
-    """Intervals of times by the bootstrap, of trials and repetitions; of sizes from the least to the most of all."""
+    """Intervals by phase and metric: of times by the bootstrap over trials and repetitions, of sizes the range."""
     groups: dict[str, list[list[float]]] = {}
     sizes: dict[tuple[str, str], list[float]] = {}
     for record in records:
@@ -112,5 +112,5 @@ def _passes(timing: Mapping[str, Any]) -> list[float]:
 
 
 def heading(record: Record, count: int) -> str:
-    """What is about to happen."""
+    """The line printed before a replay."""
     return f"measuring {label(record.library, record.variant)} again, {count} trials"

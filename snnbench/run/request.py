@@ -1,4 +1,4 @@
-"""A request: what a user asks a run for, here or on a cluster."""
+"""Requests: all that a user asks of a run, here or on a cluster."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from snnbench.plan.side import Side
 
 @dataclass(frozen=True, slots=True)
 class ABTest:
-    """An A/B test: its sides by name, and how words are decided. It stops early unless it is one shard of several."""
+    """An A/B test: its sides by name, and how words are decided. A single shard of several does not stop early."""
 
     sides: Mapping[str, Side]
     rule: Rule
@@ -26,23 +26,23 @@ class ABTest:
 
     @property
     def texts(self) -> dict[str, list[str]]:
-        """What the user changes, by side."""
+        """The user's changes, by side."""
         return {name: list(side.texts) for name, side in self.sides.items()}
 
     @property
     def header(self) -> dict[str, Any]:
-        """What config.json says of it, with which a comparison of the recording decides as the run did."""
+        """Its entries in config.json, so that a later comparison decides as the run did."""
         limits = {"time_floor": self.rule.thresholds.time_floor, "alpha": self.rule.thresholds.alpha}
         decides = limits | {"phases": [str(each) for each in self.rule.phases], "allowed": list(self.rule.allowed)}
         return {"sides": self.texts, "stops_early": self.stops_early, "decides": decides}
 
     def known(self, adapters: Mapping[str, Adapter]) -> dict[str, Adapter]:
-        """These adapters, and those that only the sides have."""
+        """These adapters, and the sides' adapters with new names."""
         own = {adapter.name: adapter for side in self.sides.values() for adapter in side.replacements()}
         return {**own, **adapters}
 
     def changed(self, works: Sequence[Work], adapters: Mapping[str, Adapter], cuda: bool) -> list[Work]:
-        """The works whose contenders some side changes. Raises SideError."""
+        """The works with a contender that at least one side changes. Raises SideError."""
         contenders = dict.fromkeys((work.library, work.variant) for work in works)
         changed = side.contenders(self.sides.values(), adapters, contenders, cuda)
         return [work for work in works if (work.library, work.variant) in changed]
@@ -50,11 +50,11 @@ class ABTest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is to be run, and where to.
+    """A run to be made, and its options.
 
     `only` are conditions on cells; `output` is a folder, or None for a dated one under results/; `retry` are kinds of
-    outcome to try again, and `fresh` starts another recording. `cuda` says whether environments have what CUDA needs;
-    None goes by this machine.
+    outcome to try again, and `fresh` starts another recording. `cuda`: whether environments include the packages for
+    CUDA; if it is None, this machine decides.
     """
 
     config: Config
@@ -71,15 +71,15 @@ class Request:
 
     @property
     def sides(self) -> list[str]:
-        """The sides that take turns; one without a name where nothing is compared."""
+        """The names of the sides that take turns; [""] without an A/B test."""
         return list(self.test.sides) if self.test else [""]
 
     def known(self, adapters: dict[str, Adapter]) -> dict[str, Adapter]:
-        """These adapters, and those that only a side of the test has."""
+        """These adapters, and the test's own ones with new names."""
         return self.test.known(adapters) if self.test else adapters
 
     def selected(self, adapters: dict[str, Adapter]) -> list[Work]:
-        """The works of the config for which every condition holds. Raises ConfigError, SelectionError."""
+        """The works of the config that meet every condition. Raises ConfigError, SelectionError."""
         conditions = [selection.parse(expression) for expression in self.only]
         works = config.expand(self.config, self.known(adapters))
         works = [work for work in works if all(holds(work) for holds in conditions)]
@@ -88,12 +88,12 @@ class Request:
         return works
 
     def works(self, adapters: dict[str, Adapter], cuda: bool) -> list[Work]:
-        """The works to run: the selected ones, without those that no side of a test changes. Raises SideError."""
+        """The works to run: the selected ones; in an A/B test only works that a side changes. Raises SideError."""
         works = self.selected(adapters)
         return self.test.changed(works, self.known(adapters), cuda) if self.test else works
 
     def of_shard(self, works: list[Work]) -> list[Work]:
-        """Those of these works that fall to the shard, or all. Raises ShardError."""
+        """The works of the request's shard, or all if it has no shard. Raises ShardError."""
         if self.shard is None:
             return works
         if own := self.shard.of(works):

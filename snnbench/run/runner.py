@@ -1,4 +1,4 @@
-"""The runner: a cell becomes exactly one record, whatever happens to its worker."""
+"""The runner: it turns a cell into exactly one record, even if its worker fails."""
 
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -26,7 +26,7 @@ from snnbench.worker.messages import Reply
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What contenders run as: adapters by name, an interpreter for each contender, environment variables on top."""
+    """How contenders run: adapters by name, an interpreter for each contender, additional environment variables."""
 
     adapters: Mapping[str, Adapter]
     interpreters: Mapping[Contender, Interpreter]
@@ -35,7 +35,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What stays the same over all cells. `setups` are by the side of a cell, which is empty where there are no two."""
+    """The constants of a run over all cells. `setups` are by side; the side is "" without an A/B test."""
 
     setups: Mapping[str, Setup]
     protocol: Protocol
@@ -83,8 +83,8 @@ def measure_together(
 ) -> list[Record]:
     """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
 
-    A cell whose outcome is known before runs nothing. Cells that run side by side have another `lane` each, and so
-    other CPUs.
+    A cell with a known outcome starts no worker. Cells that run side by side have different `lane`s, and so different
+    CPUs.
     """
     decided = {task.key: _known(task.cell, run, known, lane) for task in tasks}
     records = {task.key: record_of(task.cell, task.key, run, ended) for task in tasks if (ended := decided[task.key])}
@@ -110,7 +110,7 @@ def measure_together(
 
 
 def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int) -> dict[str, Any] | None:
-    """The outcome of a cell that need not be run, or cannot."""
+    """The outcome of a cell that need not or cannot be run, else None."""
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return skipped("unsupported", refusal)
@@ -130,7 +130,7 @@ def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int)
 def _endings(
     tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int
 ) -> list[process.Ending | dict[str, Any]]:
-    """How the worker of each task ended, or the outcome where none could be started."""
+    """How the worker of each task ended; an outcome if it could not be started."""
     if len(tasks) == 1:
         return [_ending(tasks[0].cell, run, card, stop, lane)]
     first, second = tasks
@@ -148,7 +148,7 @@ def _endings(
 def _ending(
     cell: Cell, run: Run, card: Card | None, stop: int | None, lane: int, ends: process.Ends | None = None
 ) -> process.Ending | dict[str, Any]:
-    """How a cell's worker ended. One that takes turns lives as long again, while the other one works."""
+    """How a cell's worker ended. If it takes turns, the timeout is doubled, for it waits while the other works."""
     setup = run.setups[cell.side]
     interpreter = setup.interpreters[cell.contender]
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
@@ -187,7 +187,7 @@ def record_of(
     observed: Collection[str] = (),
     card: Card | None = None,
 ) -> Record:
-    """The record of a cell that ended so."""
+    """The record of a cell with this outcome."""
     reply = (ending.reply if ending and outcome.get("kind") != "lost" else None) or Reply({})
     reply.settings |= {"card": card.name} if card and ending else {}
     measured = outcome["status"] == "measured"

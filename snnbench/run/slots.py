@@ -1,6 +1,6 @@
-"""Slots: what only one cell may measure on at a time, whichever run of snnbench it belongs to.
+"""Slots: locks that let one cell at a time measure on the CPUs or on a card, across all runs of snnbench.
 
-There is one for the CPUs and one for every card, each a locked file in a folder that all users of a machine share. A
+There is a slot for the CPUs and one for every card, each a locked file in a folder that all users of a machine share. A
 cell on the CPU has the machine for itself; cells on cards share its CPUs with each other only.
 """
 
@@ -16,12 +16,12 @@ from snnbench.run.process import Stopped
 
 CPU, GATE = "cpu", "gate"
 VARIABLE, FOLDER = "SNNBENCH_SLOTS", "/tmp/snnbench-slots"
-"""Where the locked files are: not where TMPDIR says, which may be another folder for everybody."""
+"""The variable that names the folder of the locked files, and its default: TMPDIR may differ between users."""
 LOOK_EVERY_S = 0.25
-"""How often somebody who waits looks again: too seldom to disturb whoever measures."""
+"""Seconds between attempts of a waiting process: too seldom to disturb a measurement."""
 
 Waiting = Callable[[str], None]
-"""Is told, once, what is being waited for."""
+"""Called once, with a line that says what is waited for."""
 
 
 class SlotError(UserError, OSError):
@@ -30,11 +30,11 @@ class SlotError(UserError, OSError):
 
 @contextmanager
 def held(card: str | None, waiting: Waiting, stop: int | None = None) -> Iterator[None]:
-    """Hold the slot of a card, or that of the CPUs where there is none; waits until it is free.
+    """Hold the slot of a card, or that of the CPUs if `card` is None; waits until it is free.
 
-    Whoever waits for the CPUs holds the gate, which all have to pass: so nobody who comes later is served before, and
-    cells on cards, which share the CPUs, cannot keep a cell on the CPU out for ever. Raises SlotError, and
-    process.Stopped once there is something to be read from the descriptor `stop`.
+    A process that waits for the CPUs holds the gate, and all have to pass the gate. So later processes cannot overtake
+    it, and cells on cards, which share the CPUs, cannot starve a cell on the CPU. Raises SlotError; raises
+    process.Stopped once the descriptor `stop` is readable.
     """
     with ExitStack() as stack:
         with _locked(GATE, fcntl.LOCK_EX, waiting, stop):
@@ -67,14 +67,14 @@ def _locked(name: str, how: int, waiting: Waiting, stop: int | None) -> Iterator
 
 
 def _opened(name: str) -> int:
-    """The slot's file, made if it is not there; whoever made it, all may lock it."""
+    """The slot's file, opened. It is made if it is missing, and all users may lock it."""
     folder = Path(os.environ.get(VARIABLE, FOLDER))
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with suppress(FileExistsError):
             folder.mkdir()
-            folder.chmod(0o1777)  # as that of the folder it is in: everybody may take a slot
-        for create in (0, os.O_CREAT | os.O_EXCL, 0):  # O_CREAT on another user's file is refused where it is there
+            folder.chmod(0o1777)  # as /tmp: every user may take a slot
+        for create in (0, os.O_CREAT | os.O_EXCL, 0):  # O_CREAT is refused on an existing file of another user
             with suppress(FileNotFoundError, FileExistsError):
                 descriptor = os.open(folder / name, flags | create, 0o666)
                 if create:
@@ -87,7 +87,7 @@ def _opened(name: str) -> int:
 
 
 def _taken(descriptor: int, how: int) -> bool:
-    """Whether the lock could be had at once."""
+    """Try to take the lock without waiting; returns whether it was free."""
     try:
         fcntl.flock(descriptor, how | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Status: how far a recording is, finished or not; nothing is changed."""
+"""Status: how far a recording is. Reading it changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from snnbench.recording.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A recording, of a whole run or of a shard with its job and that job's state; `planned` is None where unknown.
+    """A recording of a whole run, or of a shard with its job and the job's state. `planned` is None if unknown.
 
-    `again` counts the cells that others disturbed and that will be measured once more, at the least.
+    `again` counts the disturbed cells that will be measured at least once more.
     """
 
     records: Sequence[Record]
@@ -32,7 +32,7 @@ class Part:
 
     @property
     def left_s(self) -> float | None:
-        """How long it will take, if cells go on as on average; None where that is not known."""
+        """Estimated seconds left, at the average time of its cells; None if unknown."""
         known = [one.wall_s for one in self.records if one.wall_s is not None]
         if self.finished or self.planned is None or not known:
             return None
@@ -40,7 +40,7 @@ class Part:
 
 
 def part(folder: Path, shard: Shard | None = None, job: str = "", state: str = "") -> Part:
-    """The recording in `folder`, as it is now."""
+    """The current state of the recording in `folder`."""
     there = record.read(folder)
     running = in_progress.read(folder) if in_progress.runs(folder) else []
     finished = bool(there.config.get("finished"))

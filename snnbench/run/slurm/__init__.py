@@ -1,1 +1,1 @@
-"""Slurm: a config as an array of jobs, whose recordings become one."""
+"""Slurm: a config as an array of jobs, and one recording merged from theirs."""

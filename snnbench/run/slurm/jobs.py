@@ -1,12 +1,12 @@
-"""The jobs of a run: which of them has which shard, in a folder with a recording for each shard.
+"""The jobs of a Slurm run: a folder with the job and the recording of each shard.
 
     runs/2026-11-21_quick_slurm/
-        config.json       what was asked, as in a recording, and in `shards` how many parts it has
+        config.json       the request, as in a recording, and its `shards`
         jobs.json         the last job of each shard
         1of3/ ...         the shards' recordings
-        jobs/             what was submitted, and the jobs' logs
+        jobs/             submitted files, and the jobs' logs
 
-The folder is named by what was asked: whoever asks the same again finds it, until the run is finished.
+The folder belongs to a request: until the run is finished, the same request finds it again.
 """
 
 import json
@@ -34,7 +34,7 @@ JOBS, LOCK, SUBMITTED = "jobs.json", "lock", "jobs"
 
 @dataclass(frozen=True, slots=True)
 class Jobs:
-    """A run's folder as read. `ids` has the number that Slurm gave the job of a shard, where one was submitted."""
+    """A run's folder as read. `ids` maps each submitted shard to the number of its Slurm job."""
 
     folder: Path
     config: Mapping[str, Any]
@@ -42,24 +42,24 @@ class Jobs:
     ids: Mapping[Shard, str]
 
     def recording(self, shard: Shard) -> Path:
-        """Where a shard records."""
+        """The folder of a shard's recording."""
         return self.folder / f"{shard.index}of{shard.count}"
 
     def log(self, shard: Shard) -> Path:
-        """What the job of a shard printed."""
+        """The log of a shard's job."""
         return submission.log(self.folder / SUBMITTED, self.ids[shard])
 
     def recordings(self) -> list[Recording]:
-        """Those that there are."""
+        """The recordings of all shards that have begun."""
         folders = [self.recording(shard) for shard in self.shards]
         return [record.read(folder) for folder in folders if (folder / RECORDS).is_file()]
 
     def finished(self, shard: Shard) -> bool:
-        """Whether the shard's runner has come to the end of its plan."""
+        """Whether the shard's runner has completed its plan."""
         return bool(record.document(self.recording(shard) / CONFIG).get("finished"))
 
     def states(self) -> dict[Shard, State]:
-        """State of each shard's job; of one that Slurm has forgotten, what it left behind. Raises SlurmError."""
+        """State of each shard's job; if Slurm has forgotten the job, its log tells the state. Raises SlurmError."""
         known = scheduler.states(set(self.ids.values()))
         return {shard: known.get(job) or scheduler.left_behind(self.log(shard)) for shard, job in self.ids.items()}
 
@@ -85,7 +85,7 @@ def is_run(folder: Path) -> bool:
 
 
 def create(folder: Path, config: Mapping[str, Any]) -> Jobs:
-    """The run in `folder`, made if it is not there."""
+    """The run in `folder`, made if it is missing."""
     if not is_run(folder):
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,14 +95,14 @@ def create(folder: Path, config: Mapping[str, Any]) -> Jobs:
 
 
 def remember_ids(jobs: Jobs, ids: Mapping[Shard, str]) -> Jobs:
-    """Remember that these shards have new jobs."""
+    """Store the new jobs of these shards."""
     known = {**jobs.ids, **ids}
     write_document(jobs.folder / JOBS, {str(shard): known[shard] for shard in jobs.shards if shard in known})
     return replace(jobs, ids=known)
 
 
 def update_config(jobs: Jobs, **facts: Any) -> Jobs:
-    """Remember facts in the run's config."""
+    """Store facts in the run's config."""
     config = {**jobs.config, **facts}
     write_document(jobs.folder / CONFIG, config)
     return replace(jobs, config=config)
@@ -110,7 +110,7 @@ def update_config(jobs: Jobs, **facts: Any) -> Jobs:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """One snnbench at a time submits and collects jobs of a run; another waits here."""
+    """Hold the run's lock: one snnbench at a time submits and collects its jobs; others wait here."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / LOCK).open("w")
@@ -120,7 +120,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
-    """Record the cells that ran when the shard's job ended, as failed of what ended it."""
+    """Record the cells that ran when the shard's job ended, as failed by its end."""
     folder = jobs.recording(shard)
     if not in_progress.read(folder):
         return []
@@ -142,14 +142,14 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
 
 
 def _wait_until_released(folder: Path) -> None:
-    """Slurm may call a job ended while its processes on a lost node still end."""
+    """Wait until no process holds the recording: Slurm may report a job as ended while its processes still end."""
     deadline = time.monotonic() + LONGEST_RELEASE_S
     while in_progress.runs(folder) and time.monotonic() < deadline:
         time.sleep(RELEASE_LOOK_S)
 
 
 def complaint(jobs: Jobs, shard: Shard, state: State) -> str:
-    """Why a shard is not finished; nothing where it is."""
+    """Why a shard is not finished; "" if it is."""
     if jobs.finished(shard):
         return ""
     last_line = scheduler.last_said(jobs.log(shard))
@@ -159,7 +159,7 @@ def complaint(jobs: Jobs, shard: Shard, state: State) -> str:
 
 
 def reopen(jobs: Jobs, shard: Shard) -> None:
-    """A shard's recording, if there is one, is to be continued: it is not finished any more."""
+    """Mark a shard's recording, if there is one, as unfinished, so that it can be continued."""
     folder = jobs.recording(shard)
     if (folder / RECORDS).is_file():
         with append(folder, record.document(folder / CONFIG), {}) as writer:

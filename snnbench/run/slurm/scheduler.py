@@ -1,7 +1,7 @@
-"""Slurm: what became of jobs, by squeue and by what they left behind, and what that means for the cell that one ran.
+"""Slurm's scheduler: states of jobs, from squeue and from their logs, and the outcome of the cell that a job ran.
 
-squeue forgets a job some minutes after its end, and there may be no accounting. What Slurm wrote into a killed job's
-own log is then all that is left.
+squeue forgets a job some minutes after its end, and accounting may be absent. Then the only source left is Slurm's own
+line in the log of a killed job.
 """
 
 import re
@@ -15,7 +15,7 @@ from snnbench.exits import Exit, UserError
 from snnbench.workloads.outcome import FailureKind
 
 SQUEUE_S = 60.0
-"""How long squeue may take to answer."""
+"""Timeout of squeue."""
 LOG_TAIL_BYTES = 8192
 KINDS: dict[str, FailureKind] = {
     "TIMEOUT": "timeout",
@@ -30,9 +30,9 @@ KINDS: dict[str, FailureKind] = {
     "FAILED": "crash",
     "COMPLETED": "crash",
 }
-"""The states in which a job has ended, and what its cell failed of if it still ran. UNKNOWN is ours: nobody knows."""
+"""State of an ended job -> kind of failure of the cell that still ran. UNKNOWN is not a state of Slurm: it is ours."""
 OF_THE_JOB = ("timeout", "crash")
-"""What a job ends of for all that its cells took together: of a worker's own time and death the runner knows."""
+"""Ends that come from the job as a whole, not from one worker: the runner itself notices a worker's end."""
 SAID = {
     "DUE TO TIME LIMIT": "TIMEOUT",
     "DUE TO NODE FAILURE": "NODE_FAIL",
@@ -41,29 +41,29 @@ SAID = {
 }
 KILLED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ ?(DUE TO [A-Z ]+)?")
 OURS = ("array", "chdir", "error", "output", "open_mode", "job_name", "nodes", "ntasks", "ntasks_per_node", "wrap")
-"""Options of sbatch that snnbench gives itself, or with which a job would no longer be one process in its place."""
+"""Options of sbatch that snnbench sets itself, or that would break the one process per job in its folder."""
 
 
 class SlurmError(UserError):
-    """Slurm cannot do what was asked, or has not; the message says what to do."""
+    """Slurm cannot do or did not do the request; the message says what to do."""
 
 
 class UnknownOption(UserError):
-    """No option for a job; the message says what one looks like."""
+    """Not a valid option for a job; the message shows valid ones."""
 
     code = Exit.USAGE
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A job's state in Slurm's word, and why it waits, if it does."""
+    """A job's state in Slurm's term, and the reason if it waits."""
 
     name: str
     reason: str = ""
 
     @property
     def active(self) -> bool:
-        """Whether the job waits or runs, or is about to again."""
+        """Whether the job waits or runs, or will run again."""
         return self.name not in KINDS
 
     @property
@@ -72,19 +72,19 @@ class State:
         return self.name in ("RUNNING", "COMPLETING")
 
     def __str__(self) -> str:
-        """As it is told."""
+        """The state as shown to the user."""
         waits = self.active and self.reason not in ("", "None")
         return f"{self.name} ({self.reason})" if waits else self.name
 
 
 def kind(state: State, first: bool) -> FailureKind:
-    """What the cell failed of that ran when its job ended so. Of what ends jobs only the job's first cell is guilty."""
+    """Kind of failure of the cell that ran when its job ended. An end in OF_THE_JOB counts for the first cell only."""
     failure = KINDS[state.name]
     return failure if first or failure not in OF_THE_JOB else "cancelled"
 
 
 def states(jobs: Collection[str]) -> dict[str, State]:
-    """State by job, `12` or `12_3`, of those that Slurm still knows. Raises SlurmError where it does not answer."""
+    """State by job, `12` or `12_3`, for jobs that Slurm still knows. Raises SlurmError if Slurm does not answer."""
     if not jobs:
         return {}
     arrays = sorted({job.split("_")[0] for job in jobs})
@@ -99,19 +99,19 @@ def states(jobs: Collection[str]) -> dict[str, State]:
 
 
 def parse(text: str) -> dict[str, State]:
-    """State by job in what squeue prints: a line `12_3|PENDING|Resources` for each."""
+    """State by job, from squeue's output: a line `12_3|PENDING|Resources` for each."""
     rows = [line.split("|", 2) for line in text.splitlines() if line.count("|") >= 2]
     return {job.strip(): State(name.strip(), reason.strip()) for job, name, reason in rows}
 
 
 def left_behind(log: Path) -> State:
-    """How a job ended that Slurm has forgotten, by the last thing that Slurm wrote into its log."""
+    """The final state of a job that Slurm has forgotten, from Slurm's last line in its log."""
     reasons = KILLED.findall(tail(log))
     return State(SAID.get(reasons[-1].strip(), "CANCELLED") if reasons else "UNKNOWN")
 
 
 def tail(log: Path) -> str:
-    """The end of a log; nothing where there is none."""
+    """The end of a log; "" if there is no log."""
     try:
         with log.open("rb") as stream:
             stream.seek(max(0, log.stat().st_size - LOG_TAIL_BYTES))
@@ -140,7 +140,7 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
 
 
 def require() -> None:
-    """Raise SlurmError where there is no Slurm."""
+    """Raise SlurmError if Slurm is not installed."""
     if not (shutil.which("sbatch") and shutil.which("squeue")):
         raise SlurmError("--executor slurm: no sbatch and squeue here; run it where jobs are submitted")
 

@@ -1,4 +1,4 @@
-"""Status of a run: of its one recording, or of the recording of each shard with what Slurm says of its job."""
+"""Status of a run: its one recording, or the recording of each shard with the state of its Slurm job."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from snnbench.run.status import Part, part
 
 
 def parts(folder: Path) -> list[Part]:
-    """The recording in `folder`, or those of the run that it is. Raises RecordingError, SlurmError."""
+    """The recording in `folder`, or the shards if it is a run's folder. Raises RecordingError, SlurmError."""
     if not jobs.is_run(folder):
         return [part(folder)]
     run = jobs.read(folder)

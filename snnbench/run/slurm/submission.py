@@ -1,4 +1,4 @@
-"""Submission: one array job of Slurm, through submitit, a task of it for every argument."""
+"""Submission of one Slurm array job through submitit, with a task for every argument."""
 
 import shlex
 import sys
@@ -12,7 +12,7 @@ from snnbench.run.slurm.scheduler import SlurmError
 
 
 def require() -> None:
-    """Raise SlurmError where nothing can be submitted."""
+    """Raise SlurmError if submitit or Slurm is missing."""
     if find_spec("submitit") is None:
         raise SlurmError("--executor slurm needs submitit; get it with: pip install 'snnbench[slurm]'")
     scheduler.require()
@@ -25,9 +25,9 @@ def submit(
     name: str,
     options: Mapping[str, str | bool],
 ) -> list[str]:
-    """Have `function` called with each of `arguments` in a job of its own; the jobs' numbers, such as 12_0.
+    """Submit a call of `function` for each of `arguments`, each in its own job; returns job numbers such as 12_0.
 
-    `folder` must be seen by the nodes: what is called, and logs, are in it. Raises SlurmError.
+    The nodes must see `folder`: it holds the calls and the logs. Raises SlurmError.
     """
     import submitit
     from submitit.core.utils import FailedJobError, FailedSubmissionError
@@ -36,7 +36,7 @@ def submit(
     try:
         # -P: nothing is imported from the folder of the command, which may be a stranger's recording.
         executor = submitit.SlurmExecutor(folder.absolute(), python=f"{shlex.quote(sys.executable)} -P")
-        # Nothing that submitit would choose for a user is left to it: a job of 5 minutes, for one.
+        # Override submitit's own defaults, such as a time limit of 5 minutes.
         executor.update_parameters(
             job_name=name,
             time=None,
@@ -52,12 +52,12 @@ def submit(
 
 
 def log(folder: Path, job: str) -> Path:
-    """Where a job's errors and progress go."""
+    """The file with a job's errors and progress."""
     return folder / f"{job}_0_log.err"
 
 
 def _refusal(text: str) -> str:
-    """What sbatch said, without what submitit puts around it."""
+    """sbatch's own message, without submitit's text around it."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("sbatch: error: ") for line in lines if line.startswith("sbatch: error:")]
     return "; ".join(errors) or (lines[-1] if lines else "failed")

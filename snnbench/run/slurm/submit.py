@@ -1,4 +1,4 @@
-"""`snnbench run --executor slurm`: shards become jobs, and their recordings one."""
+"""`snnbench run --executor slurm`: it submits shards as jobs and merges their recordings."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -29,25 +29,25 @@ from snnbench.run.slurm.task import perform
 from snnbench.run.slurm.waiting import Tail, wait
 
 MOST_SHARDS = 16
-"""So many parts a run has at the most, unless its user says otherwise."""
+"""Most shards of a run, unless the user asks for more."""
 GPU_OPTIONS = ("gres", "gpus", "gpus_per_node", "gpus_per_task", "gpus_per_socket", "tres_per_task")
 CPU_OPTIONS = ("cpus_per_task", "cpus_per_gpu", "exclusive")
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run, as seen from where it is submitted."""
+    """The works of a run and their setups, on the machine that submits them."""
 
     works: list[Work]
     setups: dict[str, Setup]
     config: Config
 
     def cells(self, shard: Shard) -> list[Cell]:
-        """Those of a shard."""
+        """The cells of a shard."""
         return cells(shard.of(self.works), self.config.protocol, list(self.setups))
 
     def lacks(self, run: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
-        """Whether cells of a shard are to be run, by their keys on the machine on which it was begun."""
+        """Whether a shard has cells left to run, by their keys on the machine that began it."""
         folder = run.recording(shard)
         if not (folder / record.RECORDS).is_file() or not run.finished(shard):
             return True
@@ -58,9 +58,9 @@ class Plan:
 
 
 def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool]) -> tuple[Recording, list[str]]:
-    """Submit what is missing of a run, wait, and merge what the shards recorded; why it is not finished, if it is not.
+    """Submit the missing shards of a run, wait, and merge; returns the recording and why shards are unfinished.
 
-    `shards` is how many there are, None for a number that goes by the cases; `options` are sbatch's. Raises SlurmError.
+    `shards` is their number, None for one per case up to MOST_SHARDS; `options` are sbatch's. Raises SlurmError.
     """
     submission.require()
     adapters = discover(request.adapter_files)
@@ -90,7 +90,7 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
 
 
 def open_run(request: Request, shards: int | None, works: Sequence[Work]) -> Jobs:
-    """The folder of this run: the one that is under way, or a new one."""
+    """The run of this request: the one under way, or a new one."""
     resolved, only, test = request.config.resolved(), list(request.only) or None, request.test
     if request.fresh and request.output:
         require_room(request.output)
@@ -117,7 +117,7 @@ def open_run(request: Request, shards: int | None, works: Sequence[Work]) -> Job
 
 
 def submit_missing(run: Jobs, plan: Plan, request: Request, options: dict[str, str | bool]) -> Jobs:
-    """Collect what ended jobs left, and submit the shards that lack cells and have no job that waits or runs."""
+    """Collect the cells of ended jobs, and submit shards that lack cells and have no active job."""
     states = run.states()
     collect_ended(run, states)
     active = [shard for shard, state in states.items() if state.active and not run.finished(shard)]
@@ -138,7 +138,7 @@ def submit_missing(run: Jobs, plan: Plan, request: Request, options: dict[str, s
 
 
 def resources(options: dict[str, str | bool], works: Sequence[Work]) -> dict[str, str | bool]:
-    """sbatch's options, with a GPU where cells need one and the CPUs of the cells, unless the user asked for some."""
+    """sbatch's options. Unless the user set them, adds a GPU if cells need one, and CPUs for the widest cell."""
     chosen = dict(options)
     if any(work.case.device.startswith("cuda") for work in works) and not set(chosen) & set(GPU_OPTIONS):
         chosen["gpus_per_node"] = "1"
@@ -160,7 +160,7 @@ def missing(run: Jobs, plan: Plan, retry: Collection[str]) -> list[Cell]:
 
 
 def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
-    """Record what ran in jobs that have ended, and say so."""
+    """Record the cells that ran when their jobs ended, and print them."""
     for shard, state in states.items():
         if not state.active and not run.finished(shard):
             for lost in jobs.collect(run, shard, state):
@@ -168,7 +168,7 @@ def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
 
 
 def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
-    """The recording of the whole run, of as many shards as there are."""
+    """The recording of the run, merged from all shards recorded so far. Raises SlurmError if there is none."""
     parts = run.recordings()
     if not parts:
         raise SlurmError(f"{run.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")

@@ -1,4 +1,4 @@
-"""What a job of `snnbench run --executor slurm` does on its node: one shard, as `snnbench run --shard` does."""
+"""A job's work on its node: it runs one shard, as `snnbench run --shard` does."""
 
 import os
 import signal
@@ -11,14 +11,14 @@ KILLED_STATUS = 128 + signal.SIGTERM
 
 
 def perform(request: Request) -> None:
-    """Record the shard of a request whose paths are absolute. Its environments exist, and nothing is fetched here.
+    """Record the shard of a request. Its paths are absolute, its environments exist, and nothing is fetched here.
 
-    At SIGTERM the process ends without a record of the cell that runs. Only Slurm knows whether the time was over, the
-    node was lost or the job was cancelled. The signal handlers of submitit are removed.
+    At SIGTERM the process ends without a record of the running cell: only Slurm knows whether the job hit its time
+    limit, lost its node or was cancelled. submitit's signal handlers are removed.
     """
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGCONT, signal.SIG_DFL)
-    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # a warning of the end, for programs that save their state only then
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # a warning before the end, for programs that checkpoint
     os.environ["UV_OFFLINE"] = "1"
     local.run(request)
 

@@ -1,4 +1,4 @@
-"""Waiting for jobs: their recordings are watched for what is new, and Slurm is asked now and then."""
+"""Waiting for jobs: it watches their recordings for new records, and polls Slurm now and then."""
 
 import time
 from collections.abc import Collection, Sequence
@@ -14,20 +14,20 @@ from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State
 
 LOOK_EVERY_S = 2.0
-"""How often recordings are looked at: nothing is timed where this waits."""
+"""Seconds between looks at recordings: nothing is timed on this machine."""
 ASK_EVERY_S = 10.0
-"""How often Slurm is: one request to a scheduler that others wait for, too."""
+"""Seconds between requests to Slurm: other users wait for the scheduler, too."""
 
 
 class Tail:
-    """What is new in a recording since it was last looked at."""
+    """The new records of a recording since the last look."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._path = folder, folder / record.RECORDS
         self._offset = self._path.stat().st_size if self._path.is_file() else 0
 
     def records(self) -> list[Record]:
-        """Records that were added, as far as their lines are whole."""
+        """New records with complete lines."""
         if not self._path.is_file():
             return []
         with self._path.open("rb") as stream:
@@ -40,7 +40,7 @@ class Tail:
 
 
 def wait(run: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Progress) -> dict[Shard, State]:
-    """Pass on how the cells that are `left` end, until no job runs any more; how each shard's last job ended then."""
+    """Report ends of the cells `left` to `progress` until no job is active; returns the state of each shard's job."""
     waiting, states, asked_at, answers = set(left), run.states(), time.monotonic(), True
     while True:
         unfinished = [shard for shard in run.ids if not run.finished(shard)]
@@ -63,7 +63,7 @@ def wait(run: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Pro
 
 
 def _show_next(tails: Sequence[Tail], progress: Progress) -> None:
-    """What runs now: of cells side by side, one."""
+    """Show one of the running cells."""
     for tail in tails:
         for draft in in_progress.read(tail.folder)[:1]:
             progress.start(recorded(draft))
