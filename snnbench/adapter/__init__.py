@@ -1,4 +1,4 @@
-"""What adapter files import: how to refuse a case, and the rule of a neuron that is not the reference."""
+"""The names that adapter files import: refusals of a case, and the rule of a neuron that is not the reference."""
 
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported, require
 from snnbench.workloads.rule import Rule

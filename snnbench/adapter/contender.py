@@ -1,8 +1,8 @@
-"""A contender: a library and one of its variants, and the patterns by which a user names some of them.
+"""Contenders, each a library and one of its variants, and the patterns by which a user names them.
 
 - `norse`: the library's default variant; `norse/box`: that one; `norse/*`: every variant of the library
 - `*`: every library's default variant; `*/index`: that variant, of every library that has it; `*/*`: everything
-- `!*/index`, in a list: takes those out again that the patterns before it named
+- `!*/index`, in a list: removes these from the contenders that earlier patterns named
 """
 
 from collections.abc import Iterable
@@ -18,13 +18,13 @@ Contender = tuple[str, str]
 
 
 class UnknownContender(UserError):
-    """A pattern that names no contender; the message is the end of a line that says where it stands."""
+    """A pattern names no contender; the message is the end of a line that starts with the place of the pattern."""
 
     code = Exit.USAGE
 
 
 def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[list[Contender], list[UnknownContender]]:
-    """The contenders that patterns name, each once, in their order; and what is wrong with patterns that name none."""
+    """The contenders that patterns name, each once, in order; and an error for each pattern that names none."""
     contenders: dict[Contender, None] = {}
     wrong = []
     for pattern in patterns:
@@ -41,7 +41,7 @@ def find_all(patterns: Iterable[str], adapters: dict[str, Adapter]) -> tuple[lis
 
 
 def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
-    """The contenders that `pattern` names, in the order of `adapters`. Raises UnknownContender if there is none."""
+    """The contenders that `pattern` names, in the order of `adapters`. Raises UnknownContender if it names none."""
     library, slash, variant = pattern.partition("/")
     if (library != "*" or not adapters) and library not in adapters:
         raise UnknownContender(unknown("library", library, adapters))
@@ -59,7 +59,7 @@ def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
 
 
 def label(library: str, variant: str) -> str:
-    """`library/variant`, or the library alone where there is only one way of running it."""
+    """`library/variant`, or the library alone if it has only one variant."""
     return library if variant == ONLY_VARIANT else f"{library}/{variant}"
 
 

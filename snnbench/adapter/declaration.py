@@ -1,4 +1,4 @@
-"""A declaration: what an adapter file says of itself, as plain data that needs no library."""
+"""The declaration of an adapter file, as plain data that needs no library."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -13,8 +13,8 @@ WAYS = {
     "cuda-graph": "the whole pass captured in a CUDA graph, and replayed",
     "amp": "weights in float32, products under autocast in the case's 16-bit format",
 }
-"""Ways of running a network of PyTorch that the harness adds without the library's help. An adapter names some, and
-each becomes a variant: the default variant, run that way."""
+"""Ways of running a PyTorch network that the harness adds without the library. An adapter names some of them. Each
+becomes a variant: the default variant, or the one that the adapter names, run that way."""
 ONLY_VARIANT = "default"
 """The variant of an adapter without VARIANTS; its name is never shown."""
 PACKAGE = Path(snnbench.__file__).parent
@@ -22,9 +22,9 @@ PACKAGE = Path(snnbench.__file__).parent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
-    """A way of running a library, as its file declares it. `built_as` is the variant that `build` is asked for.
+    """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
-    `way` is the harness's own way of running what was built (WAYS), or nothing.
+    `way` is the harness's own way of running the network (WAYS), or empty.
     """
 
     about: str
@@ -43,7 +43,7 @@ class Variant:
     way: str = ""
 
     def refusal(self, case: Any) -> str:
-        """Why it takes no part in a case, as far as its file says; nothing where it may."""
+        """Why its file excludes it from a case; empty if it does not."""
         device = case.device.split(":")[0]
         if device not in self.devices:
             return f"runs on {' and '.join(self.devices)} only"
@@ -52,14 +52,14 @@ class Variant:
         return ""
 
     def run(self, way: str) -> "Variant":
-        """The same, run in a way of the harness."""
+        """This variant, run in a way of the harness."""
         devices = ("cuda",) if way == "cuda-graph" else self.devices
         return replace(self, about=f"{self.about}: {WAYS[way]}", way=way, devices=devices)
 
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """What a file says of itself."""
+    """The declaration of one adapter file."""
 
     name: str
     path: Path
@@ -74,7 +74,7 @@ class Adapter:
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits that stand for the content of the file and of the modules it names."""
+        """A hash, 16 hexadecimal digits, of the content of the file and of the modules it names."""
         folders = [PACKAGE / name for name in self.modules]
         files = [self.path, *(file for folder in folders for file in sorted(folder.glob("*.*")) if file.is_file())]
         return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The adapters there are: those that came with snnbench, and the files that a user names."""
+"""Discovery of adapters: the adapters of snnbench itself, and the files that a user names."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -15,7 +15,7 @@ def data_folder(name: str) -> Path:
 
 
 def discover(files: Iterable[Path] = ()) -> dict[str, Adapter]:
-    """Every adapter by name; a file that the user names takes the place of one of the same name."""
+    """Every adapter by name; a user's file replaces an adapter of the same name. Raises AdapterError."""
     own = sorted(data_folder("adapters").glob("*.py"))
     adapters = [read(path) for path in own] + [read(path) for path in files]
     if not adapters:

@@ -11,7 +11,10 @@ from snnbench.adapter.refusal import AdapterError
 
 
 def load(path: Path) -> ModuleType:
-    """Run the adapter file under a private module name, so that adapters/norse.py cannot shadow `norse`."""
+    """Run the adapter file under a private module name, so that adapters/norse.py cannot shadow `norse`.
+
+    Raises AdapterError if it is not a Python file.
+    """
     name = f"_snnbench_adapter_{path.stem.replace('-', '_')}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
@@ -23,7 +26,7 @@ def load(path: Path) -> ModuleType:
 
 
 def own_rule(module: ModuleType) -> Callable[[Any, str], Any]:
-    """The adapter's `rule` function, of a case and a variant; one that declares no rule of its own gives None."""
+    """The adapter's `rule` function of a case and a variant; it gives None if the adapter has no such function."""
     rule: Callable[[Any, str], Any] = getattr(module, "rule", lambda case, variant: None)
     return rule
 

@@ -1,4 +1,4 @@
-"""Pins: what must be installed for a way of running a library, as an adapter file's PEP 723 header says it.
+"""Pins: the packages to install for a variant of a library, from the PEP 723 header of its adapter file.
 
 # /// script
 # requires-python = ">=3.11"
@@ -7,8 +7,8 @@
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'"]   kept out, though the library asks for it
 #
-# [[tool.uv.dependency-metadata]]   what a distribution asks for, in place of what it says itself: for one that is
-# name = "mylibrary"                content with a Python and with packages that it was never released for
+# [[tool.uv.dependency-metadata]]   requirements in place of a distribution's own, for one that also works
+# name = "mylibrary"                with a Python or with packages beyond those of its release
 # version = "2.0"
 # requires-python = ">=3.10"
 # requires-dist = []
@@ -16,9 +16,9 @@
 # [tool.snnbench]
 # api = 1                           the interface that the file was written for, 1 if left out
 # cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
-# built = ["mykernels==1.0"]        compiled against what is installed by then, and installed last
+# built = ["mykernels==1.0"]        compiled against the packages installed before, and installed last
 #
-# [tool.snnbench.variants.old]      keys of above, said otherwise for the variant `old`
+# [tool.snnbench.variants.old]      keys from above with other values for the variant `old`
 # requires-python = "==3.11.*"
 # dependencies = ["mylibrary==1.0", "torch==2.13.0"]
 # ///
@@ -55,12 +55,12 @@ class Pins:
 
     @property
     def version(self) -> str:
-        """The library's pinned version; nothing where it is not pinned."""
+        """The library's pinned version; empty if it is not pinned."""
         return self.dependencies[0].partition("==")[2]
 
 
 def header(text: str) -> dict[str, Any]:
-    """The header of a file with this text; empty where it has none. Raises ValueError, which says what is wrong."""
+    """The header of a file with this text; empty if it has none. Raises ValueError if the header is malformed."""
     match = HEADER.search(text)
     if match is None:
         return {}
@@ -83,7 +83,7 @@ def _table(header: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[str, Any]) -> None:
-    """What is a list of strings must be one: a string would be a list of letters."""
+    """Check the types of values: a string in place of a list would be a list of letters. Raises ValueError."""
     if not isinstance(requires_python := script.get("requires-python", ""), str):
         raise ValueError(f"requires-python = {requires_python!r} should be a string")
     lists = (script, "dependencies"), (uv, "override-dependencies"), (snnbench, "cuda"), (snnbench, "built")
@@ -98,7 +98,7 @@ def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[s
 
 
 def shared(header: Mapping[str, Any]) -> Pins:
-    """The pins of all variants that a header says nothing else of."""
+    """The pins of all variants without keys of their own in a header."""
     tool = header.get("tool", {})
     return _changed(Pins(), tool.get("snnbench", {}), tool.get("uv", {}), header)
 
@@ -110,7 +110,7 @@ def of_variant(header: Mapping[str, Any], variant: str) -> Pins:
 
 
 def _changed(pins: Pins, snnbench: Mapping[str, Any], uv: Mapping[str, Any], script: Mapping[str, Any]) -> Pins:
-    """The pins with what these tables say instead."""
+    """The pins with the values of these tables in their place."""
     lists = {
         "dependencies": script.get("dependencies") or None,
         "overrides": uv.get("override-dependencies"),
@@ -125,6 +125,6 @@ def _changed(pins: Pins, snnbench: Mapping[str, Any], uv: Mapping[str, Any], scr
 
 
 def _inline(table: Mapping[str, Any]) -> str:
-    """A table as one line of TOML, whose strings and lists of strings are those of JSON."""
+    """A table as one line of TOML; JSON strings and lists of strings are valid TOML."""
     values = (f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items())
     return f"{{ {', '.join(values)} }}"

@@ -1,23 +1,23 @@
-"""What an adapter file says of itself, read without running it: its header, docstring and constants.
+"""Reading of an adapter file without running it: its header, docstring and constants.
 
-    # /// script ... # ///      what must be installed: pins.py
+    # /// script ... # ///      packages to install: pins.py
     BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
     ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
     VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
-    WAYS = ("compile", "amp")   ways that the harness adds, each a variant more: the default variant run so,
+    WAYS = ("compile", "amp")   ways that the harness adds, each as one more variant: the default variant run that way,
                                 or another one: {"cuda-graph": "variant"}
     LATENCY = 0                 steps by which the output is late; the harness allows for it outside the timed region
     DEVICES = ("cpu", "cuda")   where it runs; both if left out
-    EXACT = ("subtract",)       profiles in which it is the reference, unless it deviates; the others are skipped
-    RESETS = "..."              why it is not the reference in the others: how its neuron resets
-    DEVIATION = "..."           what it does differently, where it cannot be exact; left out otherwise
-    INFERENCE_ONLY = "..."      why there is no backward pass, where there is none
-    PROVIDER = ("regex",)       what names of kernels or operators that ran must match, or the answer is incorrect: the
-                                first in every pass, the others in training passes
-    NEEDS = "..."               what a user must have that no package index has, and where to get it
-    def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) where it must
-    def rule(case, variant): ...            the Rule (rule.py) of a variant that deviates by being another neuron, which
-                                            it is then held to; None for the others
+    EXACT = ("subtract",)       profiles in which it is the reference, unless it deviates; other profiles are skipped
+    RESETS = "..."              why it is not the reference in other profiles: how its neuron resets
+    DEVIATION = "..."           how it differs from the reference, if it cannot be exact; left out otherwise
+    INFERENCE_ONLY = "..."      why it has no backward pass, if it has none
+    PROVIDER = ("regex",)       patterns that names of kernels or operators that ran must match, or the answer is
+                                incorrect: the first in every pass, the others in training passes
+    NEEDS = "..."               a requirement that no package index has, and where to get it
+    def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) if it cannot
+    def rule(case, variant): ...            the Rule (rule.py) of a variant that is another neuron and is checked
+                                            against that rule; None for other variants
 
 All constants are literals, and each but VARIANTS and WAYS may be a dictionary by variant.
 """
@@ -37,7 +37,7 @@ from snnbench.workloads.case import PROFILES
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """What a constant must be, in words and as a test, and what it is if left out; BACKEND alone may not be."""
+    """The expected value of a constant, in words and as a test; only BACKEND must not be left out."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -63,7 +63,7 @@ def _some_of(value: Any, known: Any) -> bool:
 
 
 API = 1
-"""The version of the interface between adapter files and snnbench; a header may name the one it was written for."""
+"""The version of the interface between adapter files and snnbench; a header may name its version."""
 DEVICES = ("cpu", "cuda")
 BACKENDS = '"torch", "jax", "numpy" or "own"'
 CONSTANTS = {
@@ -81,15 +81,15 @@ CONSTANTS = {
 
 
 def read(path: Path) -> Adapter:
-    """What the adapter file at `path` says of itself, without running it. Raises AdapterError."""
+    """The declaration of the adapter file at `path`, read without running it. Raises AdapterError."""
     try:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError) as error:  # ValueError: no text, or null bytes in it
+    except (OSError, SyntaxError, ValueError) as error:  # ValueError: not text, or with null bytes
         raise AdapterError(f"{path}: {error}") from error
     try:
         header = pins.header(text)
-    except ValueError as error:  # of TOML, too
+    except ValueError as error:  # errors of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
     own = header.get("tool", {}).get("snnbench", {})
     if (api := own.get("api", API)) != API:
@@ -110,7 +110,7 @@ def read(path: Path) -> Adapter:
 
 
 def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], about: str) -> dict[str, Variant]:
-    """Every variant with its constants and pins, those that the harness adds last."""
+    """Every variant with its constants and pins; variants that the harness adds come last."""
     given = constants.get("VARIANTS") or {ONLY_VARIANT: about}
     if not (isinstance(given, dict) and all(isinstance(word, str) for pair in given.items() for word in pair)):
         raise AdapterError(f'{path}: VARIANTS: expected {{"name": "what it is"}}')
@@ -160,7 +160,7 @@ def _constants(tree: ast.Module) -> dict[str, Any]:
 
 
 def _by_variant(path: Path, name: str, value: Any, variants: dict[str, str]) -> dict[str, Any]:
-    """The value of a constant for each variant, except for those that it is left out for."""
+    """The values of a constant by variant, without variants that leave it out."""
     constant = CONSTANTS[name]
     if value is None:
         return {}

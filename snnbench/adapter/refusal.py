@@ -1,7 +1,7 @@
-"""Refusals: a case that a library cannot express, and a case that a machine lacks something for.
+"""Refusals of a case: the library cannot express it, or the machine lacks a requirement.
 
-Both end a cell as skipped, with the message as the reason. Which of them it is decides what a reader does next: choose
-another library, or mend the machine.
+Both skip a cell, with the message as the reason. They tell a reader the next step: choose another library, or fix the
+machine.
 """
 
 from typing import Any
@@ -16,28 +16,28 @@ class Unsupported(Exception):
 class Unavailable(Exception):
     """The machine lacks what the library needs: a card, a driver, a compiler, a build, a part of the kernel.
 
-    The message says what, and how to get it.
+    The message names the missing part and how to get it.
     """
 
 
 class Incorrect(Exception):
-    """Raised where a network's answer cannot even be compared, for instance when spikes carry no gradient."""
+    """A network's answer cannot be compared, for example because spikes carry no gradient."""
 
 
 class AdapterError(UserError):
-    """The adapter file itself is not usable; the message says where and why."""
+    """The adapter file is not usable; the message says where and why."""
 
     code = Exit.UNAVAILABLE
 
 
 def require(case: Any, because: str, **allowed: Any) -> None:
-    """Raise Unsupported where a field of `case` is none of its allowed values (one, or a tuple of them).
+    """Raise Unsupported if a field of `case` is not among its allowed values (one, or a tuple of values).
 
-    `profile` is a field here too: require(case, "LIFNeuronTorch subtracts", profile=("subtract",)).
+    `profile` is a field here, too: require(case, "LIFNeuronTorch subtracts", profile=("subtract",)).
     """
     for name, values in allowed.items():
         value = getattr(case, name)
         choices = values if isinstance(values, tuple) else (values,)
         if value not in choices:
-            # Every table has the profile beside the reason, and lists a reason once for several profiles.
+            # Every table shows the profile with the reason, and lists a reason once for several profiles.
             raise Unsupported(because if name == "profile" else f"{because} (asked for {name} {value})")

@@ -1,9 +1,9 @@
-"""JAX on CPU and CUDA.
+"""The backend for JAX on CPU and CUDA.
 
-`forward` is a compiled function that returns the spikes and the residuals, `backward` a compiled function that takes
-the residuals: really two pieces of work. Weights, input and cotangent are arguments of each, never constants.
-On the CPU dispatch is set to be synchronous: JAX would let passes overlap, which a training loop, where each pass needs
-the one before it, cannot do.
+`forward` is a compiled function that returns the spikes and the residuals, and `backward` a compiled function of the
+residuals, so they are two pieces of work. Weights, input and cotangent are arguments of each, never constants. On the
+CPU dispatch is synchronous. Otherwise JAX would overlap passes; a training loop cannot, because each pass needs the
+pass before it.
 """
 
 import re
@@ -39,11 +39,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What an adapter for JAX builds.
+    """The network that an adapter for JAX builds.
 
-    `apply(params, input)` gives the spikes. `params` holds nothing but the weights and biases to differentiate;
-    `linears(params)` picks (weight, bias) of each layer out of them, or out of their gradients, where they hold the
-    harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out].
+    `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
+    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
+    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out].
     """
 
     apply: Callable[[Any, jax.Array], jax.Array]
@@ -106,7 +106,7 @@ class Backend:
         }
 
     def reset_peak(self) -> bool:
-        """JAX counts a process's peak from its start."""
+        """False: JAX counts a process's peak from its start."""
         return False
 
     def failure_kind(self, error: BaseException) -> str | None:
@@ -118,9 +118,9 @@ class Backend:
         return None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """Operands are arguments, and what a call gives lies where the call before it put its own.
+        """Runs with operands as arguments; each call writes its result over the result of the call before.
 
-        NumPy makes the arrays, since JAX compiles a program for each shape that it fills.
+        NumPy makes the arrays, because JAX compiles a program for each shape that it fills.
         """
 
         def on_device(array: Any) -> jax.Array:
@@ -166,10 +166,10 @@ class Session:
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
-        """New arrays; the compiled functions take them as arguments."""
+        """Make new arrays; the compiled functions take them as arguments."""
         self.input = self._place(self.layout.input(self.problem.input(which)))
         if self._fired is None:
-            # A state in float32 gives spikes in float32, whatever their weights are, and then so is their cotangent.
+            # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
             self._fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
         self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
         jax.block_until_ready((self.input, self.cotangent))
@@ -213,15 +213,15 @@ class Session:
         jax.block_until_ready(outputs)
 
     def mark(self) -> Any:
-        """JAX shows no device clock."""
+        """None: JAX has no device clock."""
         return None
 
     def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Never asked: there are no marks."""
+        """Never called, because there are no marks. Raises ValueError."""
         raise ValueError("no device clock")
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """In the harness's order, the gradients those of the harness's own weights."""
+        """The answer in the harness's order, with the gradients of the harness's own weights."""
         got = self.layout.spikes(_numpy(spikes))
         if gradients is None:
             return Answer(got)
@@ -233,7 +233,7 @@ class Session:
         return Answer(got, weights, biases, entering)
 
     def spikes_of(self, saved: Any) -> Any:
-        """The spikes in what `forward` gave."""
+        """The spikes in the result of `forward`."""
         return saved[0]
 
     def static_bytes(self) -> int:
@@ -245,7 +245,7 @@ class Session:
         return f"xla:{self.device.platform}"
 
     def ran(self, phase: str) -> list[str]:
-        """What the compiled program calls that XLA did not make itself, and XLA."""
+        """XLA, and the targets of custom calls in the compiled program."""
         if phase == "train":
             program = jax.jit(self._both).lower(self.network.params, self.input, self.cotangent).compile()
         else:
@@ -268,7 +268,7 @@ class Session:
 
 
 def _into(output: jax.Array, function: Any, *operands: jax.Array) -> Run:
-    """Call `function` over and over, each time with what it gave before as the memory to write to."""
+    """A run that calls `function` with its previous result as the memory to write to."""
     outputs = [output]
 
     def run() -> jax.Array:
@@ -279,7 +279,7 @@ def _into(output: jax.Array, function: Any, *operands: jax.Array) -> Run:
 
 
 _in_place: Any = partial(jax.jit, donate_argnums=0, keep_unused=True)
-"""Fresh memory costs more than a product of this size: its pages have to be found and cleared."""
+"""Compiles a function that overwrites its first argument: clearing fresh pages would cost more than a small product."""
 _current = _in_place(lambda out, x, w: x @ w.T)
 _weight_gradient = _in_place(lambda out, g, x: g.T @ x)
 _input_gradient = _in_place(lambda out, g, w: g @ w)

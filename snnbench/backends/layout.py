@@ -1,7 +1,7 @@
-"""Between the harness's order [T, B, N] and a library's own, outside the timed region.
+"""Conversion between the harness's order [T, B, N] and a library's own, outside the timed region.
 
-A library whose output is late by some steps gets so many steps of silence more at the end of its input, and so many
-steps of its output are dropped at the start.
+If a library's output is late by some steps, its input gets as many steps of silence at the end, and its output loses as
+many steps at the start.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """`order` is a permutation of "TBN"; `latency` the number of steps by which the output is late."""
+    """A layout: `order` is a permutation of "TBN", `latency` the number of steps by which the output is late."""
 
     order: str
     latency: int = 0

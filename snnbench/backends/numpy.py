@@ -1,4 +1,4 @@
-"""NumPy: for the reference, and for adapters that bring their own forward and backward pass."""
+"""The backend for NumPy: for the reference, and for adapters with their own forward and backward pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class Backend:
         return "oom-host" if isinstance(error, MemoryError) else None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """BLAS reads a transposed view as it lies."""
+        """Runs with preallocated results; BLAS reads a transposed view without a copy."""
         x, g, w = (array.astype(self.dtype, copy=False) for array in (entering, cotangent, weight))
         rows, square = np.empty_like(x), np.empty_like(w)
         source, target = np.ones(copied_bytes, np.uint8), np.zeros(copied_bytes, np.uint8)
@@ -102,7 +102,7 @@ class Session:
         return self.network.forward(self.input)[0]
 
     def forward(self) -> Any:
-        """Spikes and what the network keeps."""
+        """Spikes and the values that the network keeps."""
         return self.network.forward(self.input)
 
     def backward(self, saved: Any) -> Any:
@@ -122,11 +122,11 @@ class Session:
         return None
 
     def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Never asked: there are no marks."""
+        """Never called, because there are no marks. Raises ValueError."""
         raise ValueError("no device clock")
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """In the harness's order."""
+        """The answer in the harness's order."""
         if gradients is None:
             return Answer(self.layout.spikes(spikes))
         weights, biases, entering = gradients
@@ -134,11 +134,11 @@ class Session:
         return Answer(self.layout.spikes(spikes), weights, biases, back)
 
     def spikes_of(self, saved: Any) -> Any:
-        """The spikes in what `forward` gave."""
+        """The spikes in the result of `forward`."""
         return saved[0]
 
     def planned_bytes(self, phase: str) -> int:
-        """Never asked: nothing is compiled."""
+        """Never called, because nothing is compiled. Raises ValueError."""
         raise ValueError("nothing is compiled")
 
     def static_bytes(self) -> int:
@@ -150,5 +150,5 @@ class Session:
         return "numpy"
 
     def ran(self, phase: str) -> list[str]:
-        """NumPy has no profiler: what the network is made of is all that there is."""
+        """The provider alone, because NumPy has no profiler."""
         return [self.provider()]

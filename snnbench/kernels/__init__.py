@@ -8,8 +8,8 @@
 Both are differentiable, work on any device, and are one operator (`torch.ops.snnbench.lif`) to torch.compile and CUDA
 graphs. The equations are in kernels/neuron.py, the surrogates in surrogate.py.
 
-**Kernels** compute a stretch of time steps and are modules with two functions under one signature. Tensors are
-contiguous, [T, M] with M = batch * neurons independent columns; state is float32, or float64 where currents are:
+**Kernels** are modules that compute a stretch of time steps, with two functions of one signature. Tensors are
+contiguous, [T, M] with M = batch * neurons independent columns; state is float32, or float64 if currents are:
 
     forward(current, potential, spikes, saved, neuron, bias=None)
         current [T, M]    potential [M]: v before the first step, v after the last on return
@@ -20,11 +20,11 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
         cotangent [T, M]: dL/ds         carried [M]: dL/dv after the last step, dL/dv before the first on return
         gradient [T, M]: written, dL/dx; may be `saved` itself
         bias_sum, beta_sum, threshold_sum [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
-        start [M]: v before the first step, wanted with beta_sum
+        start [M]: v before the first step, needed with beta_sum
 
-`torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. lif_ref.py is the plain
-loop that they are tested against. choice.py picks one, pipeline.py puts the linear layer around it, operator.py the
-autograd, and layer.py is what a user calls.
+`torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
+plain loop of lif_ref.py. choice.py picks a kernel, pipeline.py adds the linear layer, operator.py adds autograd, and
+layer.py is the user's interface.
 """
 
 from snnbench.adapter.refusal import Unavailable, Unsupported

@@ -1,10 +1,10 @@
-"""Large arrays on the CPU, whose memory stays for the next pass that needs as much, where `reuse_memory()` was called.
+"""Large arrays on the CPU that keep their memory for the next pass of the same size, after `reuse_memory()`.
 
-Fresh memory is the dearest thing in a pass on the CPU: the kernel zeroes every page at its first touch. At N = 512,
-T = 500, B = 16 two fresh arrays of 16 MiB made a training pass of 48 ms one of 54 ms, where its two matrix products
-took 44 (2 cores of an EPYC of the Zen 4 generation; huge pages were as slow as often as they were fast). So what a
-pass frees is not given back at once. It is given back where a pass asks for another size than there is, and at every
-full garbage collection, so `gc.collect()` empties it. A tensor here cannot be resized, as none that NumPy made.
+Fresh memory is expensive in a pass on the CPU: the operating system zeroes every page at its first touch. At N = 512,
+T = 500, B = 16 two fresh arrays of 16 MiB slowed a training pass from 48 ms to 54 ms; its two matrix products took 44
+(2 cores of an EPYC of the Zen 4 generation; huge pages were slow as often as fast). So memory that a pass frees is
+kept. It is given back if a pass asks for a size that is not kept, and at every full garbage collection, so
+`gc.collect()` frees it. Like all tensors over NumPy arrays, these tensors cannot be resized.
 """
 
 import gc
@@ -17,17 +17,17 @@ import torch
 
 SMALLEST_BYTES = 1 << 20
 ALIGNMENT = 64
-"""Bytes: a cache line, and the widest store there is."""
+"""Bytes of a cache line, and of the widest store."""
 
 _free: dict[int, list[Any]] = {}
-"""Size in bytes -> NumPy arrays that nobody uses."""
+"""Size in bytes -> unused NumPy arrays."""
 _reused = False
 
 
 def reuse_memory(reuse: bool = True) -> None:
-    """Keep the memory of large arrays on the CPU from one pass to the next, in this process; or no longer.
+    """Keep the memory of large arrays on the CPU from one pass to the next, in this process; or stop that.
 
-    It is off until it is called. Meanwhile a callback of the garbage collector gives memory back that is not in use.
+    Reuse is off at first. While it is on, a callback of the garbage collector gives unused memory back.
     """
     global _reused
     _reused = reuse
@@ -40,7 +40,7 @@ def reuse_memory(reuse: bool = True) -> None:
 
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
-    """A contiguous tensor with anything in it, as of torch.empty; memory is used again after `reuse_memory()`."""
+    """A contiguous uninitialised tensor, like torch.empty; its memory is reused after `reuse_memory()`."""
     size = math.prod(shape) * dtype.itemsize
     if not _reused or device.type != "cpu" or size < SMALLEST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
@@ -52,13 +52,13 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> t
         raw = np.empty(size + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     lent = raw[start : start + size]
-    # torch holds on to `lent`, for as long as any tensor sees this memory.
+    # torch keeps `lent` alive as long as any tensor uses this memory.
     weakref.finalize(lent, _take_back, size, raw).atexit = False
     return torch.from_numpy(lent).view(dtype).view(shape)
 
 
 def release() -> None:
-    """Give back to the system what is not in use."""
+    """Give unused memory back to the system."""
     _free.clear()
 
 

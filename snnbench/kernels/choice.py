@@ -1,4 +1,4 @@
-"""Which kernels there are, which of them run where, and which is taken where nobody said."""
+"""The choice of a kernel: the names of all kernels, their requirements, and the default."""
 
 from functools import cache
 from importlib import import_module
@@ -12,7 +12,7 @@ KERNELS = ("torch", "cpu", "triton", "cuda")
 
 
 def automatic(device: torch.device, dtype: torch.dtype) -> str:
-    """The fastest kernel that runs here: its name is what a user can print, and what a record says."""
+    """The name of the fastest kernel that runs on this device and format."""
     for name in {"cpu": ("cpu",), "cuda": ("cuda", "triton")}.get(device.type, ()):
         try:
             require(name, device, dtype)
@@ -23,14 +23,14 @@ def automatic(device: torch.device, dtype: torch.dtype) -> str:
 
 
 def module(name: str) -> Any:
-    """The module of a kernel; imported here, at first use."""
+    """The module of a kernel, imported at first use."""
     return import_module(f"snnbench.kernels.lif_{name}")
 
 
 @cache
 def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
-    """Raise Unsupported where a kernel is not made for this device or format, Unavailable where this machine lacks what
-    the kernel needs; the message says what to do.
+    """Raise Unsupported if a kernel does not support this device or format, and Unavailable if this machine lacks a
+    requirement of the kernel; the message says what to do.
     """
     if name == "torch":
         return

@@ -1,4 +1,4 @@
-"""A C compiler that is already there, and a folder for what it made: compiled at first use, kept between runs."""
+"""The machine's C compiler, and a cache folder for its libraries: compiled at first use, kept between runs."""
 
 import hashlib
 import os
@@ -15,12 +15,12 @@ from snnbench.adapter.refusal import Unavailable
 from snnbench.home import home
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
-"""No contraction and no reassociation: the results of vector code are those of scalar code."""
+"""No contraction and no reassociation: vector code gives the results of scalar code."""
 OTHERWISE = "or use the kernel 'torch', which needs none"
 
 
 def cache_folder() -> Path:
-    """Where compiled kernels are kept: under SNNBENCH_HOME, or the user's cache folder."""
+    """The folder of compiled kernels: under SNNBENCH_HOME, or the user's cache folder."""
     return home() / "kernels"
 
 
@@ -36,7 +36,7 @@ def compiler() -> str:
 def library(source: Path, macros: Mapping[str, str]) -> CDLL:
     """The shared library of `source` with these macros, compiled if this machine has not done so before.
 
-    The file's name stands for all that it depends on: text, macros, flags, compiler and processor. Raises Unavailable.
+    The file's name is a hash of all its inputs: text, macros, flags, compiler and processor. Raises Unavailable.
     """
     command = [compiler(), *FLAGS, "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros.items())]
     made_of = [source.read_text(encoding="utf-8"), *command, _version(), _processor()]
@@ -47,7 +47,7 @@ def library(source: Path, macros: Mapping[str, str]) -> CDLL:
 
 
 def _compile(command: list[str], path: Path) -> None:
-    """Under another name first: whoever finds the file finds it whole."""
+    """Compile under another name first, so that no process finds an incomplete file. Raises Unavailable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=path.parent) as folder:
@@ -71,7 +71,7 @@ def _version() -> str:
 
 @cache
 def _processor() -> str:
-    """What -march=native depends on: a cache may be shared by machines of several kinds."""
+    """The processor that -march=native depends on, because different machines may share a cache."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

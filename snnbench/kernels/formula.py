@@ -1,7 +1,7 @@
-"""Surrogate formulas as source text: what surrogate.py says, written out for C, CUDA C++ and Triton.
+"""Surrogate formulas of surrogate.py as source text for C, CUDA C++ and Triton.
 
-A formula is called with texts in place of numbers and with one of the dialects below in place of NumPy; what comes back
-is the expression. So the compiled kernels compute what the reference computes, by construction.
+A formula is called with texts in place of numbers and with one of the dialects below in place of NumPy. It returns the
+expression. So compiled kernels compute the reference's formula by construction.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from snnbench.workloads.surrogate import FORMULAS
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """An expression in the source text of some language; operators write longer ones."""
+    """An expression in the source text of a language; operators build longer expressions."""
 
     text: str
     dialect: "Dialect"
@@ -59,7 +59,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a language writes numbers and functions; stands in for NumPy in a formula."""
+    """The syntax of numbers and functions in a language; stands in for NumPy in a formula."""
 
     number: str
     absolute: str
@@ -67,7 +67,7 @@ class Dialect:
     choice: str
 
     def write(self, value: Any) -> str:
-        """A text as it is, a number as this language writes it."""
+        """The source text of a text or a number in this language."""
         return value.text if isinstance(value, Text) else self.number.format(repr(float(value)))
 
     def _text(self, pattern: str, *values: Any) -> Text:
@@ -82,7 +82,7 @@ class Dialect:
         return self._text(self.exponential, x)
 
     def square(self, x: Any) -> Text:
-        """x^2; the compiler sees that both factors are one."""
+        """x^2; the compiler computes the equal factors once."""
         return self._text("({0} * {0})", x)
 
     def where(self, condition: Any, then: Any, other: Any) -> Text:

@@ -1,4 +1,4 @@
-"""`lif` and `linear_lif`, as a user calls them: what they take, and what they say where it does not fit."""
+"""`lif` and `linear_lif`, the functions for users: their arguments, and the checks of these."""
 
 from typing import Literal, TypeAlias, overload
 
@@ -78,14 +78,14 @@ def lif(
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Spikes [T, B, N] of leaky integrate-and-fire neurons for `current` [T, B, N]; equations in kernels/neuron.py.
 
-    `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N] is where the neurons
-    start, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a long
-    sequence can be run in pieces. `keep` says what is kept for the backward pass (kernels/pipeline.py), `kernel` what
-    computes it: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last
-    two with a state in float32. A learned tensor on a GPU is waited for in each call, which no CUDA graph can capture.
-    Reverse mode only: torch.func.jvp and forward-mode differentiation see no derivative in it. Raises ValueError for a
-    word or shape that does not fit, Unsupported for a device or format that the kernel is not made for, Unavailable
-    where this machine lacks what the kernel needs.
+    `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N] is the initial potential,
+    0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a long
+    sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/pipeline.py), and `kernel`
+    the kernel: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last two
+    with a state in float32. Each call waits for a learned tensor on a GPU, so no CUDA graph can capture it. Only
+    reverse mode is supported: torch.func.jvp and forward-mode differentiation see no derivative. Raises ValueError for
+    an invalid word or shape, Unsupported for a device or format that the kernel does not support, Unavailable if this
+    machine lacks a requirement of the kernel.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
@@ -167,8 +167,8 @@ def linear_lif(
 ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
     """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
 
-    The product is the framework's own, the bias and the neuron are fused behind it; without a weight the inputs are the
-    currents. Everything else as in `lif`.
+    The product is the framework's own; the bias and the neuron are fused after it. Without a weight the inputs are the
+    currents. All else is as in `lif`.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     spikes, last = _call(inputs, weight, bias, potential, beta, threshold, neuron, keep, kernel)
@@ -176,7 +176,7 @@ def linear_lif(
 
 
 def _value(number: Number) -> float:
-    """What a number is; a tensor is read by the operator only, so that a compiler need not wait for it."""
+    """The value of a number, 1.0 for a tensor: only the operator reads tensors, so that a compiler need not wait."""
     return 1.0 if isinstance(number, torch.Tensor) else float(number)
 
 

@@ -1,7 +1,7 @@
-"""The C kernel of lif_cpu.c, called through ctypes on torch's CPU tensors and with as many threads as torch has.
+"""The C kernel of lif_cpu.c, called through ctypes on torch's CPU tensors with torch's number of threads.
 
-It is compiled at first use by the machine's own C compiler (about a second for each kind of neuron and number format)
-and kept on disk; the next process loads it in a millisecond. torch and the kernel share one OpenMP pool.
+The machine's C compiler compiles it at first use (about a second for each kind of neuron and number format). It is kept
+on disk, and the next process loads it in a millisecond. torch and the kernel share one OpenMP pool.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ def forward(
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
-    """All steps of `current` [T, M]: writes `spikes` and `kept` [T, M]. Contract: kernels/__init__.py."""
+    """Run all steps of `current` [T, M]: write `spikes` and `saved` [T, M]. Contract: kernels/__init__.py."""
     steps, columns = current.shape
     library = _library(neuron, current.dtype, current.dtype if saved is None else saved.dtype)
     library.forward(
@@ -51,7 +51,7 @@ def backward(
     threshold_sum: torch.Tensor | None = None,
     start: torch.Tensor | None = None,
 ) -> None:
-    """All steps backwards: writes `gradient` [T, M], adds to the sums [M]. Contract: kernels/__init__.py."""
+    """Run all steps backwards: write `gradient` [T, M], add to the sums [M]. Contract: kernels/__init__.py."""
     steps, columns = cotangent.shape
     library = _library(neuron, cotangent.dtype, saved.dtype)
     library.backward(
@@ -66,7 +66,7 @@ def backward(
 
 
 def ready() -> None:
-    """Raise Unavailable where the kernel cannot be compiled, and loaded, on this machine."""
+    """Raise Unavailable if the kernel cannot be compiled or loaded on this machine."""
     _loaded("subtract", False, "fast_sigmoid", "FLOAT32", "FLOAT32")
 
 
@@ -92,7 +92,7 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
 
 
 def _pointer(tensor: torch.Tensor | None) -> int | None:
-    """Where a tensor's numbers are, one after the other."""
+    """The address of a contiguous tensor's numbers. Raises ValueError if it is not contiguous."""
     if tensor is not None and not tensor.is_contiguous():
         raise ValueError(f"a tensor of shape {list(tensor.shape)} and strides {tensor.stride()} is not contiguous")
     return None if tensor is None else tensor.data_ptr()

@@ -1,11 +1,11 @@
 """The CUDA kernels of lif_cuda.cu: compiled by NVRTC for the neuron and formats at hand, launched on torch's stream.
 
-Compiling takes some tenths of a second, at a kernel's first use, and the machine code is kept on disk. It needs the
-package cuda-core with NVRTC, but no CUDA toolkit and no compiler. Launching neither allocates nor waits, so that it can
-be captured in a CUDA graph once the kernel has run before.
+Compiling takes some tenths of a second at a kernel's first use, and the machine code is kept on disk. It needs the
+package cuda-core with NVRTC, but no CUDA toolkit and no compiler. A launch neither allocates nor waits, so a CUDA graph
+can capture it after the kernel's first run.
 
 Saved for backward: u - threshold, whose sign bit is the spike. Bytes per neuron-step with float32 storage: 12 forward
-(8 without `kept`) and 12 backward; 10 each with `kept` in 16 bits; 6 each with everything in 16 bits.
+(8 without `saved`) and 12 backward; 10 each with `saved` in 16 bits; 6 each with everything in 16 bits.
 
 Speed: not yet measured on a GPU.
 """
@@ -29,9 +29,9 @@ from snnbench.kernels.neuron import Neuron
 SOURCE = Path(__file__).with_suffix(".cu")
 FORMATS = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
 OPTIONS = {"std": "c++17", "fma": True, "prec_div": False, "ftz": False}
-"""The forward pass has no division and names its roundings; the surrogate's division may be off by two units."""
+"""The forward pass has no division and explicit roundings; the surrogate's division may be off by two units."""
 LEGACY_STREAM = 1
-"""CUDA's own name for the default stream, which torch calls 0."""
+"""CUDA's handle of the default stream; torch's handle of it is 0."""
 
 
 def forward(
@@ -42,9 +42,9 @@ def forward(
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
-    """All steps of `current`: writes `spikes` [T, M] and `kept` [T, M] (u - threshold), advances `potential` [M].
+    """Run all steps of `current`: write `spikes` [T, M] and `saved` [T, M] (u - threshold), advance `potential` [M].
 
-    `kept` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
+    `saved` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
     steps, columns = current.shape
     if not current.numel():
@@ -74,9 +74,9 @@ def backward(
     threshold_sum: torch.Tensor | None = None,
     start: torch.Tensor | None = None,
 ) -> None:
-    """All steps backwards: writes `gradient` [T, M], takes `carried` [M] through, adds to the sums [M] that are given.
+    """Run all steps backwards: write `gradient` [T, M], update `carried` [M], add to the sums [M] that are given.
 
-    `gradient` may be `kept` itself. Contract: kernels/__init__.py. Raises Unavailable.
+    `gradient` may be `saved` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
     steps, columns = cotangent.shape
     if not cotangent.numel():
@@ -106,35 +106,35 @@ def backward(
 
 
 def address(tensor: torch.Tensor | None) -> int:
-    """Where a tensor's data is; 0 for none."""
+    """The address of a tensor's data; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What a thread does: `vector` neighbouring columns, `rows` steps at once; and how many threads make a block."""
+    """The work of a thread: `vector` neighbouring columns, `rows` steps at once; `threads` make a block."""
 
     vector: int
     rows: int
     threads: int
 
     def fitting(self, columns: int, tensors: tuple[torch.Tensor | None, ...]) -> "Strip":
-        """Itself, or one column a thread where rows or tensors do not start on a multiple of the vector."""
+        """This strip, or one with one column per thread if rows or tensors do not start on a multiple of the vector."""
         for tensor in tensors:
             if tensor is not None and (columns % self.vector or address(tensor) % (self.vector * tensor.itemsize)):
                 return Strip(1, self.rows * self.vector, self.threads)
         return self
 
     def blocks(self, columns: int) -> int:
-        """How many blocks it takes."""
+        """The number of blocks for so many columns."""
         return -(-columns // (self.vector * self.threads))
 
 
 SMALL, MEDIUM, LARGE = range(3)
 FORWARD = (Strip(vector=1, rows=32, threads=64), Strip(2, 8, 128), Strip(4, 4, 128))
 BACKWARD = (Strip(vector=1, rows=16, threads=64), Strip(1, 8, 128), Strip(4, 4, 128))
-"""By size. Few columns cannot fill the device, so each has many steps on their way; many columns have wide loads. Two
-batches of rows of each array have to fit into registers: the backward pass has two arrays and so fewer rows."""
+"""Strips by size. Few columns cannot fill the device, so each has many steps in flight; many columns have wide loads.
+Two batches of rows of each array must fit into registers: the backward pass has two arrays and so fewer rows."""
 
 
 def backward_strip(columns: int, sums_left_out: int) -> Strip:
@@ -150,7 +150,7 @@ def size(columns: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """A kernel as it is compiled: its function's name, the threads of its blocks, and the macros that make it."""
+    """A kernel to compile: the name of its function, the threads of its blocks, and its macros."""
 
     name: str
     threads: int
@@ -159,7 +159,7 @@ class Build:
 
 @cache
 def forward_build(reset: str, stored: torch.dtype, saved: torch.dtype | None, biased: bool, strip: Strip) -> Build:
-    """The forward kernel of a kind of neuron; `kept` is None where nothing is."""
+    """The forward kernel of a kind of neuron; `saved` is None if nothing is kept."""
     flags = {"RESETS_TO_ZERO": reset == "zero", "HAS_BIAS": biased, "KEEPS": saved is not None}
     return _build("FORWARD", stored, saved or stored, strip, flags)
 
@@ -174,7 +174,7 @@ def backward_build(
     sums: tuple[bool, ...],
     strip: Strip,
 ) -> Build:
-    """The backward kernel of a kind of neuron; `sums` says which of those of bias, beta and threshold are wanted."""
+    """The backward kernel of a kind of neuron; `sums` says which of the sums of bias, beta and threshold it has."""
     flags = {"RESETS_TO_ZERO": reset == "zero", "DETACHED": detach_reset}
     flags |= zip(("SUMS_BIAS", "SUMS_BETA", "SUMS_THRESHOLD"), sums, strict=True)
     return _build("BACKWARD", stored, saved, strip, flags, SURROGATE=surrogate(surrogate_name, C))
@@ -193,10 +193,10 @@ def _build(
 
 
 def launch(build: Build, blocks: int, device: torch.device, *arguments: Any) -> None:
-    """Start the kernel on torch's current stream of the device. Addresses are ints, numbers are of ctypes."""
+    """Start the kernel on torch's current stream of the device. Addresses are ints, numbers ctypes values."""
     with torch.cuda.device(device):
         index = torch.cuda.current_device()
-        _nvrtc_version()  # raises Unavailable, which the next line would not
+        _nvrtc_version()  # raises Unavailable, unlike the next line
         from cuda.core import Device, LaunchConfig
         from cuda.core import launch as start
 
@@ -208,8 +208,8 @@ def launch(build: Build, blocks: int, device: torch.device, *arguments: Any) -> 
 
 @lru_cache(maxsize=128)
 def _stream(handle: int) -> Any:
-    """cuda-core's object for a stream. Making one takes 7 us, which is more than the rest of a launch. A launch reads
-    nothing of it but the handle, so it stays right when CUDA gives the handle of a destroyed stream to a new one."""
+    """cuda-core's object for a stream. Making one takes 7 us, more than the rest of a launch. A launch reads only its
+    handle, so the object stays valid if CUDA gives the handle of a destroyed stream to a new one."""
     from cuda.core import Stream
 
     return Stream.from_handle(handle)
@@ -231,7 +231,7 @@ def _kernel(build: Build, arch: str) -> Any:
 def cubin(build: Build, arch: str) -> bytes:
     """Machine code for `arch`, such as sm_90: from the cache on disk, or compiled and put there. Needs no GPU.
 
-    The file's name stands for all that it depends on: text, macros, options, architecture and compiler.
+    The file's name is a hash of all its inputs: text, macros, options, architecture and compiler.
     """
     text = SOURCE.read_text(encoding="utf-8")
     made_of = repr((text, build, sorted(OPTIONS.items()), _nvrtc_version()))
@@ -245,7 +245,7 @@ def cubin(build: Build, arch: str) -> bytes:
 
 
 def _compile(text: str, build: Build, arch: str, log: IO[str] | None = None) -> bytes:
-    """Machine code from NVRTC, which writes to `log` what its compiler and assembler report."""
+    """Machine code from NVRTC; its compiler and assembler report to `log`."""
     from cuda.core import Program, ProgramOptions
 
     options = ProgramOptions(name=SOURCE.name, arch=arch, define_macro=list(build.macros), **OPTIONS)
@@ -262,6 +262,6 @@ def _nvrtc_version() -> tuple[int, int]:
         _, major, minor = nvrtc.nvrtcVersion()
     except ImportError as error:
         raise Unavailable(f"no cuda-core in this Python ({error}): {advice}") from error
-    except RuntimeError as error:  # what its loader raises is a RuntimeError, too
+    except RuntimeError as error:  # the loader of NVRTC raises RuntimeError, too
         raise Unavailable(f"no NVRTC in this Python: {advice}") from error
     return int(major), int(minor)

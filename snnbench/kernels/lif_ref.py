@@ -1,7 +1,7 @@
-"""The LIF neuron as a plain loop with autograd: the slowest readable form, on any device, in any floating format.
+"""The LIF neuron as a plain loop with autograd: slow and readable, on any device, in any floating format.
 
-It keeps every intermediate result of every step, about 30 bytes a neuron-step in float32. Its gradients are torch's own
-but for the spike's. `neuron.beta` and `neuron.threshold` may be tensors that require gradients.
+It keeps every intermediate result of every step, about 30 bytes a neuron-step in float32. All gradients but the spike's
+are torch's own. `neuron.beta` and `neuron.threshold` may be tensors that require gradients.
 """
 
 from typing import Any
@@ -17,7 +17,7 @@ class Spike(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, distance: torch.Tensor, surrogate: str, slope: float, threshold: float) -> torch.Tensor:
-        """Fire."""
+        """Spikes at these distances."""
         ctx.save_for_backward(distance)
         ctx.formula = surrogate, slope, threshold
         return (distance >= 0).to(distance.dtype)
@@ -33,7 +33,7 @@ class Spike(torch.autograd.Function):
 def lif(
     current: torch.Tensor, neuron: Neuron, potential: torch.Tensor | None = None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Spikes [T, ...] for `current` [T, ...], and the potential after the last step; it starts from 0 if not given."""
+    """Spikes [T, ...] for `current` [T, ...], and the potential after the last step; `potential` defaults to 0."""
     v = current.new_zeros(current.shape[1:]) if potential is None else potential
     threshold = neuron.threshold
     height = threshold.item() if isinstance(threshold, torch.Tensor) else threshold

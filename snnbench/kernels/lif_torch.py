@@ -1,9 +1,9 @@
 """The LIF neuron in operations of torch alone: any device that torch has, no compiler, no further dependency.
 
-Forward is a loop of four operations a step, without autograd. Backward uses that, once the surrogate's slopes are
-known, which takes a vectorised pass, the recurrence is linear: gu[t] = a[t] + beta * d[t] * gu[t+1], one fused
-operation a step. Kept: u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly in cache: the
-pipeline hands it short stretches on the CPU, so that what it needs meanwhile never leaves that.
+Forward is a loop of four operations a step, without autograd. Backward first computes the surrogate's slopes in a
+vectorised pass. The recurrence is then linear: gu[t] = a[t] + beta * d[t] * gu[t+1], one fused operation a step. Kept:
+u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly in cache: on the CPU the pipeline passes
+short stretches, so that temporary arrays stay in cache.
 
 On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the layer takes 1.43 (N = 512) and 1.08
 (N = 2048) of its two bare products, by benchmarks/kernels.py; the plain loop 2.5 and 1.25.
@@ -23,9 +23,9 @@ def forward(
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
-    """All steps of `current` [T, M]. Contract: kernels/__init__.py."""
+    """Run all steps of `current` [T, M]. Contract: kernels/__init__.py."""
     v, decayed = potential, torch.empty_like(potential)
-    straight = None if saved is None or saved.dtype != v.dtype else saved  # potentials are made where they are kept
+    straight = None if saved is None or saved.dtype != v.dtype else saved  # potentials are computed where they are kept
     u = torch.empty_like(current, dtype=v.dtype) if straight is None else straight
     if u is not current:
         u.copy_(current)
@@ -54,7 +54,7 @@ def backward(
     threshold_sum: torch.Tensor | None = None,
     start: torch.Tensor | None = None,
 ) -> None:
-    """All steps backwards. Contract: kernels/__init__.py."""
+    """Run all steps backwards. Contract: kernels/__init__.py."""
     if not len(cotangent):
         return
     distance = saved.to(carried.dtype)
@@ -67,7 +67,7 @@ def backward(
     later = carried.clone()
     steps = gu.unbind(0)
     factors = [None] * len(steps) if factor is None else factor.unbind(0)
-    value = 1.0  # `later` is dL/dv for the last step, dL/du of the step after for the others
+    value = 1.0  # `later` is dL/dv for the last step, and dL/du of the following step for the others
     for step, by in zip(reversed(steps), reversed(factors), strict=True):
         step.add_(later, alpha=value) if by is None else step.addcmul_(by, later, value=value)
         later, value = step, neuron.beta
@@ -87,7 +87,7 @@ def backward(
 
 
 def _through_reset(neuron: Neuron, distance: torch.Tensor, slopes: torch.Tensor) -> torch.Tensor | None:
-    """What the reset takes off dL/dv by way of the spike, as a factor of it; None where it is detached."""
+    """The share of dL/dv that the reset subtracts through the spike; None if the reset is detached."""
     if neuron.detach_reset:
         return None
     return slopes * (neuron.threshold if neuron.reset == "subtract" else distance + neuron.threshold)

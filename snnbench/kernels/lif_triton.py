@@ -1,11 +1,11 @@
 """The neuron of neuron.py in Triton: one pass over time forward, one backward, for NVIDIA and AMD.
 
 A program owns a strip of columns for all steps and keeps their potential (backward: dL/dv) in registers. A plain loop
-over time has one load in flight and is bound by the latency of memory; so ROWS steps are loaded at once, then computed.
+over time has one load in flight and is bound by the latency of memory. So ROWS steps are loaded at once, then computed.
 
 Saved for backward: u - threshold, whose sign bit is the spike. Bytes per neuron-step with float32 storage: 12 forward
-(current, spikes, kept; 8 without kept) and 12 backward (cotangent, kept, gradient); 10 each with kept in 16 bits; 6
-each when all is stored in 16 bits. `kept` may overwrite the current and the gradient may overwrite `kept`.
+(current, spikes, saved; 8 without saved) and 12 backward (cotangent, saved, gradient); 10 each with saved in 16 bits; 6
+each with everything in 16 bits. `saved` may overwrite the current and the gradient may overwrite `saved`.
 
 Speed: not yet measured on a GPU.
 """
@@ -31,10 +31,10 @@ def forward(
     neuron: Neuron,
     bias: torch.Tensor | None = None,
 ) -> None:
-    """Run `neuron` over `current` [T, M] from `potential` [M] float32 on, which is v after the last step on return.
+    """Run `neuron` over `current` [T, M] from `potential` [M] float32, which is v after the last step on return.
 
-    Written: spikes [T, M], 0 or 1, and, unless None, kept [T, M] = u - threshold, which may be `current` itself. All
-    are contiguous, in float32, bfloat16 or float16. `bias` [M] float32 is added to the current in every step.
+    It writes `spikes` [T, M], 0 or 1, and, unless None, `saved` [T, M] = u - threshold, which may be `current` itself.
+    All are contiguous, in float32, bfloat16 or float16. `bias` [M] float32 is added to the current in every step.
     """
     steps, columns = current.shape
     if not current.numel():
@@ -55,7 +55,7 @@ def forward(
             ROWS=strip.rows,
             WIDTH=strip.width,
             num_warps=strip.warps,
-            enable_fp_fusion=False,  # product and sum are rounded apart, so that spikes are those of the eager loop
+            enable_fp_fusion=False,  # product and sum round separately, so that spikes are those of the eager loop
         )
 
 
@@ -70,10 +70,10 @@ def backward(
     threshold_sum: torch.Tensor | None = None,
     start: torch.Tensor | None = None,
 ) -> None:
-    """Write `gradient` = dL/dx [T, M] for `cotangent` = dL/ds [T, M] and what forward kept; it may be `kept` itself.
+    """Write `gradient` = dL/dx [T, M] for `cotangent` = dL/ds [T, M] and `saved`; it may be `saved` itself.
 
-    `carried` [M] float32 is dL/dv after the last step on entry and dL/dv before the first step on return. To the sums,
-    [M] float32 or None, each column's dL/dbias, dL/dbeta and dL/dthreshold is added; `beta_sum` needs `start` [M]
+    `carried` [M] float32 is dL/dv after the last step on entry and dL/dv before the first step on return. Each column's
+    dL/dbias, dL/dbeta and dL/dthreshold is added to the sums, [M] float32 or None. `beta_sum` needs `start` [M]
     float32, v before the first step.
     """
     steps, columns = cotangent.shape
@@ -107,7 +107,7 @@ def backward(
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What one program does: `width` columns, shared by `warps` of 32 threads, `rows` steps loaded at once."""
+    """The work of one program: `width` columns, shared by `warps` of 32 threads, `rows` steps loaded at once."""
 
     width: int
     warps: int
@@ -115,7 +115,7 @@ class Strip:
 
 
 def strip_for(columns: int) -> Strip:
-    """Few columns cannot fill the device, so each has many steps in flight; many columns have wide loads instead."""
+    """The strip for so many columns. Few columns cannot fill the device, so each has many steps in flight."""
     if columns <= 16 * 1024:
         return Strip(width=32, warps=1, rows=16)
     if columns <= 128 * 1024:
@@ -127,7 +127,7 @@ def strip_for(columns: int) -> Strip:
 def surrogate_function(name: str) -> Any:
     """The named formula of surrogate.py as a Triton function of (distance, slope, threshold).
 
-    Triton reads the source of what it compiles, so the text is entered in linecache, where inspect looks for it.
+    Triton reads the source of the functions that it compiles, so the text is put into linecache for inspect.
     """
     source = f"def {name}(distance, slope, threshold):\n    return {surrogate(name, TRITON)}\n"
     file = f"<snnbench surrogate {name}>"

@@ -1,4 +1,4 @@
-"""The neuron that every kernel computes, and the shapes in which kernels see it.
+"""The equations of the neuron that every kernel computes, and its parameters.
 
     u[t] = beta * v[t-1] + x[t]
     s[t] = 1 if u[t] >= threshold else 0
@@ -22,7 +22,7 @@ Reset = Literal["subtract", "zero"]
 
 @dataclass(frozen=True, slots=True)
 class Neuron:
-    """Parameters of a leaky integrate-and-fire neuron. Raises ValueError for a word that is not one of ours."""
+    """Parameters of a leaky integrate-and-fire neuron. Raises ValueError for an unknown word or a threshold of 0."""
 
     beta: float
     threshold: float

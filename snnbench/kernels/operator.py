@@ -1,8 +1,8 @@
-"""The operator behind `lif` and `linear_lif`: autograd, torch.compile and CUDA graphs see it, and nothing inside.
+"""The operator behind `lif` and `linear_lif`: autograd, torch.compile and CUDA graphs see it as one operation.
 
-Gradients of input, weight, bias, initial potential, beta and threshold, and only of those that are asked for. It can be
-differentiated once, any number of times (`retain_graph`). Beta and threshold come as numbers, or as the tensors to
-learn that stand in their place.
+It computes the required gradients of input, weight, bias, initial potential, beta and threshold only. It has first
+derivatives, which can be computed repeatedly (`retain_graph`). Beta and threshold are numbers, or learned tensors in
+their place.
 """
 
 from typing import Any
@@ -180,7 +180,7 @@ def _neuron(
     surrogate: str,
     slope: float,
 ) -> Neuron:
-    """With the values that are learned in place of the numbers that stand for them."""
+    """The neuron with learned values in place of their numbers."""
     beta = beta if learned_beta is None else learned_beta.item()
     threshold = threshold if learned_threshold is None else learned_threshold.item()
     return Neuron(beta, threshold, reset, detach_reset, surrogate, slope)  # type: ignore[arg-type]

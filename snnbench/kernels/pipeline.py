@@ -1,14 +1,14 @@
 """The linear layer and the neuron as one pipeline over stretches of time, so that currents are used while in cache.
 
-Forward, for each stretch: currents = inputs @ weight.T, by the framework's own product, and the kernel over them, which
-adds the bias. Backward, from the last stretch to the first: the kernel, then its gradients into the weight's and the
-inputs'. Only the gradients asked for are computed. Without a weight it is the neuron alone.
+Forward, for each stretch: currents = inputs @ weight.T by the framework's own product; then the kernel, which adds the
+bias. Backward, from the last stretch to the first: the kernel, then the gradients of weight and inputs. Only the
+required gradients are computed. Without a weight it is the neuron alone.
 
-What is kept for the backward pass:
+Values kept for the backward pass:
 
     potential   u - threshold of every step in the state's format, in place of the currents: exact, 4 bytes
     bfloat16    the same rounded to 16 bits, 2 bytes: spikes are exact, gradients to 1e-3
-    nothing     the potential before each stretch; currents, product included, are computed again: exact, about 0 bytes
+    nothing     the potential before each stretch; currents are computed again, with the product: exact, about 0 bytes
 """
 
 from collections.abc import Iterator
@@ -24,15 +24,15 @@ from snnbench.kernels.neuron import Neuron
 KEEPS = ("potential", "bfloat16", "nothing")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 CPU_ROWS = 1024
-"""Most rows of a product, steps times batch, in a stretch on the CPU: enough for the product, few enough for a cache.
-With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
+"""The most rows of a product (steps times batch) in a stretch on the CPU: enough for the product, few enough for a
+cache. With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
 GPU_STEPS = 64
-"""Most steps in a stretch that is computed again, on other devices and with other kernels."""
+"""The most steps in a recomputed stretch on other devices."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which gradients are asked for."""
+    """Which gradients are required."""
 
     input: bool
     weight: bool
@@ -42,7 +42,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Gradients:
-    """dL/d of each, None where it was not asked for. `beta` and `threshold` are single numbers."""
+    """dL/d of each field, None if it is not required. `beta` and `threshold` are single numbers."""
 
     potential: torch.Tensor
     input: Any = None
@@ -53,12 +53,12 @@ class Gradients:
 
 
 def state_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The format of the state for currents of a format."""
+    """The format of the state for currents in `dtype`."""
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
 def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
-    """Time steps to compute at once: stretches of the same length, or one less, as far as that goes."""
+    """Time steps in a stretch, chosen so that all stretches have about the same length."""
     if device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
         most = max(1, CPU_ROWS // max(1, batch))
     elif keep == "nothing":
@@ -71,7 +71,7 @@ def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, line
 def kept_shape(
     device: torch.device, kernel_name: str, shape: tuple[int, int, int], linear: bool, keep: str, dtype: torch.dtype
 ) -> tuple[tuple[int, ...], torch.dtype]:
-    """Shape and format of what `forward` keeps for `shape` [T, B, N]; `keep` is one of KEEPS, or "" for inference."""
+    """Shape and format of `forward`'s kept tensor for `shape` [T, B, N]; `keep` is one of KEEPS, "" for inference."""
     steps, batch, neurons = shape
     if not keep:
         return (0,), dtype
@@ -90,9 +90,9 @@ def forward(
     keep: str,
     kernel_name: str,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Spikes [T, B, N], the potential after the last step [B, N] and what is kept, for `inputs` [T, B, N_in].
+    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor, for `inputs` [T, B, N_in].
 
-    `potential` [B, N] is where it starts and stays what it is.
+    The initial `potential` [B, N] is not changed.
     """
     steps, batch = inputs.shape[:2]
     neurons = potential.shape[-1]
@@ -170,7 +170,7 @@ def backward(
 
 
 class _Again:
-    """What was not kept, computed again stretch by stretch, in buffers that stay."""
+    """Recomputation of potentials that were not kept, stretch by stretch, in reused buffers."""
 
     def __init__(
         self,
@@ -191,7 +191,7 @@ class _Again:
         self.distances: Any = self.current if in_place else potential.new_empty(shape)
 
     def distance(self, part: slice, start: torch.Tensor) -> torch.Tensor:
-        """u - threshold [t, B, N] of the steps in `part`, which begin with the potential `start` [B, N]."""
+        """u - threshold [t, B, N] of the steps in `part`, from the potential `start` [B, N] on."""
         count = part.stop - part.start
         inputs, distance = self.inputs[part], self.distances[:count]
         current = inputs if self.weight is None else _product(inputs, self.weight, self.current)
@@ -215,10 +215,10 @@ def _product(inputs: torch.Tensor, weight: torch.Tensor, to: torch.Tensor | None
 
 
 def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
-    """The weight's gradient with one more stretch; formats with 16 bits are summed up in float32."""
+    """The weight's gradient with one more stretch added; 16-bit formats are summed in float32."""
     left, right = _rows(gradient).t(), _rows(inputs)
     if so_far is None:
-        # Into a tensor of its own: what autocast would round it leaves alone then.
+        # With `out=` autocast does not round the product.
         product = torch.mm(left, right, out=left.new_empty(left.shape[0], right.shape[1]))
         return product.to(state_dtype(product.dtype))
     if so_far.dtype == left.dtype:
@@ -227,7 +227,7 @@ def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: tor
 
 
 def _start(part: slice, potential: torch.Tensor, saved: torch.Tensor, neuron: Neuron) -> torch.Tensor:
-    """The potential [B, N] before a stretch: what the reset made of the step before."""
+    """The potential [B, N] before a stretch: the step before it, after the reset."""
     if part.start == 0:
         return potential
     distance = saved[part.start - 1].to(potential.dtype)

@@ -1,1 +1,1 @@
-"""The proof: is the answer of a pass that of the reference? In the exam, the spot check and timed passes."""
+"""The proof that the answers of passes are the reference's: the exam, the spot check and fresh passes."""

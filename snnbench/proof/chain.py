@@ -1,7 +1,7 @@
-"""The chain of a network: each of its layers as a network of its own, on the spikes that the layer before it gave.
+"""The chain of a network: each layer as a network of its own, on the spikes of the layer before it.
 
-The library builds every link as it builds the network, with the weights of that layer, and runs it in the same way. So
-each layer shows its spikes and gradients, in any framework, and nothing that is timed has to be looked into.
+The library builds every link like the network, with the weights of that layer, and runs it in the same way. So each
+layer shows its spikes and gradients, in any framework, without inspecting the timed network.
 """
 
 from collections.abc import Callable
@@ -18,12 +18,12 @@ from snnbench.workloads.problem import Problem
 
 Array = NDArray[np.float32]
 Pass = Callable[[Session], Answer]
-"""Runs one pass of a phase, and reads what it gave."""
+"""Runs one pass of a phase, and reads its answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What a layer was asked by itself (content 0: what entered, and the cotangent that arrived), and its answer."""
+    """The problem of one layer by itself (content 0: its input and the arriving cotangent), and its answer."""
 
     problem: Problem
     answer: Answer
@@ -41,7 +41,7 @@ class Chain:
     def links(self, which: int, run: Pass) -> list[Link]:
         """Run the layers from the first to the last on content `which`, and, with gradients, back to the first.
 
-        Raises Incorrect where a layer gives nothing that the next one could take.
+        Raises Incorrect if the next layer cannot take a layer's answer, or if a layer's spikes change in a second run.
         """
         links: list[Link] = []
         entering, cotangent = self.problem.input(which), self.problem.cotangent(which)
@@ -66,7 +66,7 @@ class Chain:
 
 
 def _passed_on(name: str, array: NDArray[np.generic] | None, shape: tuple[int, ...]) -> Array:
-    """An answer of one layer, as what the next one gets."""
+    """A layer's answer as the input of the next layer. Raises Incorrect."""
     if array is None or array.shape != shape:
         raise Incorrect(f"{name}: got shape {'none' if array is None else list(array.shape)}, expected {list(shape)}")
     return np.ascontiguousarray(array, np.float32)

@@ -1,7 +1,7 @@
-"""Verification: is the answer of a pass the answer of the reference, spike by spike and gradient by gradient?
+"""Comparison of a pass's answer with the reference's, spike by spike and gradient by gradient.
 
 Tolerances come from number formats alone: `u` below is the unit roundoff of a format, half the distance from 1 to the
-next number. Nothing here was set by trying until a library passed.
+next number. No tolerance was tuned until a library passed.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -18,10 +18,10 @@ from snnbench.workloads.rule import Rule, rule_of
 
 @dataclass(slots=True)
 class Finding:
-    """What one comparison found. Errors are relative, in the Euclidean norm.
+    """The result of one comparison. Errors are relative, in the Euclidean norm.
 
-    `neurons` were compared over the whole batch, and `samples` of the batch over all neurons; where that was not
-    everything, `seed` says which they were.
+    `neurons` were compared over the whole batch, and `samples` of the batch over all neurons. If that was not
+    everything, `seed` says which neurons and samples.
     """
 
     compared: int = 0
@@ -53,7 +53,7 @@ class Finding:
 
 
 def verdict(case: Case, correct: bool, deviation: str | None) -> Verdict:
-    """The word for a case whose checks ended so."""
+    """The verdict on a contender from its checks and its declared deviation."""
     if not correct:
         return "deviates" if deviation else "incorrect"
     if deviation:
@@ -72,22 +72,22 @@ def compare_spikes(
 ) -> NDArray[Any]:
     """Compare [T, B, N] spikes by position, and complain. Returns where they differ.
 
-    A difference is explained where the reference's potential is within `margin` of where the neuron fires once more,
-    and the answer is a number of spikes at all. `places` are the batch and neuron numbers that the last two axes stand
-    for, if not simply counted from 0.
+    A difference is explained if the reference's potential is within `margin` of a change of the number of spikes, and
+    the answer is a possible number of spikes. `numbers` are the batch and neuron numbers of the last two axes, if these
+    are not counted from 0.
     """
     if got.shape != expected.shape:
         finding.complaints.append(f"spikes have the shape {list(got.shape)}, expected {list(expected.shape)}")
         return np.ones(expected.shape, bool)
     differs: NDArray[np.bool_] = got != expected
     rule = rule_of(neuron)
-    far_off = np.abs(got - expected) > 1  # by rounding nobody fires twice more
+    far_off = np.abs(got - expected) > 1  # rounding cannot change a number of spikes by two
     wrong = differs & ((rule.distance(potential) > margin) | ~rule.possible(got) | far_off)
     finding.compared += differs.size
     finding.differing += int(differs.sum())
     finding.unexplained += int(wrong.sum())
     spikes = got.sum(dtype=np.float64) if rule.possible(got).all() else np.count_nonzero(got)
-    finding.rate = float(spikes) / got.size if got.size else 0.0  # finite even where an answer is not
+    finding.rate = float(spikes) / got.size if got.size else 0.0  # finite even if the answer is not
     shown = wrong if wrong.any() else differs
     if shown.any() and (wrong.any() or not finding.first_wrong):
         t, b, n = (int(axis[0]) for axis in np.nonzero(shown))
@@ -114,7 +114,7 @@ def compare_gradient(
     scale, size = float(np.linalg.norm(expected)), float(np.linalg.norm(got))
     error = float(np.linalg.norm(got - expected))
     relative = error / scale if scale else float(error > 0)
-    # A reply is JSON, which has no NaN and no infinity: what is not finite is a complaint of its own.
+    # A reply is JSON, which has no NaN and no infinity, so a value that is not finite is a complaint of its own.
     if not np.isfinite([size, relative]).all():
         finding.complaints.append(f"gradient of {name} is not finite")
         return

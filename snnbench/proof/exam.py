@@ -1,7 +1,7 @@
-"""The exact exam: a tiny network in which no rounding exists, so spikes must match at every position.
+"""The exact exam: a tiny network without rounding, so spikes must match at every position.
 
-Three passes in one process: two on different inputs, so that an answer kept from the first cannot pass, and a third on
-the second input with its cotangent reversed in time, so that a gradient which ignores time cannot.
+It has three passes in one process. Two are on different inputs, so that an answer kept from the first cannot pass. The
+third is on the second input with its cotangent reversed in time, so that a gradient which ignores time cannot pass.
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ PASSES = ((0, 0), (1, 1), (1, REVERSED))
 
 
 def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
-    """Put `run(input, cotangent)` to the exam and report what was found in all passes together.
+    """Put `run(input, cotangent)` to the exam; return one finding for all passes.
 
-    Without `backward` only the spikes are asked for.
+    Without `backward` only spikes are compared.
     """
     finding = Finding()
     case = problem.case
@@ -37,14 +37,14 @@ def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = Tr
         expected = reference.network_backward(layers, inputs, traces, cotangent, case) if backward else None
         _compare(finding, run(which_input, which_cotangent), traces[-1], expected, case, tolerance)
         if not finding.correct:
-            break  # the first complaint says most; later ones follow from it
+            break  # later complaints follow from the first
     return finding
 
 
 def continuation(problem: Problem, spikes: NDArray[Any] | None) -> str:
-    """What a second pass, on input 1 after input 0 and without a reset, did with the state of the first.
+    """How a second pass, on input 1 after input 0 without a reset, treats the state of the first.
 
-    "continues" where its spikes [T, B, N] are those of both inputs in a row, "restarts" where they are those of input 1
+    "continues" if its spikes [T, B, N] are those of both inputs in a row, "restarts" if they are those of input 1
     alone, else "neither".
     """
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]

@@ -1,4 +1,4 @@
-"""The extent of a comparison: how many neurons and samples of a case, and which, are compared in a given time."""
+"""The extent of a comparison: how many neurons and samples of a case are compared in a given time, and which."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ from numpy.typing import NDArray
 from snnbench.workloads.case import Case
 
 FEWEST_NEURONS, FEWEST_SAMPLES = 32, 1
-"""Compared whatever it costs."""
+"""Compared at any cost."""
 PLACE_NS = 250
-"""What comparing a spike takes, its share of gradients included, on a CPU of 2020. Constants, so that the same case is
-compared as far on every machine."""
+"""Time to compare a spike with its share of gradients, on a CPU of 2020. It is a constant, so that a case is compared
+to the same extent on every machine."""
 FLOPS_PER_NS = 40
-"""Of float64 products."""
+"""Speed of float64 products."""
 PHASES = 4
 PRODUCTS = 3
 """The current and the gradients of weight and input."""
@@ -21,9 +21,9 @@ PRODUCTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """How much is compared: so many neurons over the whole batch, and so many samples over all neurons.
+    """The compared part: so many neurons over the whole batch, and so many samples over all neurons.
 
-    All of both is everything, and then each place is compared once.
+    If both are all, everything is compared, and each place once.
     """
 
     neurons: int
@@ -31,10 +31,10 @@ class Extent:
 
 
 def extent(case: Case, budget_ns: int) -> Extent:
-    """What a process can compare in so much time: everything, which serves all phases, or a part for each phase.
+    """The extent that fits into a process's budget: everything, which serves all phases, or a part for each phase.
 
-    Of a phase's share half goes to neurons and half to samples. Layers that are judged one by one share the budget, and
-    the extent is that of each.
+    Half of a phase's share goes to neurons and half to samples. Layers that are judged one by one share the budget, and
+    the result is the extent of each layer.
     """
     neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
     sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
@@ -51,7 +51,7 @@ def extent(case: Case, budget_ns: int) -> Extent:
 
 
 def sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
-    """`count` different numbers below `size`, sorted; with more than one, the first and the last among them."""
+    """`count` different numbers below `size`, sorted; two or more include the first and the last."""
     if count >= size:
         return np.arange(size)
     generator = np.random.Generator(np.random.Philox(seed))

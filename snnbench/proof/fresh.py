@@ -1,15 +1,15 @@
 """Fresh passes: single timed passes on content that no pass of the process has seen.
 
-An answer that was kept is right, and fast, as long as content repeats. So a phase runs on new content as well:
+A kept answer is right, and fast, as long as content repeats. So a phase also runs on new content:
 
-* The input and the cotangent of the problem, with the samples of the batch in another order. What is right then is
-  known: spikes and input gradients come in that order, and gradients of weights and biases stay.
+* The input and the cotangent of the problem, with the samples of the batch in another order. The right answer is known:
+  spikes and input gradients take that order, and gradients of weights and biases stay.
 * Content drawn anew: every sample is new. A part of its answer is compared with the reference.
 
-Where a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. Where it is several,
-fresh passes follow the repetitions. Either way fresh passes have to take as long as repeated ones (`disagree`). Where
-they do not, pairs of a fresh pass and of one that repeats its content run in turn, each on caches and threads in the
-same state, and a test of all pairs decides (`are_kept`).
+If a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. If it is several passes,
+fresh passes follow the repetitions. In both cases fresh passes must take as long as repeated passes (`disagree`). If
+they take longer, pairs of a fresh pass and a pass that repeats its content run in turn, each with caches and threads in
+the same state, and a test of all pairs decides (`are_kept`).
 """
 
 import math
@@ -26,36 +26,36 @@ from snnbench.workloads.answer import Answer
 from snnbench.workloads.problem import Problem
 
 PASSES = 5
-"""Fresh passes of a phase at the least, one of them on content drawn anew."""
+"""The fewest fresh passes of a phase, one of them on content drawn anew."""
 FEWEST_JUDGED = 3
-"""Fresh passes of a kind, and repeated ones, before the fastest of each are compared; where there are fewer, more are
-run."""
+"""Fresh passes of a kind, and repeated passes, before the fastest of each are compared; more are run if there are
+fewer."""
 REPEATS = 3
-"""Passes on the same content after a fresh one, of which the last is compared with it: a library may answer honestly
-once or twice before it keeps."""
+"""Passes on the same content after a fresh pass. The last is compared with the fresh pass: a library may answer
+honestly once or twice before it keeps answers."""
 PAIRS = 15
 LOOKED_AT = 3
-"""After so many pairs, and each one more, the test ends where fresh passes take no longer on average."""
+"""From so many pairs on, the test ends as soon as fresh passes take no longer on average."""
 CHANCE = 0.001
-"""The test is wrong so often at most, where nothing is kept."""
+"""The false positive rate of the test, at most, if no answer is kept."""
 SLACK_NS = 100_000
-"""What a thread that wakes up and a cold cache may take, however short the pass."""
+"""Time allowed for a waking thread and a cold cache, for a pass of any length."""
 FEWEST_ORDERS = 100
-"""A batch that can be ordered in fewer ways would soon see an order again: its content is always drawn."""
+"""If a batch has fewer orders, an order would soon repeat, so its content is always drawn anew."""
 LARGEST_ORDERED = 10
 FIRST_DRAWN = 3
-"""The number of the first content that is neither of the problem's two inputs nor a reversed cotangent."""
+"""The number of the first content beyond the problem's two inputs and the reversed cotangent."""
 MARGIN = 0.2
-"""By so much of a repeated pass a fresh one may be slower: branches of the code are predicted worse on new content."""
+"""Share of a repeated pass by which a fresh pass may be slower: branch prediction is worse on new content."""
 
 Order = NDArray[np.intp]
 Pair = tuple[int, int]
-"""Nanoseconds of a fresh pass, and of one that repeats its content."""
+"""Nanoseconds of a fresh pass, and of a pass that repeats its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The number of an input and cotangent; the `order` of the samples of content 0 in it, or None if it was drawn."""
+    """The number of an input and cotangent; `order` is its order of the samples of content 0, None if drawn anew."""
 
     number: int
     order: Order | None
@@ -63,7 +63,7 @@ class Content:
 
 @dataclass(slots=True)
 class Contents:
-    """Content that this process has not seen, in turn; what came before is forgotten."""
+    """Content that this process has not seen, one after the other; each replaces the content before it."""
 
     problem: Problem
     seed: int
@@ -72,7 +72,7 @@ class Contents:
     _last: int | None = None
 
     def next(self, drawn: bool) -> Content:
-        """New content: content 0 in another order of its samples, unless it has to be `drawn` or there are too few."""
+        """New content: content 0 in another order of its samples, or drawn anew if `drawn` or if orders are too few."""
         batch = self.problem.case.batch
         if self._numbers is None:
             self._numbers = iter(range(FIRST_DRAWN, 1 << 30))
@@ -103,7 +103,7 @@ def in_first_order(answer: Answer, order: Order) -> Answer:
 
 
 def copied(answer: Answer) -> Answer:
-    """The answer as it is now: nothing that is still under way changes it."""
+    """A copy of the answer, which unfinished work cannot change."""
 
     def arrays(some: list[NDArray[np.generic]] | None) -> list[NDArray[np.generic]] | None:
         return None if some is None else [np.array(array) for array in some]
@@ -113,7 +113,7 @@ def copied(answer: Answer) -> Answer:
 
 
 def differing(answer: Answer, verified: Answer) -> NDArray[np.bool_] | None:
-    """Where the spikes of two answers to content 0 differ; None where one has none, or of another shape."""
+    """Where the spikes of two answers to content 0 differ; None if one has no spikes or their shapes differ."""
     if answer.spikes is None or verified.spikes is None or answer.spikes.shape != verified.spikes.shape:
         return None
     differs: NDArray[np.bool_] = answer.spikes != verified.spikes
@@ -123,7 +123,7 @@ def differing(answer: Answer, verified: Answer) -> NDArray[np.bool_] | None:
 def compare_gradients(finding: Finding, answer: Answer, verified: Answer, tolerance: float) -> None:
     """Compare the gradients of two answers with the same spikes, and complain.
 
-    Both are within `tolerance` of the reference, so they may be twice that apart.
+    Both are within `tolerance` of the reference, so they may be twice that apart. Raises ValueError without spikes.
     """
     if answer.spikes is None or verified.spikes is None:
         raise ValueError("gradients belong to spikes")
@@ -143,7 +143,7 @@ def compare_gradients(finding: Finding, answer: Answer, verified: Answer, tolera
 def _compare_gradient(
     finding: Finding, name: str, got: NDArray[np.generic] | None, expected: NDArray[np.generic], tolerance: float
 ) -> None:
-    """Compare a gradient with a verified one. Most are equal to the bit, which is seen in a fraction of the time."""
+    """Compare a gradient with a verified one. Most are bitwise equal, and that test is much faster."""
     if got is not None and np.array_equal(got, expected):
         finding.gradient_errors.setdefault(name, 0.0)
         finding.cosines.setdefault(name, 1.0)
@@ -152,24 +152,24 @@ def _compare_gradient(
 
 
 def disagree(fresh_ns: Sequence[int], repeated_ns: float, synchronisation_ns: float) -> bool:
-    """Whether even the fastest fresh pass takes longer than it may beside a repeated one.
+    """Whether even the fastest fresh pass takes longer than a repeated pass allows.
 
-    Nothing makes a fresh pass faster, so where answers are kept the fastest is slow, too.
+    Chance cannot make a fresh pass faster, so if answers are kept, the fastest fresh pass is slow, too.
     """
     allowed_ns = repeated_ns * (1 + MARGIN) + synchronisation_ns + SLACK_NS
     return len(fresh_ns) > 0 and min(fresh_ns) > allowed_ns
 
 
 def undecided(pairs: Sequence[Pair]) -> bool:
-    """Whether another pair is needed: there are few so far, or fresh passes take longer on average."""
+    """Whether another pair is needed: there are few pairs so far, or fresh passes take longer on average."""
     return len(pairs) < PAIRS and (len(pairs) < LOOKED_AT or float(_excess(pairs).mean()) > 0)
 
 
 def are_kept(pairs: Sequence[Pair]) -> bool:
-    """Whether fresh passes take longer than repeated ones: a test of the mean of all pairs by all changes of sign.
+    """Whether fresh passes take longer than repeated passes: a sign-flip test of the mean of all pairs.
 
-    If nothing is kept, a disturbance meets either pass of a pair as often, so each pair could as well have had the
-    other sign. The mean must be among the largest CHANCE of all means that signs could have given.
+    If no answer is kept, a disturbance meets both passes of a pair equally often, so both signs of a pair are equally
+    likely. The mean must be among the largest CHANCE of the means over all signs.
     """
     if len(pairs) < PAIRS:
         return False
@@ -180,17 +180,17 @@ def are_kept(pairs: Sequence[Pair]) -> bool:
 
 @cache
 def _signs() -> NDArray[np.float64]:
-    """Every way to give PAIRS pairs a sign, a row each."""
+    """All signs of PAIRS pairs, one combination a row."""
     return np.array(1 - 2 * (np.arange(1 << PAIRS)[:, None] >> np.arange(PAIRS) & 1), np.float64)
 
 
 def slowdown(pairs: Sequence[Pair]) -> float:
-    """How many times as long a fresh pass takes, typically."""
+    """Median ratio of a fresh pass to its repeated pass."""
     return median(fresh_ns / repeated_ns for fresh_ns, repeated_ns in pairs)
 
 
 def _excess(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """How far each fresh pass is beyond what it may take beside the repeated one, as a logarithm."""
+    """By how much each fresh pass exceeds the time that its repeated pass allows, as a logarithm."""
     return np.array(
         [math.log(max(1, fresh_ns - SLACK_NS) / (repeated_ns * (1 + MARGIN))) for fresh_ns, repeated_ns in pairs]
     )

@@ -1,13 +1,13 @@
 """The layerwise check, for several layers in 16 bits, where one rounded hidden spike puts a sample on another path.
 
-No reference that runs from the input on its own can foretell such an answer. So it is judged in two steps:
+A reference that runs from the input on its own cannot predict such an answer. So it is judged in two steps:
 
-* Each layer by itself is held to the reference on the spikes that entered it and the cotangent that arrived, as a
-  network of one layer is: every margin and tolerance is that of one layer. The decay is the case's, or, for a library
-  that holds it in 16 bits, the case's rounded to them, and one of the two in all layers.
-* The network's answer is that of its layers one after the other. The same program on the same numbers gives the same
-  bits, so spikes must be equal at every place. Gradients may differ by the order of their sums: each by no more than a
-  gradient of one layer may be off, and each row, column, step and sample of it as well, which is little beside all.
+* Each layer by itself is compared with the reference, on its entering spikes and its arriving cotangent, like a network
+  of one layer: every margin and tolerance is that of one layer. The decay is the case's, or the case's rounded to 16
+  bits for a library that holds it so; it is the same one in all layers.
+* The network's answer must be that of its layers one after the other. The same program on the same numbers gives the
+  same bits, so spikes must be equal at every place. Gradients may differ by the order of their sums: each whole
+  gradient, and each row, column, step and sample of it, by at most the tolerance of one layer's gradient.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ from snnbench.workloads.rule import Rule, rule_of
 
 
 class Layerwise:
-    """How an answer to one content is compared.
+    """The check of answers to one content.
 
-    `run` runs the layers on it, and `judge` makes the check of one by a rule; None is the rule of the case.
+    `run` runs the layers on that content, and `judge` makes the check of one layer by a rule; None is the case's rule.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Layerwise:
         return [self._judge(link.problem, rule).check(link.answer) for link in self._links]
 
     def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
-        """Compare `spikes` [T, B, N] and what gradients there are."""
+        """Compare `spikes` [T, B, N] and the answer's gradients, if it has any."""
         for number, of_layer in enumerate(self._findings):
             _add(finding, of_layer, number)
         if finding.complaints:
@@ -71,7 +71,7 @@ class Layerwise:
 
     def _compare_spikes(self, finding: Finding, spikes: NDArray[np.generic]) -> None:
         expected = self._links[-1].answer.spikes
-        assert expected is not None  # or its own check would have complained
+        assert expected is not None  # otherwise its own check would have complained
         differs = spikes != expected
         if differs.any():
             t, b, n = (int(axis[0]) for axis in np.nonzero(differs))
@@ -99,7 +99,7 @@ class Layerwise:
 
 
 def _add(finding: Finding, of_layer: Finding, number: int) -> None:
-    """What was found of one layer, which it names; the rate is that of the last."""
+    """Add the finding of one layer under the layer's name; the rate is the last layer's."""
     finding.compared += of_layer.compared
     finding.differing += of_layer.differing
     finding.unexplained += of_layer.unexplained
@@ -122,9 +122,9 @@ def _compare(
     alone: NDArray[np.generic],
     tolerance: float,
 ) -> None:
-    """Compare a gradient with that of the layer alone: all of it, and each row, column, step or sample of it.
+    """Compare a gradient with that of the layer alone: as a whole, and each row, column, step or sample of it.
 
-    What a part is off by is relative to its own norm, or to the root mean square of all such norms if that is larger.
+    The error of a part is relative to its own norm, or to the root mean square of all such norms if that is larger.
     """
     expected = np.asarray(alone, np.float64)
     compare_gradient(finding, name, got, expected, tolerance)

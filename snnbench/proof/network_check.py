@@ -1,9 +1,9 @@
 """The check of several layers: the whole answer against a reference that runs from the input on its own.
 
-A spike that rounding moved in a hidden layer puts its whole sample on another path. So samples are judged. One may
-leave the reference's path only once a potential of its own, in some layer, came as close to the threshold as rounding
-reaches, and only as many may as spikes may differ. Gradients over the batch are compared where all samples agree, the
-input gradient for each sample that does.
+A spike that rounding moves in a hidden layer puts its whole sample on another path. So samples are judged. A sample may
+leave the reference's path only after one of its potentials, in some layer, is within the reach of rounding of the
+threshold. The number of such samples is limited to the number of spikes that may differ. Gradients over the batch are
+compared if all samples agree, the input gradient for each sample that agrees.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from snnbench.workloads.rule import Rule
 
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]
-"""Relative error allowed in a gradient whose entries are sums of so many terms."""
+"""Number of terms in each entry of a gradient -> relative error allowed in it."""
 
 
 class NetworkCheck:
@@ -44,7 +44,7 @@ class NetworkCheck:
         self.traces = reference.network_forward(self.layers, self.inputs, rule)
 
     def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
-        """Compare `spikes` [T, B, N] and what gradients there are."""
+        """Compare `spikes` [T, B, N] and the answer's gradients, if it has any."""
         case = self.case
         got, last = np.asarray(spikes, np.float64), self.traces[-1]
         differing = (got != last.spikes).any(2)
@@ -78,7 +78,7 @@ class NetworkCheck:
 
     @cached_property
     def _close(self) -> NDArray[np.bool_]:
-        """Where [T, B] a potential of any layer is within the reach of rounding of the threshold."""
+        """[T, B]: whether a potential of any layer is within the reach of rounding of the threshold."""
         inputs, close = self.inputs, np.zeros(self.inputs.shape[:2], bool)
         for (weight, bias), trace in zip(self.layers, self.traces, strict=True):
             terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)

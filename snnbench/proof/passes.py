@@ -1,4 +1,4 @@
-"""The passes of a session: what each phase runs, and what a pass gave."""
+"""The passes of a session: the calls of each phase, and the answer of a pass."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from snnbench.workloads.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What a phase runs, what must exist before that, and how to read what came out."""
+    """A phase's `run`, its `prepare` before that, and `read`, which turns the outputs into an answer."""
 
     run: Callable[[Any], Any]
     read: Callable[[Any], Answer]
@@ -18,7 +18,7 @@ class Piece:
 
 
 def pieces(session: Session) -> dict[str, Piece]:
-    """Every phase of a session."""
+    """The piece of every phase of a session."""
     return {
         "inference": Piece(lambda _: session.inference(), lambda spikes: session.answer(spikes, None)),
         "forward": Piece(lambda _: session.forward(), lambda kept: session.answer(session.spikes_of(kept), None)),
@@ -32,7 +32,7 @@ def pieces(session: Session) -> dict[str, Piece]:
 
 
 def answer_of(phase: str, session: Session) -> Answer:
-    """The answer of one pass of a phase to what is in place."""
+    """The answer of one pass of a phase to the loaded content."""
     piece = pieces(session)[phase]
     outputs = piece.run(piece.prepare() if piece.prepare else None)
     session.synchronise(outputs)

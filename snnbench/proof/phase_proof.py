@@ -1,4 +1,4 @@
-"""The proof of a timed phase: what each of its answers is compared with, and what has to be new about its content."""
+"""The proof of a timed phase: new content, and each answer compared with the reference or a verified answer."""
 
 import os
 import time
@@ -15,20 +15,20 @@ from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads.answer import Answer
 
 LOOKS = 3
-"""Answers that are read twice: the first time may not take longer."""
+"""Number of answers that are read twice: the first reading may not take longer."""
 
 
 def random_seed() -> int:
-    """Another one in every process and phase, so that no library can know which part of its answer is compared."""
+    """A new seed in every process and phase, so that no library can know which part of its answer is compared."""
     return int.from_bytes(os.urandom(6))
 
 
 @dataclass(slots=True)
 class PhaseProof:
-    """The answers of one phase. `check` is of content 0, `check_drawn(number)` of content drawn anew.
+    """The answers of one phase. `check` is for content 0, `check_drawn(number)` for content drawn anew.
 
-    `spot` is what was found of the first answer, and `fresh` of the others; `reading_ns` is what reading an answer took
-    beyond reading it again.
+    `spot` is the finding of the first answer to content 0, and `fresh` that of the others. `reading_ns` is the time of
+    the first reading of an answer less that of the second.
     """
 
     session: Session
@@ -50,16 +50,16 @@ class PhaseProof:
             array(self.content.number)
 
     def load(self) -> None:
-        """Put it in place."""
+        """Put the new content in place. Raises ValueError if none was prepared."""
         if self.content is None:
             raise ValueError("no content was prepared")
         self.session.load(self.content.number, self.content.number)
 
     def touch(self) -> None:
-        """Do what `load` does, to the same effect on caches, and leave the content as it is.
+        """Have the effect of `load` on caches, and leave the content as it is.
 
-        Where `load` writes into an array, that would be new content for a library that looks at versions only, so as
-        many bytes are copied elsewhere.
+        If `load` writes into an array, a library that checks only array versions would see new content. So as many
+        bytes are copied elsewhere.
         """
         if self.content is None or not getattr(self.session, "loads_in_place", True):
             return self.load()
@@ -68,13 +68,13 @@ class PhaseProof:
         del copies
 
     def keep(self, outputs: Any) -> None:
-        """Compare the answer to the new content."""
+        """Compare the answer to the new content. Raises ValueError if none was prepared."""
         answer = self._read(outputs)
         content = self.content
         if content is None:
             raise ValueError("no content was renewed")
         if self.fresh.complaints:
-            return  # the first says most
+            return  # later complaints follow from the first
         if content.order is None:
             self._add(self.check_drawn(content.number).check(answer))
         else:
@@ -85,7 +85,7 @@ class PhaseProof:
         self.judge(self._read(outputs))
 
     def judge(self, answer: Answer) -> None:
-        """Compare an answer to content 0: the first with the reference, the others with the first where they can be."""
+        """Compare an answer to content 0: the first with the reference, later answers with the first if possible."""
         case = self.check.case
         if self.verified is None:
             self.spot, self.verified = self.check.check(answer), answer

@@ -1,7 +1,7 @@
 """A sample of a case: the input currents of some neurons for some samples of the batch.
 
-Where the input is spikes, a current is a sum of float32 weights. Float64 has 29 bits more than a weight, so such a sum
-is exact, in any order and in blocks of any size, unless a weight is 2^29 times smaller than the sum.
+If the input is spikes, a current is a sum of float32 weights. Float64 has 29 bits more than a weight, so such a sum is
+exact, in any order and in blocks of any size, unless a weight is 2^29 times smaller than the sum.
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class Sample:
 
     @property
     def positions(self) -> int:
-        """How many spikes it has."""
+        """The number of spikes in the sample."""
         return self.current.size
 
 
@@ -67,7 +67,7 @@ def columns(
     batch: NDArray[np.intp],
     neurons: NDArray[np.intp],
 ) -> tuple[Array, Array]:
-    """The current [T, k] of k neurons, each for a sample of the batch of its own, and how far rounding may move it."""
+    """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
     weight, bias = layer
     current = np.empty((case.time_steps, len(batch)))
     terms = np.empty_like(current)

@@ -1,4 +1,4 @@
-"""The spot checks of a process: which part of which answer is compared, by which rule, and at what cost."""
+"""The spot checks of a process: they choose the compared part of each answer, the rule and the cost."""
 
 from collections.abc import Callable
 from functools import partial
@@ -14,9 +14,9 @@ from snnbench.workloads.rule import Rule
 
 
 class SpotChecks:
-    """The spot checks of a problem's answers by `rule`, where None is the rule of the case.
+    """The spot checks of a problem's answers by `rule`; None is the rule of the case.
 
-    A check of a whole answer is made once, and may take `budget_ns`; one of a part is of another part each time.
+    A check of whole answers is made once, and may take `budget_ns`. A check of a part takes another part each time.
     `session` builds the library's network for a problem.
     """
 
@@ -38,18 +38,18 @@ class SpotChecks:
         return self._whole
 
     def check_drawn(self, number: int, phase: str) -> SpotCheck:
-        """The spot check of content drawn anew: of a small part, for there is one for every phase."""
+        """The spot check of content drawn anew: of a small part, because every phase has one."""
         return self._new(number, phase, 0)
 
     def layers(self) -> Chain:
-        """The layers of the network by themselves: a compiler forgets what it compiled before they are built."""
+        """The layers of the network by themselves. Building them resets a compiler."""
         if self._chain is None:
             self._chain = Chain(self.problem, self._session)
         return self._chain
 
     def _new(self, which: int, phase: str, budget_ns: int) -> SpotCheck:
         case, rule, seed = self.problem.case, self._rule, random_seed()
-        guarded = rule is None  # what is silent here fired in the exam
+        guarded = rule is None  # a deviating neuron that is silent here fired in the exam
 
         def judge(layer: Problem, rule: Rule | None) -> SpotCheck:
             return SpotCheck(layer, 0, rule, guarded=guarded, budget_ns=budget_ns // case.layers, seed=seed)

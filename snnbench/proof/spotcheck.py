@@ -1,17 +1,16 @@
-"""The spot check: the timed case itself, at full size, against float64: all of it where that costs little.
+"""The spot check: the timed case at full size against float64, as a whole if that costs little.
 
-Neurons are independent given their input current, and samples are independent of each other. So where all of the case
-would take longer than a budget, a part of it is compared: some neurons over the whole batch (their spikes, their rows
-of the weight gradient, their bias gradient), and some samples over all neurons (their spikes and input gradients).
-Every check draws another part. A network of several layers has no independent neurons: network_check.py compares it
-whole.
+Neurons are independent given their input current, and samples are independent of each other. If the whole case would
+take longer than a budget, a part of it is compared: some neurons over the whole batch (their spikes, their rows of the
+weight gradient, their bias gradient), and some samples over all neurons (their spikes and input gradients). Every check
+draws another part. A network of several layers has no independent neurons: network_check.py compares it whole.
 
-The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only where the
+The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only if the
 reference's potential is so close to the threshold that rounding decides.
 
-A worker compares the answers of several phases with one input. The currents do not depend on an answer, and the
-reference and its gradients only on the answer's spikes, so each is computed once for all answers that agree; how far
-rounding reaches is worked out only where spikes differ.
+A worker compares the answers of several phases to one input. Currents do not depend on an answer, and the reference and
+its gradients depend only on the answer's spikes. So each is computed once for all answers that agree. The reach of
+rounding is computed only where spikes differ.
 """
 
 from dataclasses import dataclass
@@ -44,9 +43,9 @@ MOST_COLUMNS = 1024
 
 @dataclass(slots=True)
 class Followed:
-    """The reference on a sample with the resets of an answer's `spikes`, and what was computed from it so far.
+    """The reference on a sample with the resets of an answer's `spikes`, and the gradients computed so far.
 
-    `gradient` is dL/d(current) [T, b, n]; `weight` and `input` are what follows from it for the parameters.
+    `gradient` is dL/d(current) [T, b, n]; the gradients `weight` and `input` follow from it.
     """
 
     spikes: Array
@@ -57,18 +56,18 @@ class Followed:
 
 
 class Network(Protocol):
-    """How the answer of several layers is compared."""
+    """A check of the answers of several layers."""
 
     def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
-        """Compare `spikes` [T, B, N] and what gradients there are, and complain."""
+        """Compare `spikes` [T, B, N] and the answer's gradients, if it has any, and complain."""
 
 
 class SpotCheck:
     """The reference of one numbered input of a problem; `check` compares a pass's answer with it.
 
-    The neuron is the case's, or the `rule` that a library declares of its own, which may be too silent for the case:
-    without `guarded` no firing rate is asked for. `seed` draws the part that is compared where all of it would take
-    longer than `budget_ns`. `network` compares several layers, if not network_check.py does.
+    The neuron is the case's, or the `rule` that a library declares. Such a neuron may be too silent for the case, so
+    without `guarded` the firing rate is not checked. If the whole comparison would take longer than `budget_ns`, `seed`
+    draws a part. `network` compares several layers; network_check.py is the default.
     """
 
     def __init__(
@@ -90,7 +89,7 @@ class SpotCheck:
         if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
             self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
         self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
-        # A surrogate that a library fixes may be narrow; it magnifies the rounding of a distance by its slope.
+        # A library's fixed surrogate may be narrow; it magnifies the rounding of a distance by its slope.
         narrow = rule is not None and product_format(self.case) in ("float32", "float64")
         self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
         self._given = network
@@ -101,7 +100,7 @@ class SpotCheck:
         return self._magnified * gradient_tolerance(self.case, summed=summed)
 
     def check(self, answer: Answer) -> Finding:
-        """Compare what `answer` holds: spikes, gradients, or both (gradients need the spikes they belong to)."""
+        """Compare the spikes of `answer`, and its gradients, if it has any. Gradients need their spikes."""
         finding = Finding()
         if answer.spikes is None:
             finding.complaints.append("no spikes")
@@ -120,9 +119,9 @@ class SpotCheck:
         return finding
 
     def check_where(self, answer: Answer, differs: NDArray[np.bool_]) -> Finding:
-        """Compare what `check` does, and each neuron whose spikes [T, B, N] differ somewhere from another answer's.
+        """Do `check`, and compare each neuron with spikes [T, B, N] that differ somewhere from another answer's.
 
-        Of too many neurons the first MOST_COLUMNS are compared.
+        At most the first MOST_COLUMNS such neurons are compared.
         """
         finding = Finding()
         if self.case.layers == 1 and not self.everything and answer.spikes is not None:
@@ -133,7 +132,7 @@ class SpotCheck:
             trace = reference.forward(current, self.rule, forced=got)
             margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
             expected = self.rule.fired(trace.potential)
-            potential = trace.potential[:, None]  # as of one sample, to whose number only the messages refer
+            potential = trace.potential[:, None]  # shaped like one sample; only messages use its number
             differing = compare_spikes(
                 finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n)
             )
@@ -146,9 +145,9 @@ class SpotCheck:
         return self.extent == Extent(self.case.neurons, self.case.batch)
 
     def distance(self, answer: Answer) -> Finding:
-        """How far an answer is from the reference left to itself, on sampled neurons: of what does other work.
+        """The distance of a deviating answer from the free-running reference, on sampled neurons.
 
-        Spikes are counted, and nothing is complained about; the gradients are those of two different trains.
+        Spikes are counted, without complaints. The gradients belong to two different spike trains.
         """
         finding = Finding()
         if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.layers > 1:
@@ -175,7 +174,7 @@ class SpotCheck:
 
     @cached_property
     def _some(self) -> Sample:
-        """Some samples of the batch over all neurons; where everything is compared, they are the same as `_few`."""
+        """Some samples of the batch over all neurons; the same as `_few` if everything is compared."""
         if self.everything:
             return self._few
         return self._draw(sampled(self.case.batch, self.extent.samples, self.seed), np.arange(self.case.neurons))
@@ -188,7 +187,7 @@ class SpotCheck:
         return self._given or NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
 
     def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        """Compare neurons, and then samples, unless these are all neurons."""
+        """Compare neurons, and then samples, unless the neurons were everything."""
         sample = self._few
         followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
         if answer.weights is not None and answer.biases is not None and not finding.complaints:
@@ -243,7 +242,7 @@ class SpotCheck:
         return margin
 
     def _follow(self, name: str, sample: Sample, got: Array) -> Followed:
-        """The reference that follows these spikes: that of the last answer, where its spikes were the same."""
+        """The reference that follows these spikes; the last answer's is reused if its spikes were the same."""
         last = self._followed.get(name)
         if last is None or not np.array_equal(last.spikes, got):
             trace = reference.forward(sample.current, self.rule, forced=got)
@@ -278,7 +277,7 @@ class SpotCheck:
         return total.reshape(gradient.shape)
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
-        """In full precision explained differences must also be rare; in formats with fewer digits they are not."""
+        """Complain if explained differences are not rare. This holds in full precision only."""
         allowed, count = allowed_differences(differs.size), int(differs.sum())
         if product_format(self.case) in ("float32", "float64") and count > allowed and finding.correct:
             finding.complaints.append(

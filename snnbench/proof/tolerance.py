@@ -1,4 +1,4 @@
-"""Rounding: of the reference's operands to a format, and how far it may take a correct answer from the reference."""
+"""Rounding of the reference's operands to a format, and the tolerances that rounding gives a correct answer."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,13 @@ from snnbench.workloads.rule import Rule
 
 Array = NDArray[np.float64]
 CLOSE_ROUNDOFFS = 32
-"""How many roundings of the summed terms may separate a potential from the threshold where a spike differs."""
+"""Roundings of the summed terms by which a potential may miss the threshold if a spike differs."""
 TENSOR_CORE_TERMS = 8
 """Terms that a tensor core adds in one instruction, in TF32 (PTX ISA, mma.m16n8k8)."""
 
 
 def round_to(array: NDArray[np.float32], number_format: str) -> Array:
-    """`array` rounded to the nearest (ties to even) number with the significand of `number_format`, as float64."""
+    """`array` rounded to nearest, ties to even, with the significand of `number_format`; as float64."""
     if number_format in ("float32", "float64"):
         return array.astype(np.float64)
     if number_format == "float16":
@@ -27,11 +27,11 @@ def round_to(array: NDArray[np.float32], number_format: str) -> Array:
 
 
 def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
-    """How far summing `terms` of this total size, in whatever order, may move a current.
+    """How far summing `terms` of this total size, in any order, may move a current.
 
-    Tensor cores, which multiply in TF32, sum in float32 and cut off where others round: after every TENSOR_CORE_TERMS
-    terms a partial sum loses up to two roundoffs of its size, always downwards. A sum that ends at the threshold has
-    partial sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
+    Tensor cores multiply in TF32, sum in float32, and truncate instead of rounding: after every TENSOR_CORE_TERMS terms
+    a partial sum loses up to two roundoffs of its size, always downwards. A sum that ends at the threshold has partial
+    sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
     """
     unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
     cuts = 2 * case.neurons / TENSOR_CORE_TERMS if product_format(case) == "tf32" else 0.0
@@ -39,16 +39,16 @@ def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
 
 
 def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing: Array) -> Array:
-    """How far rounding may have moved each potential [T, ...]: that of the sums in the current, and of the state.
+    """How far the rounding of sums and state may have moved each potential [T, ...].
 
-    One rounding an operation, with r the unit roundoff of `dtype`, and of the sums in the `current` the reach of
+    Each operation rounds once, with r the unit roundoff of `dtype`; the sums in the `current` are off by up to
     `summing`: e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound
-    (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough to need
-    no carrying by the membrane; a synapse adds up what its currents were off by.
+    (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough that the
+    membrane need not carry it. A synapse accumulates the errors of its currents.
 
-    In fixed point a state is off by whole units or not at all: a current is where rounding reaches the next multiple,
-    and a decay may turn each unit that came in into one that stays. Where rounding decides about a reset without a
-    spike, the state is off by all of the potential.
+    In fixed point a state is off by whole units or exact. A current is off if rounding reaches the next multiple, and a
+    decay may keep each unit of error. If rounding decides about a reset without a spike, the state is off by the whole
+    potential.
     """
     if rule.unit:
         return _in_fixed_point(trace, rule, current, summing)
@@ -66,7 +66,7 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
 
 
 def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) -> Array:
-    """Of a rule without a synapse."""
+    """The same for a rule in fixed point, without a synapse."""
     unit = rule.unit
     margin = np.empty_like(trace.potential)
     state = np.zeros(trace.potential.shape[1:])
@@ -88,19 +88,19 @@ UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "fl
 GRADIENT_ROUNDOFFS = 84
 """Relative error (Euclidean norm) allowed in a gradient: 5e-6 in float32, rounding over long sequences and sums."""
 EXAM_GRADIENT_ROUNDOFFS = 168
-"""The same for the exam, whose norms are small: 1e-5 in float32."""
+"""The same for the exam, where norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
-"""The same for formats with fewer digits: the roundings of a state that is kept for about 1 / (1 - beta) steps."""
+"""The same for formats with fewer digits: the roundings of a state that lasts about 1 / (1 - beta) steps."""
 DIFFERENCE_RATE = 1e-6
 """In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
 RATE_WINDOW = (0.01, 0.9)
-"""Spikes per step: outside of it a case is too silent or too saturated to tell right from wrong."""
+"""Spikes per step: outside of this window a case is too silent or too saturated to tell right from wrong."""
 
 
 def allowed_differences(count: int) -> int:
-    """How many of `count` spikes may differ: the rate, four standard deviations of so rare an event, and one.
+    """How many of `count` spikes may differ: the expected number, four of its standard deviations, and one.
 
-    A sample is small beside a million spikes, where two differences by chance must not call a library wrong.
+    In a sample much smaller than a million spikes, two differences by chance must not fail a library.
     """
     expected = DIFFERENCE_RATE * count
     return int(expected + 4 * expected**0.5 + 1)
@@ -112,11 +112,11 @@ def product_format(case: Case) -> str:
 
 
 def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: int = 1) -> float:
-    """Relative error allowed in a gradient of this case whose entries are sums of so many terms.
+    """Relative error allowed in a gradient of this case; each of its entries sums `summed` terms.
 
-    A sum of n random terms in a single float32 accumulator is off by about 0.30 sqrt(n) roundoffs of its own size: each
-    of n partial sums, which grow as sqrt(k), is rounded by 0.425 roundoffs (root mean square). A correct matrix product
-    may sum so, and is given three times that.
+    A sum of n random terms in a single float32 accumulator is off by about 0.30 sqrt(n) roundoffs of its own size: its
+    n partial sums grow as sqrt(k), and each is rounded by 0.425 roundoffs (root mean square). A correct matrix product
+    may sum in this way; it is allowed three times that.
     """
     number_format = product_format(case)
     full = number_format in ("float32", "float64")

@@ -1,1 +1,1 @@
-"""Reports: what recordings say, as text, as one offline page, and as figures for papers."""
+"""Reports of recordings, as text, as one offline page, and as figures for papers."""

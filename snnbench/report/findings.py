@@ -1,4 +1,4 @@
-"""Findings: what one recording holds, worked out once for all parts of a report."""
+"""Findings: the results of one recording, computed once for all parts of a report."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from snnbench.report.numbers import between
 from snnbench.workloads.case import Case
 
 SEED = 0
-"""Of the bootstrap: the same recording gives the same page."""
+"""The seed of the bootstrap: the same recording gives the same page."""
 FEW = 5
-"""Trials below which the bootstrap's interval is too narrow to be called by its confidence."""
+"""With fewer trials the bootstrap's interval is too narrow for its nominal confidence."""
 Pair = tuple[Case, str]
 """(case, contender)."""
 
@@ -23,8 +23,8 @@ Pair = tuple[Case, str]
 class Point:
     """One number of one contender in one case: the median over trials, in ns or bytes.
 
-    `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW trials on; None for memory,
-    and where there was one trial, which says nothing of what another would have taken. No lead and no word rests on it.
+    `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW trials on. They are None for
+    memory and for a single trial, which says nothing about another trial. No lead and no word depends on the interval.
     """
 
     case: Case
@@ -37,13 +37,13 @@ class Point:
 
     @property
     def ranked(self) -> bool:
-        """Whether it is the same work as others: what deviates is not."""
+        """Whether it is the same work as others, that is, does not deviate."""
         return self.verdict != "deviates"
 
 
 @dataclass
 class Findings:
-    """`standings` are those of tables; `failures` are the records of each case and contender that failed."""
+    """The results of a recording. `failures` are the failed records of each case and contender."""
 
     recording: Recording
     standings: dict[Case, list[Standing]]
@@ -62,36 +62,36 @@ class Findings:
 
     @cached_property
     def contenders(self) -> list[str]:
-        """Everyone who was planned, by name: the order in which colours and shapes are given."""
+        """Every planned contender, by name: the order in which colours and shapes are assigned."""
         return sorted({standing.contender for found in self.standings.values() for standing in found})
 
     @cached_property
     def phases(self) -> list[str]:
-        """Those that anyone was timed in, the headline first."""
+        """The phases in which any contender was timed, the headline first."""
         timed = {key for found in self.standings.values() for s in found for key in s.summaries}
         return [phase for phase in PHASES if (phase, "time") in timed]
 
     @property
     def headline(self) -> str:
-        """The phase that contenders are ordered by; empty where nothing was timed."""
+        """The phase that orders contenders; empty if nothing was timed."""
         return self.phases[0] if self.phases else ""
 
     def memory(self, case: Case) -> str:
-        """Whose memory is shown: `device` where anyone's was measured in this setting, else `host`."""
+        """The kind of memory to show: `device` if any contender's was measured in this setting, else `host`."""
         shown = [s for other in self.settings[wording.setting(case)] for s in self.standings[other]]
         return "device" if any(metric == "device_peak" for s in shown for _, metric in s.summaries) else "host"
 
     @property
     def baseline(self) -> str:
-        """The contender that others are divided by."""
+        """The contender that is the denominator of ratios."""
         return str(self.recording.config.get("baseline", ""))
 
     def timed(self, cases: Iterable[Case]) -> list[Case]:
-        """Those of the cases in which anyone has a time of the headline phase."""
+        """The cases in which any contender has a time of the headline phase."""
         return [case for case in cases if self.points(case, self.headline)]
 
     def points(self, case: Case, phase: str, metric: str = "time") -> list[Point]:
-        """A metric of everyone who has it in a case, exact ones by time first."""
+        """A metric of every contender with it in a case, the exact ones first, by time."""
         points = []
         for standing in self.standings[case]:
             if summary := standing.summaries.get((phase, metric)):
@@ -106,19 +106,19 @@ class Findings:
         return (point.case, point.contender) in self.failures
 
     def floor_ns(self, case: Case, phase: str) -> float | None:
-        """The lowest that anyone measured."""
+        """The lowest floor that any contender measured."""
         return next((s.floors_ns.get(phase) for s in self.standings[case]), None)
 
     def name(self, case: Case) -> str:
-        """The setting of a case, in words that tell it from the others."""
+        """The name of the setting of a case, different from the other settings' names."""
         return wording.setting_name(wording.setting(case), self.settings)
 
     def label(self, case: Case) -> str:
-        """A case in as few words as tell it from the others."""
+        """A short name of a case, different from the other cases' names."""
         return f"{self.name(case)}, {wording.sizes(case)}"
 
     def fullest(self, cases: Iterable[Case], *metrics: tuple[str, str]) -> Case | None:
-        """Of these cases, that in which most contenders have all the metrics, and the largest of several."""
+        """The case in which most contenders have all the metrics, the largest if there are several."""
         scored = []
         for case in cases:
             count = sum(all(metric in s.summaries for metric in metrics) for s in self.standings[case])
@@ -128,7 +128,7 @@ class Findings:
 
 
 def about_intervals(points: Iterable[Point]) -> str:
-    """What the intervals of these points are, after "the median"; empty where none has one."""
+    """Words on the intervals of these points, to follow "the median"; empty if no point has an interval."""
     counts = {point.trials for point in points if point.low is not None}
     few = {count for count in counts if count < FEW}
     if not few:
@@ -138,7 +138,7 @@ def about_intervals(points: Iterable[Point]) -> str:
 
 
 def find(recording: Recording) -> Findings:
-    """Everything, with the intervals of all times."""
+    """The findings of a recording, with the intervals of all times."""
     results = standings(recording.records)
     failures: dict[Pair, list[Record]] = {}
     for record in recording.records:

@@ -1,4 +1,4 @@
-"""Numbers as a reader compares them: three digits, and a unit that is said once."""
+"""Numbers as text for a reader: three digits, without a unit."""
 
 from collections.abc import Collection
 

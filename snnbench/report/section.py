@@ -1,4 +1,4 @@
-"""A section of a report, as plain data: sentences, tables and charts, whatever shows them."""
+"""A section of a report as plain data for every output: sentences, tables and charts."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text. The first `texts` columns hold words and the others numbers; `code` names columns to be typed."""
+    """Rows of text. The first `texts` columns hold words, the others numbers; `code` names columns shown as code."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
@@ -20,7 +20,7 @@ class Table:
 class Chart:
     """A Vega-Lite specification without colours or a width, and the same in words and in numbers.
 
-    `name` is that of its file and of its place in the page; `words` are for who cannot see it.
+    `name` names its file and its place in the page; `words` are for readers who cannot see it.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """`name` is its anchor; `sentences` open it, then come `answers`, (where, what) each; `remarks` are a list."""
+    """A section; `name` is its anchor. `sentences` open it, `answers` (where, what) follow; `remarks` are a list."""
 
     name: str
     title: str
@@ -44,4 +44,4 @@ class Section:
     charts: Sequence[Chart] = ()
     closing: Sequence[str] = ()
     folded: Sequence[tuple[str, str]] = field(default=())
-    """(summary, text as it stands) of what is shown only when asked for."""
+    """(summary, preformatted text) of each part that is folded at first."""

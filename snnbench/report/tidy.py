@@ -1,7 +1,7 @@
 """Tidy data: one row for each case, contender, trial, phase and metric of one or more recordings.
 
-A contender that was found incorrect in any cell of a case has no measurement of that case here: whatever its other
-processes measured was not proved to be the work.
+If a contender is incorrect in any cell of a case, it has no measurement of that case here, because its other processes
+were not proved to do the work.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +33,7 @@ COLUMNS = [
     "unit",
     "value",
 ]
-"""Columns of the table; a row of a cell that was not measured has its status, and no phase, metric or value."""
+"""Columns of the table. A row without a measurement has its status, but no phase, metric or value."""
 
 TYPES = {
     **{
@@ -87,7 +87,7 @@ def to_csv(table: list[Row]) -> str:
 
 
 def to_parquet(table: list[Row]) -> bytes:
-    """The rows as a Parquet file, whose columns have the same types whatever the rows are."""
+    """The rows as a Parquet file; the types of its columns do not depend on the rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,6 +1,6 @@
-"""Work in words: which cases belong in one chart, and what one chart or one row of it is called.
+"""Words for work: groups of cases for one chart, and names of charts and of their rows.
 
-A *setting* is all of a case but its sizes. A *family* is cases of one setting that differ in one size only.
+A *setting* is a case without its sizes. A *family* is cases of one setting that differ in one size only.
 """
 
 from collections.abc import Collection, Iterable
@@ -10,9 +10,9 @@ from snnbench.workloads.case import Case
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
 NAMES = {"neurons": "neurons N", "batch": "batch size B", "time_steps": "time steps T", "layers": "layers L"}
 SWEPT = 3
-"""Least values of an axis for a fit with an error."""
+"""The fewest values of an axis for a fit with an error."""
 HIDDEN = ("workload", "reset", "detach_reset", "device", *SIZES)
-"""Fields that a name does not list: the profile stands for the reset, and the device is always said."""
+"""Fields that a name does not list: the profile stands for the reset, and every name has the device."""
 
 
 def setting(case: Case) -> Case:
@@ -38,7 +38,7 @@ def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
 
 
 def swept(cases: Iterable[Case], axis: str) -> list[Case]:
-    """The largest of the families along an axis, if it has values enough for a fit; else nothing."""
+    """The largest family along an axis, if it has enough values for a fit; else empty."""
     return next((family for family in families(cases, axis) if len(family) >= SWEPT), [])
 
 
@@ -54,13 +54,13 @@ def sizes(case: Case, leaving_out: str = "") -> str:
 
 
 def told_apart(case: Case, among: Collection[Case]) -> str:
-    """Only the sizes in which these cases differ; all where none does."""
+    """Only the sizes in which these cases differ; all sizes if they do not differ."""
     varied = [axis for axis in SIZES if len({size(other, axis) for other in among}) > 1]
     return ", ".join(f"{SIZES[axis]}={size(case, axis)}" for axis in varied) or sizes(case)
 
 
 def in_common(cases: Collection[Case]) -> str:
-    """The sizes that all of these cases have; nothing for a single one, which is named by all of them."""
+    """The sizes that all these cases share; empty for a single case, which all sizes name."""
     first = next(iter(cases))
     alike = [axis for axis in SIZES if len({size(other, axis) for other in cases}) == 1]
     named = [axis for axis in alike if not (axis == "layers" and first.layers == 1)]
@@ -68,7 +68,7 @@ def in_common(cases: Collection[Case]) -> str:
 
 
 def setting_name(case: Case, among: Collection[Case]) -> str:
-    """`subtract on cpu`, and whatever else tells this setting from the others of a recording."""
+    """`subtract on cpu`, and all fields that tell this setting from the others of a recording."""
     fields = {name: {getattr(other, name) for other in among} for name in Case.__dataclass_fields__}
     varying = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN]
     extra = ", ".join(_field(case, name) for name in varying)
@@ -76,7 +76,7 @@ def setting_name(case: Case, among: Collection[Case]) -> str:
 
 
 def shared(cases: Collection[Case]) -> str:
-    """What all of these cases have in common, in words."""
+    """The fields that all these cases have in common, in words."""
     fields = {name: {getattr(case, name) for case in cases} for name in Case.__dataclass_fields__}
     fixed = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN]
     first = next(iter(cases), None)
@@ -94,7 +94,7 @@ def _field(case: Case, name: str) -> str:
 
 
 def title(case: Case) -> str:
-    """A case in one line, which no other case has."""
+    """A case in one line, different from every other case's."""
     layers = "" if case.layers == 1 else f", {case.layers} layers"
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
     entering = "input rate" if case.input_kind == "spikes" else f"{case.input_kind} input at rate"

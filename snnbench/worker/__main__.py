@@ -2,8 +2,8 @@
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
 
-A request comes on standard input, the reply goes to standard output or to the descriptor in --reply-fd; what libraries
-print goes to standard error. Nothing but the standard library, NumPy and the adapter's own libraries is imported.
+A request comes on standard input. The reply goes to standard output or to the descriptor in --reply-fd; output of
+libraries goes to standard error. The worker imports the standard library, NumPy and the adapter's own libraries only.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> int:
     if options.reply_fd is not None:
         _die_with_parent(options.reply_fd)
     _confine(request)
-    # A framework's threads are counted with the thread that starts them, so this comes before they are there.
+    # The counter covers threads that start after it, so it opens before a framework starts any.
     instructions = counter() if request.measure == "time" else uncounted
     turns = _turns(options.turns, request) if options.turns else None
     with os.fdopen(reply_fd, "wb") as stream:
@@ -65,7 +65,7 @@ def _turns(given: str, request: Request) -> Turns:
 
 
 def _reply(path: Path, request: Request, instructions: Count, turns: Turns | None) -> Reply:
-    """Do the request; whatever happens becomes a reply."""
+    """Do the request; every result and every error becomes a reply."""
     from snnbench.adapter import reading
 
     try:
@@ -75,7 +75,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         return _failed("oom-host", error)
     except refusal.Unavailable as error:
         return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
-    except Exception as error:  # an import runs a stranger's code: anything may come out of it
+    except Exception as error:  # an import runs third-party code, which may raise anything
         traceback.print_exc()
         return _failed("import", error)
     reply = Reply({})
@@ -95,7 +95,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
     except refusal.Incorrect as error:
         return _failed("incorrect", error)
-    except Exception as error:  # so may a pass
+    except Exception as error:  # a pass may raise anything, too
         traceback.print_exc()
         known = backend.failure_kind(error) if backend else None
         return _failed(known or ("oom-host" if isinstance(error, MemoryError) else "crash"), error)
@@ -104,7 +104,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
 
 
 def _process_settings(distribution: str) -> dict[str, Any]:
-    """What this process runs on, read back."""
+    """Versions, CPUs and allocator settings of this process, read back."""
     try:
         version: str | None = importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
@@ -124,7 +124,7 @@ def _failed(kind: str, error: BaseException) -> Reply:
 
 
 def _own_descriptor(given: int | None) -> int:
-    """A descriptor for the reply that nobody else writes to: what was standard output now goes to standard error."""
+    """A descriptor for the reply alone; standard output is redirected to standard error."""
     reply_fd = os.dup(1) if given is None else given
     os.set_inheritable(reply_fd, False)
     os.dup2(2, 1)
@@ -132,16 +132,16 @@ def _own_descriptor(given: int | None) -> int:
 
 
 def _die_with_parent(reply_fd: int) -> None:
-    """A harness that is killed leaves no worker behind, not even one that had only just been started."""
+    """End this worker if the harness is killed, even if that happened before this call."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     reader = select.poll()
     reader.register(reply_fd, 0)
-    if reader.poll(0):  # an error, the one thing not asked for: nobody is left to read the reply
+    if reader.poll(0):  # only an error is reported here: the reader of the reply is gone
         sys.exit("the harness is gone")
 
 
 def _confine(request: Request) -> None:
-    """CPUs and memory, before a framework starts its threads."""
+    """Limit CPUs and memory, before a framework starts its threads."""
     if request.cpus:
         os.sched_setaffinity(0, request.cpus)
     if request.memory_limit_bytes is not None:
@@ -150,7 +150,7 @@ def _confine(request: Request) -> None:
 
 
 def _end(status: int) -> NoReturn:
-    """End this process at once: to take a framework apart would take up to half a second, and change nothing."""
+    """End this process at once: a framework's teardown takes up to half a second and changes nothing."""
     atexit._run_exitfuncs()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -1,8 +1,8 @@
-"""Work after the clock: threads that still spin, and answers that are not there yet.
+"""Checks for work after the clock stopped: spinning threads and unfinished answers.
 
-On a device the harness waits for all work. On the CPU nothing waits for a thread that a pass started. So an answer is
-copied at once, before anybody can finish it, and then copied again: what took longer the first time was waited for, or
-computed, then. CPU time would not tell: threads of honest frameworks spin for 20 ms after a parallel region.
+On a device the harness waits for all work. On the CPU it cannot wait for a thread that a pass started. So it copies an
+answer at once, and then again. If the first copy takes longer, the answer was finished during that copy. CPU time would
+not tell: threads of honest frameworks spin for 20 ms after a parallel region.
 """
 
 import time
@@ -11,21 +11,21 @@ from collections.abc import Callable, Sequence
 Clock = Callable[[], int]
 
 SLICE_NS = 2_000_000
-"""The process is asked so often whether it still works."""
+"""Interval between two checks whether the process still works."""
 IDLE_SHARE = 0.25
-"""A process that used less of a slice has ended its work."""
+"""If a process uses a smaller share of a slice, its work has ended."""
 LONGEST_NS = 200_000_000
-"""Waited for at the most: threads that are told to spin for ever do."""
+"""The longest wait: some threads are told to spin for ever."""
 SHARE = 0.1
-"""Reading an answer may take so much of a pass longer for the first time than for the second."""
+"""The share of a pass by which the first reading of an answer may exceed the second."""
 LEAST_NS = 1_000_000
-"""Or so much, if that is more."""
+"""The same in nanoseconds; the larger of the two applies."""
 
 
 def settle(
     cpu: Clock = time.process_time_ns, clock: Clock = time.perf_counter_ns, sleep: Callable[[float], None] = time.sleep
 ) -> None:
-    """Wait until the threads of this process idle. Those of NumPy spin after a check, and would slow a pass down."""
+    """Wait until the threads of this process idle. NumPy's threads spin after a check and would slow a pass down."""
     ends = clock() + LONGEST_NS
     while clock() < ends:
         before, started = cpu(), clock()
@@ -35,7 +35,7 @@ def settle(
 
 
 def complaint(name: str, reading_ns: Sequence[int], pass_ns: float) -> str | None:
-    """Why an answer was not there when the clock stopped, or None. The least that reading took counts."""
+    """Why an answer was not complete when the clock stopped, or None. The smallest of `reading_ns` counts."""
     waited_ns = min(reading_ns, default=0)
     if waited_ns <= max(SHARE * pass_ns, LEAST_NS):
         return None

@@ -1,6 +1,6 @@
-"""Clocks: how fast a card ticks right now, by its driver.
+"""The current clock rates of a card, as its driver reports them.
 
-A worker asks, while the card is still busy; it has no package for this, so it calls NVIDIA's library itself.
+A worker asks while the card is still busy. It has no package for this, so it calls NVIDIA's library itself.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ DOMAINS = {"sm": 1, "memory": 2}
 
 
 def mhz() -> dict[str, int]:
-    """The clocks of the first card of CUDA_VISIBLE_DEVICES in MHz, by domain; empty where the driver names none."""
+    """The clocks of the first card of CUDA_VISIBLE_DEVICES in MHz, by domain; empty if the driver reports none."""
     name = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
     try:
         nvml = ctypes.CDLL(LIBRARY)

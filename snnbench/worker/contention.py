@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 CONTENDED_CPUS = 0.1
-"""CPUs that others took on average while a phase was timed, from which on a record is flagged."""
+"""A record is flagged if others took more CPUs on average while a phase was timed."""
 PROC_STAT = Path("/proc/stat")
 
 
@@ -16,7 +16,7 @@ PROC_STAT = Path("/proc/stat")
 class Usage:
     """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process.
 
-    With those of this process count those of a partner that takes turns with it.
+    The seconds of this process include those of a partner that takes turns with it.
     """
 
     wall_s: float
@@ -26,7 +26,7 @@ class Usage:
 
 
 def usage(stat: Path = PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:
-    """A snapshot, of these CPUs or of all; a partner used `partner_s` CPU seconds so far.
+    """A snapshot of these CPUs, or of all if none are given; `partner_s` is the partner's CPU seconds so far.
 
     Lines of /proc/stat: user nice system idle iowait irq softirq steal ..."""
     ticks = os.sysconf("SC_CLK_TCK")
@@ -51,6 +51,6 @@ def between(before: Usage, after: Usage) -> dict[str, float]:
 
 
 def others_cpus(phases: Mapping[str, Any]) -> float:
-    """CPUs, on average, that others took in the most disturbed of a record's phases; 0 where nothing says so."""
+    """CPUs, on average, that others took in the most disturbed of a record's phases; 0 if none was recorded."""
     taken = (phase["contention"] for phase in phases.values() if "contention" in phase)
     return max((each["foreign_cpus"] + each["stolen_cpus"] for each in taken), default=0.0)

@@ -7,7 +7,7 @@ from statistics import median, quantiles
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Median and quartiles of trials, in the unit of what was summarised; `trials` has one value each, in order."""
+    """Median and quartiles of trials, in the unit of the trials; `trials` has one value each, in order."""
 
     median: float
     low: float
@@ -16,7 +16,7 @@ class Summary:
 
     @property
     def count(self) -> int:
-        """How many trials there were."""
+        """The number of trials."""
         return len(self.trials)
 
 
@@ -31,5 +31,5 @@ def summarise(trials: Sequence[float]) -> Summary:
 
 
 def trial_median(repetitions: Sequence[float], passes: int) -> float:
-    """Median duration of one pass, from repetitions that are `passes` passes each."""
+    """Median duration of one pass, from repetitions of `passes` passes each."""
     return median(repetitions) / passes

@@ -1,4 +1,4 @@
-"""The roofline: the time below which this machine cannot do a case, whatever a library fuses or recomputes.
+"""The roofline: the least time in which this machine can do a case, with any fusion or recomputation.
 
 With M = T * B rows, N neurons, L layers and a `size` of bytes for each number of the case's dtype:
 
@@ -13,18 +13,17 @@ With M = T * B rows, N neurons, L layers and a `size` of bytes for each number o
                         input gradient
     train               input M N, cotangent M N, P                  spikes M N, gradients as backward
 
-    least bytes = size * (what is read + what is written),   P = L (N^2 + N)
+    least bytes = size * (values read + values written),   P = L (N^2 + N)
     multiplying = sum of the phase's k products, each in the time measured for it, - (k - 1) * time of an empty call
     floor = max(multiplying, least bytes / bandwidth of the copy)
 
-It is the larger of the two, and not their sum, because a machine can compute and move data at once. Products are
-measured one by one, and each holds what it costs a framework to call anything at all; a phase may be a single call, and
-where products take microseconds that is most of them. An accelerator computes while it is called, which makes the true
-floor a little higher. What is kept
-between forward and backward counts as nothing: it can be recomputed, or never leave a cache. The neuron's own
-arithmetic counts as nothing either. `forward` may keep things or not, so its floor is that of `inference`.
+The floor is the larger of the two, not their sum, because a machine can compute and move data at once. Products are
+measured one by one, and each includes the cost of one framework call. A phase may be a single call, so the cost of
+k - 1 calls is subtracted; it dominates products of microseconds. An accelerator computes while it is called, so the
+true floor is a little higher. Values kept between forward and backward cost nothing: they can be recomputed, or stay in
+a cache. The neuron's arithmetic costs nothing. `forward` may keep values or not, so its floor is that of `inference`.
 
-This is a *dense* floor: products are counted, and measured, in full, and no credit is given for zeros in the input.
+This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,18 +37,18 @@ Timings = Mapping[str, Mapping[str, Any]]
 """The `repetitions_ns` and `passes` of each phase."""
 SIZES_BYTES = {"float64": 8, "float32": 4, "bfloat16": 2, "float16": 2}
 SAME_SHAPE = {"current": "input_gradient", "input_gradient": "current"}
-"""Products of one shape: the faster one's time counts for both, for how weights lie in memory is a library's choice."""
+"""Products of one shape. The faster time counts for both, because a library chooses the memory layout of weights."""
 COPY, CALL = "copy", "call"
-"""What is measured beside the products: a copy, and a product of two numbers, which is a call and nothing else."""
+"""Two more measurements: a copy, and a product of two numbers, which costs only the call."""
 SMALLEST_SPREAD = 0.05
-"""Two times of one process that differ by less are no different: the effect floor of a comparison."""
+"""Two times of one process that differ by less count as equal: the effect floor of a comparison."""
 LARGEST_SPREAD = 0.45
-"""However unsteady a machine was, a pass in half the floor is below it. Clocks that jump by 1.8 stay inside of this."""
+"""On any machine a pass in half the floor is below it. Clocks that jump by a factor of 1.8 stay within this spread."""
 
 
 @dataclass(slots=True)
 class Peak:
-    """The raw durations of one product, or of the copy: `work` FLOPs or bytes a pass, `passes` passes a repetition."""
+    """Raw durations of one product or of the copy: `work` FLOPs or bytes a pass, `passes` passes a repetition."""
 
     work: int
     passes: int = 0
@@ -58,7 +57,7 @@ class Peak:
 
     @property
     def fastest_ns(self) -> float:
-        """The least time of a pass: what this machine was seen to do it can do."""
+        """The shortest time of a pass, since this machine has reached it once."""
         return min(self.repetitions_ns) / self.passes
 
     @property
@@ -68,7 +67,7 @@ class Peak:
 
 
 def products(case: Case, phase: str) -> dict[str, int]:
-    """How often each product is in a pass of a phase."""
+    """The number of each product in a pass of a phase."""
     forward = {"current": case.layers}
     backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
     of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
@@ -76,7 +75,7 @@ def products(case: Case, phase: str) -> dict[str, int]:
 
 
 def product_flops(case: Case) -> int:
-    """FLOPs of one product; all three have as many."""
+    """FLOPs of one product; all three products have the same number."""
     return 2 * case.time_steps * case.batch * case.neurons**2
 
 
@@ -86,7 +85,7 @@ def flops(case: Case, phase: str) -> int:
 
 
 def least_bytes(case: Case, phase: str) -> int:
-    """Bytes that a pass of a phase reads or writes at least once, whatever is fused or recomputed."""
+    """Bytes that a pass of a phase reads or writes at least once, with any fusion or recomputation."""
     trains = case.time_steps * case.batch * case.neurons
     weights = case.layers * case.neurons**2
     parameters = weights + case.layers * case.neurons
@@ -105,7 +104,7 @@ def least_bytes(case: Case, phase: str) -> int:
 
 
 def needed(case: Case, phases: Sequence[str]) -> list[str]:
-    """The peaks that the floors of these phases are made of."""
+    """Names of the peaks that the floors of these phases need."""
     return [*dict.fromkeys(name for phase in phases for name in products(case, phase)), COPY, CALL]
 
 
@@ -118,24 +117,24 @@ def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
 
 
 def spread(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int]) -> float:
-    """By how much of the floor a time may lie under it: the spread of what is compared, the peaks' and its own.
+    """The share of the floor by which a time may lie under it.
 
-    The largest relative interquartile range of the peaks that the phase needs and of its own repetitions, within
-    bounds: durations that happen to agree do not make a machine steady, nor is half the floor ever an accident.
+    It is the largest relative interquartile range of the peaks that the phase needs and of its own repetitions. The
+    bounds: durations that agree by chance do not make a machine steady, and chance never halves a time.
     """
     seen = [peaks[name].spread for name in (*products(case, phase), COPY)]
     return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, relative_spread(repetitions_ns), *seen))
 
 
 def under(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int) -> bool:
-    """Whether the median pass of these repetitions is under the floor at all, be it within the spread."""
+    """Whether the median pass of these repetitions is under the floor, even within the spread."""
     return trial_median(repetitions_ns, passes) < floor_ns(case, phase, peaks)
 
 
 def complaint(
     case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Sequence[int], passes: int
 ) -> str | None:
-    """Why the median pass of these repetitions is below the floor, in one line; or None where it is not."""
+    """Why the median pass of these repetitions is below the floor, in one line; None if it is not."""
     floor, margin = floor_ns(case, phase, peaks), spread(case, phase, peaks, repetitions_ns)
     pass_ns = trial_median(repetitions_ns, passes)
     if pass_ns >= floor * (1 - margin):
@@ -147,12 +146,12 @@ def complaint(
 
 
 def any_under(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> bool:
-    """Whether a time leaves a doubt about the peaks, or they about it."""
+    """Whether any phase's time is under its floor, so that the peaks or the time are in doubt."""
     return any(under(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items())
 
 
 def complaints(case: Case, peaks: Mapping[str, Peak], timings: Timings) -> str:
-    """Why the times of these phases cannot be true, or nothing."""
+    """Why the times of these phases cannot be true; empty if they can."""
     each = (
         complaint(case, name, peaks, timing["repetitions_ns"], timing["passes"]) for name, timing in timings.items()
     )
@@ -171,7 +170,7 @@ def beside(case: Case, phase: str, peaks: Mapping[str, Peak], timing: Mapping[st
 
 
 def relative_spread(durations: Sequence[float]) -> float:
-    """Interquartile range over median; 0 of a single one."""
+    """Interquartile range over median; 0 for a single duration."""
     summary = summarise(durations)
     return (summary.high - summary.low) / summary.median if summary.median else 0.0
 

@@ -1,8 +1,8 @@
-"""Instructions: how many a process retired, by the processor's own counter; no host can move that number.
+"""The number of instructions that a process retired, by the processor's counter, which no host can change.
 
     man 2 perf_event_open
 
-Many virtual machines show no such counter, and then there is no number.
+Many virtual machines have no such counter; then the count is None.
 """
 
 import ctypes
@@ -12,7 +12,7 @@ import struct
 from collections.abc import Callable
 
 Count = Callable[[], int | None]
-"""Instructions so far, or None where they are not counted."""
+"""Instructions so far, or None if they are not counted."""
 
 CALL = {"x86_64": 298, "aarch64": 241}
 """The number of the system call perf_event_open."""
@@ -29,7 +29,7 @@ def uncounted() -> int | None:
 
 
 def counter(kind: int = HARDWARE, event: int = INSTRUCTIONS) -> Count:
-    """Count from now on what this thread and all threads that it starts from now on retire outside of the kernel."""
+    """Count the instructions outside of the kernel, from now on, of this thread and of all threads it starts later."""
     if (number := CALL.get(platform.machine())) is None:
         return uncounted
     flags = INHERIT | NO_KERNEL | NO_HYPERVISOR

@@ -1,4 +1,4 @@
-"""One measurement: prove by the exam, measure, prove by the spot check what was measured."""
+"""One measurement of a request: the exam first, then the measurement and the spot check of its answers."""
 
 import re
 from collections.abc import Callable
@@ -31,11 +31,11 @@ from snnbench.workloads.rule import Rule
 
 OwnRule = Callable[[Case, str], Rule | None]
 CHECKED = 1
-"""The input and cotangent of the answers that verification checks, after passes on number 0."""
+"""The number of the input and cotangent that verification checks, after passes on number 0."""
 LOOKS = 3
-"""How often a profiler is asked before it may say that a kernel did not run: it loses some now and then."""
+"""Profiler runs before a kernel counts as not run: a profiler sometimes loses kernels."""
 SHOWN_NAMES = 6
-"""Enough to see what ran in place of what was asked for."""
+"""Kernel names in a message: enough to see what ran instead."""
 
 
 class Measurement:
@@ -58,7 +58,7 @@ class Measurement:
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
     def run(self, reply: Reply) -> None:
-        """Fill `reply`. An answer that is wrong, and not declared to be, ends it without a time."""
+        """Fill `reply`. If an answer is wrong and no deviation is declared, the reply has no time."""
         case, variant = self.request.case, self.variant
         if refusal := variant.refusal(case):
             raise Unsupported(refusal)
@@ -84,9 +84,9 @@ class Measurement:
             reply.outcome |= {name: value for name, value in declared.items() if value}
 
     def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
-        """The kernels that a variant is named after must be among what a pass runs, whatever the library says of it.
+        """Fail the reply if a pass does not run the kernels that its variant names, regardless of the library's word.
 
-        The first pattern is for the forward pass; the others run in `train` only.
+        The first pattern is for the forward pass; the others must match in `train` only. Raises Unavailable.
         """
         phases = self.phases or (("inference",) if self.variant.inference_only else ("train",))
         matching: dict[str, None] = {}
@@ -112,7 +112,7 @@ class Measurement:
         reply.settings["ran"] = list(matching)
 
     def _exam(self, reply: Reply) -> bool:
-        """Every process sits the exam, for one layer and, where the case has more, for two."""
+        """Run the exam, for one layer and, if the case has more, for two; return whether it passed."""
         for layers in (1, 2)[: min(2, self.request.case.layers)]:
             own = self._rule(self.request.case)
             case = self.request.case
@@ -139,10 +139,10 @@ class Measurement:
         return True
 
     def _look_at_state(self, session: Session, problem: Problem, reply: Reply) -> None:
-        """Whether a second pass without a reset goes on where the first ended, starts anew, or does neither.
+        """Record whether a second pass without a reset continues from the first, restarts, or does neither.
 
-        Asked of libraries that want a reset before every pass, run eagerly. It stands in the settings and decides
-        nothing: every pass that is timed begins with the reset.
+        This applies to libraries that need a reset before every pass, run eagerly. It enters the settings and decides
+        nothing: every timed pass begins with the reset.
         """
         go_on = getattr(session, "inference_without_reset", None)
         if go_on is None or self.variant.way:
@@ -156,7 +156,7 @@ class Measurement:
             reply.settings["state"] = exam.continuation(problem, session.answer(spikes, None).spikes)
 
     def _own_exam(self, problem: Problem, answer: Callable[[int, int], Answer], rule: Rule) -> Finding:
-        """The exam's passes by a rule whose numbers are not exact in binary: what is close is left to rounding."""
+        """The exam's passes by a rule with numbers that are not exact in binary: rounding decides close spikes."""
         for which, cotangent in exam.PASSES:
             finding = SpotCheck(problem, which, rule, cotangent).check(answer(which, cotangent))
             if not finding.correct:
@@ -169,14 +169,14 @@ class Measurement:
         return SpotChecks(self.problem, self._rule(request.case), request.check_ns, self._session)
 
     def _rule(self, case: Case) -> Rule | None:
-        """The rule that a variant is held to, where it is another neuron than the case's."""
+        """The rule that a variant is held to if it is another neuron than the case's. Raises AdapterError."""
         rule = self.own_rule(case, self.variant.built_as) if self.variant.deviation else None
         if not isinstance(rule, Rule | None):
             raise AdapterError(f"rule(case, {self.variant.built_as!r}) gave {rule!r}, expected a Rule or None")
         return rule
 
     def _verify(self, session: Session, reply: Reply) -> None:
-        """What timing does, without a clock: every phase on one input, then on another, whose answer is checked."""
+        """Run every phase on one input, then on another, without a clock; check the second answer."""
         if self.request.case.is_judged_by_layer:
             self._checks.layers()
         for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
@@ -195,7 +195,7 @@ class Measurement:
             reply.memory = measured
 
     def _time(self, session: Session, reply: Reply) -> None:
-        """Time every phase, check its answers to old and new content, and that no time is below its floor."""
+        """Time every phase, check its answers to old and new content, and compare its time with the floor."""
         case = self.request.case
         if case.is_judged_by_layer:
             self._checks.layers()
@@ -232,7 +232,7 @@ class Measurement:
         reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
 
     def _prove_phase(self, phase: TimedPhase, reply: Reply) -> bool:
-        """Whether the answers of a timed phase are right, and its time is that of the work."""
+        """Whether the answers of a timed phase are right and its time is that of the work."""
         name, proof = phase.name, phase.proof
         if not self._spot(reply, name, proof.check, proof.spot or Finding(), proof.verified):
             return False

@@ -1,7 +1,7 @@
-"""Memory of one pass: host memory as the kernel counts it, device memory as the allocators do.
+"""Memory of one pass: host memory by the kernel's count, device memory by the allocators' count.
 
-The host's high-water mark is reset through /proc/self/clear_refs before the pass. `ru_maxrss` would not do: a child
-inherits its parent's through exec.
+The host's high-water mark is reset through /proc/self/clear_refs before the pass. `ru_maxrss` cannot serve: a child
+inherits its parent's value through exec.
 """
 
 import ctypes
@@ -18,15 +18,15 @@ from snnbench.backends import Backend, Session
 
 KIB = 1024
 GROWTH_PASSES = (2, 10, 50)
-"""After so many passes the memory in use is read; it should not have grown."""
+"""Memory in use is read after so many passes; it should not have grown."""
 GROWTH_NS = 300_000_000
-"""After which no pass towards the last of these begins."""
+"""After this time no further pass towards the last count begins."""
 CLEAR_REFS = Path("/proc/self/clear_refs")
 
 
 @dataclass(frozen=True, slots=True)
 class Resident:
-    """Bytes of this process that are in memory now, and the most since the mark was last reset."""
+    """Resident bytes of this process now, and their maximum since the last reset."""
 
     now_bytes: int
     peak_bytes: int
@@ -39,7 +39,7 @@ def resident() -> Resident:
 
 
 def reset_peak() -> None:
-    """Set the high-water mark to what is resident now. Raises Unavailable."""
+    """Set the high-water mark to the resident bytes of now. Raises Unavailable."""
     try:
         CLEAR_REFS.write_text("5")
     except OSError as error:
@@ -50,7 +50,7 @@ def reset_peak() -> None:
 
 
 def settle() -> None:
-    """Give back what is free: collect cycles, and let the C library return its free pages."""
+    """Free memory: collect cycles, and let the C library return its free pages."""
     gc.collect()
     libc = ctypes.CDLL(None)
     if hasattr(libc, "malloc_trim"):
@@ -58,15 +58,15 @@ def settle() -> None:
 
 
 def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, Any], Any, Any]:
-    """Bytes around the first `train` or `inference` pass. Returns them, and the pass's spikes and gradients.
+    """Bytes around the first `train` or `inference` pass, and the spikes and gradients of that pass.
 
-    `peak` is above what was there before: parameters, input and cotangent, counted apart as `static`. `retained` is
-    what a forward pass leaves alive for the backward pass, the output spikes among it.
+    `peak` excludes parameters, input and cotangent, which existed before and count as `static`. `retained` is the
+    memory that a forward pass leaves alive for the backward pass, with the output spikes.
     """
     session.compile(phase)
     session.synchronise(None)
     settle()
-    gc.freeze()  # half a million objects of a framework's modules: later collections need not look at them again
+    gc.freeze()  # later collections skip the half million objects of a framework's modules
     resets = backend.reset_peak()
     device_before, before = backend.device_bytes(), resident()
     reset_peak()
@@ -89,7 +89,7 @@ def measure(session: Session, backend: Backend, phase: str) -> tuple[dict[str, A
         result["device"] = _device(device_before, device_after) | {"retained_bytes": device_retained_bytes}
         result["device"]["growth_bytes"] = grown.device_bytes
         if not resets and device_after["peak"] == device_before["peak"]:
-            # The process had a higher peak before, in compiling perhaps, so the counter says nothing of the pass.
+            # The process had a higher peak before, perhaps in compiling, so the counter does not show the pass.
             result["device"]["peak_bytes"] = session.planned_bytes(phase)
     return result, spikes, gradients
 
@@ -107,14 +107,14 @@ def _retained(session: Session, backend: Backend) -> tuple[int, int | None]:
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """Bytes that each pass leaves behind for good: the least slope between the passes where memory in use was read."""
+    """Bytes that each pass leaks: the smallest slope between two readings of the memory in use."""
 
     host_bytes: int
     device_bytes: int | None
 
 
 def _growth(session: Session, backend: Backend, phase: str, clock: Callable[[], int] = time.monotonic_ns) -> Growth:
-    """Run passes until the last of GROWTH_PASSES, or until the time for it is up, and compare what is in use."""
+    """Run passes up to the last of GROWTH_PASSES, or until GROWTH_NS is over, and compare the memory in use."""
     ends, done = clock() + GROWTH_NS, 0
     seen: list[tuple[int, int, int | None]] = []
     for passes in GROWTH_PASSES:

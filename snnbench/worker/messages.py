@@ -1,6 +1,6 @@
 """The wire between harness and worker: a request is one JSON document, a reply is one line of JSON.
 
-A reply ends with a newline; without it the reply is not whole and the cell is `lost`.
+A reply ends with a newline. Without it the reply is incomplete and the cell is `lost`.
 """
 
 import json
@@ -16,16 +16,16 @@ Measure = Literal["time", "memory", "verify"]
 
 
 class BadRequest(ValueError):
-    """What came in is not a request; the message says what is wrong."""
+    """The input is not a request; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What a worker is asked to do with one variant of one adapter.
+    """A task for a worker: one measurement of one variant of one adapter.
 
-    `phases` are timed in this order (memory takes `train` if it is among them, else `inference`). Lengths are in
-    nanoseconds. `patience_s` is how long a worker waits for one that takes turns with it. `memory_limit_bytes` and
-    `cpus` are set by the worker itself before it imports anything else.
+    `phases` are timed in this order. Memory takes `train` if any of them is not `inference`, else `inference`. Lengths
+    are in nanoseconds. `patience_s` is how long a worker waits for the worker that takes turns with it. The worker
+    applies `memory_limit_bytes` and `cpus` to itself before it imports anything else.
     """
 
     measure: Measure
@@ -48,7 +48,7 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """What a worker answers. `outcome` has a `status` of measured, skipped or failed."""
+    """The answer of a worker. `outcome` has a `status` of measured, skipped or failed."""
 
     outcome: dict[str, Any]
     checks: dict[str, Any] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def decode_request(text: str) -> Request:
 
 
 def decode_reply(data: bytes) -> Reply | None:
-    """The reply in `data`, or None if it is not whole."""
+    """The reply in `data`, or None if it is incomplete."""
     if not data.endswith(b"\n"):
         return None
     try:

@@ -1,11 +1,11 @@
-"""Peaks: how fast this machine is at the parts of a case that nobody can leave out, by the framework that is timed.
+"""Peaks: the machine's speed, in the timed framework, at the parts of a case that every library must do.
 
-The matrix products at the case's own shapes and precision, a copy, and an empty call are timed in the process that
-times the phases, before the first of them and after the last; and between them, as long as looking takes no more than a
-tenth of their time. So a machine that changes its speed meanwhile does so for both.
+The process that times the phases also times the matrix products at the case's shapes and precision, a copy, and an
+empty call. It does so before the first phase and after the last. Between phases it does so while all looks take at most
+a tenth of the time so far. So a change of the machine's speed meets both.
 
-The copy moves as many bytes as the phases must at the least, up to a size beyond every cache: what fits into a cache is
-copied there, or its floor would be none.
+The copy moves the least bytes of the phases, up to a size beyond every cache. So bytes that fit into a cache are copied
+within the cache; a slower copy would make the floor too high.
 """
 
 import time
@@ -22,21 +22,21 @@ from snnbench.worker.floor import CALL, COPY, Peak
 from snnbench.workloads.case import Case
 
 REPETITIONS = 5
-"""Of each peak in one look, at most; one at the least."""
+"""The most repetitions of each peak in one look; the least is one."""
 REPETITION_NS = 2_000_000
 """Short, so that many fit between two disturbances: the fastest one counts."""
 LOOK_NS = 100_000_000
-"""After which no further repetition of a peak begins."""
+"""After this time no further repetition of a peak begins in one look."""
 SHARE = 10
-"""Looks that may be left out begin only while all of them took less than one part in so many of the phases' time."""
+"""An optional look begins only if all looks so far took at most one part in so many of the time so far."""
 SECOND_LOOKS = 10
-"""Where a time seems to be below the floor, for it may be that others disturbed every look so far."""
+"""The most further looks if a time seems below the floor: others may have disturbed every look so far."""
 SECOND_LOOKS_NS = 5_000_000_000
-"""After which no further one of these begins."""
+"""After this time no further look of these begins."""
 LARGEST_COPY_BYTES = 256 << 20
 CALL_FLOPS = 2
 PATTERN_ROWS = 64
-"""Rows of random values; operands repeat them, for making all of one may take longer than multiplying it."""
+"""Rows of random values, which operands repeat: drawing a whole operand may take longer than multiplying it."""
 
 
 class Peaks:
@@ -61,7 +61,7 @@ class Peaks:
         self._started = clock()
 
     def look(self) -> None:
-        """Measure every peak some more. What that needs exists only meanwhile: nothing here refers to itself."""
+        """Measure every peak some more. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
         runs = self.backend.peaks(*operands(self.case), self.copied_bytes)
         busy = self._phase(runs[next(iter(self.found))])
@@ -71,12 +71,12 @@ class Peaks:
         self.spent_ns += self.clock() - started
 
     def look_if_cheap(self) -> None:
-        """Look, where looking has taken little of the time so far."""
+        """Look, if all looks took little of the time so far."""
         if SHARE * self.spent_ns <= self.clock() - self._started:
             self.look()
 
     def look_until(self, settled: Callable[[], bool]) -> None:
-        """Look, and then again and again as long as it is not settled, within bounds."""
+        """Look once, and then again until `settled()`, within bounds."""
         self.look()
         started = self.clock()
         for _ in range(SECOND_LOOKS):
@@ -99,7 +99,7 @@ class Peaks:
 
     def _look_at(self, peak: Peak, run: Run) -> None:
         phase = self._phase(run)
-        self.settle()  # or a pass that ran on a settled process would be faster than any product
+        self.settle()  # otherwise a pass in a settled process would be faster than any product
         ends = self.clock() + LOOK_NS
         before = len(peak.repetitions_ns)
         if not peak.passes:
@@ -107,20 +107,20 @@ class Peaks:
             one_ns = timing.repeat(phase, 1, self.clock).wall_ns
             budget = timing.Budget(0, REPETITIONS, REPETITION_NS, LOOK_NS)
             peak.passes = timing.passes_needed(phase, one_ns, budget, self.clock)
-            if peak.passes == 1:  # where one takes seconds, it is not thrown away
+            if peak.passes == 1:  # a pass that takes seconds is not thrown away
                 peak.repetitions_ns.append(one_ns)
         while (done := len(peak.repetitions_ns) - before) < REPETITIONS and (not done or self.clock() < ends):
             peak.repetitions_ns.append(timing.repeat(phase, peak.passes, self.clock).wall_ns)
 
 
 def copied_bytes(case: Case, phases: Sequence[str]) -> int:
-    """Bytes of the buffer that is copied, so that as many are read and written as these phases do at the least."""
+    """Bytes of the copied buffer: reading and writing it moves the least bytes of these phases, up to a limit."""
     half = max((floor.least_bytes(case, phase) for phase in phases), default=0) // 2
     return min(half, LARGEST_COPY_BYTES)
 
 
 def operands(case: Case) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Input [M, N], cotangent [M, N] and weight [N, N], as random as the case's own: devices draw less for zeros."""
+    """Input [M, N], cotangent [M, N] and weight [N, N], as random as the case's: devices draw less power for zeros."""
     generator = np.random.Generator(np.random.Philox(case.seed))
     pattern = (PATTERN_ROWS, case.neurons)
     rows = (case.time_steps * case.batch, case.neurons)

@@ -1,8 +1,8 @@
 """Probes: a little fixed work that belongs to no library, timed before the first phase of a process and after its last.
 
-The work is the same in every process, whatever its case and library: a loop of the interpreter, calls of the framework
-one after the other, a copy and a matrix product; and on a GPU one call that is waited for. So where a probe takes
-longer than another day the machine is slower for work of its kind, or else the framework is another one.
+The work is the same for every case and library: a loop of the interpreter, calls of the framework one after the other,
+a copy and a matrix product; on a GPU also one call with a wait. If a probe takes longer than on another day, the
+machine is slower for that kind of work, or the framework is another one.
 """
 
 import time
@@ -17,17 +17,17 @@ from snnbench.worker.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
 from snnbench.workloads.case import Case
 
 STEPS = 20_000
-"""Of the interpreter's loop: about a millisecond."""
+"""Steps of the interpreter's loop: about a millisecond."""
 CALLS_IN_A_ROW = 200
 SIDES = {"cpu": 192, "cuda": 2048}
 """Rows and columns of the product's operands, by kind of device."""
 COPIED_BYTES = {"cpu": 4 << 20, "cuda": 64 << 20}
 REPETITIONS = 5
-"""Of each probe in one look."""
+"""Repetitions of each probe in one look."""
 
 
 class Probes:
-    """The probes of one process; each look times every one of them."""
+    """The probes of one process; each look times every probe."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Probes:
         self._spent_ns = 0
 
     def look(self) -> None:
-        """Time every probe. What that needs exists only meanwhile. A card is busy when this begins."""
+        """Time every probe. The operands exist only during this call. A card is busy when this begins."""
         started = self._clock()
         runs = self._runs()
         if not self._looks:
@@ -70,13 +70,13 @@ class Probes:
         return {name: {"looks_ns": looks} for name, looks in self._looks.items()}
 
     def settings(self) -> dict[str, Any]:
-        """How long all looks took, and the clocks of the card right after each, where it has any."""
+        """How long all looks took, and the card's clocks right after each look, if there is a card."""
         return {"probes_ms": self._spent_ns // 1_000_000} | (
             {"clocks_mhz": self._clocks_mhz} if self._clocks_mhz else {}
         )
 
     def _runs(self) -> dict[str, tuple[Run, int]]:
-        """Each probe, and how many passes of it make a repetition. What keeps threads awake comes last."""
+        """Each probe, and its passes per repetition. The probes that keep threads awake come last."""
         side = SIDES[self._kind]
         random = np.random.Generator(np.random.Philox(0))
         operands = (random.standard_normal((side, side), np.float32) for _ in range(3))
@@ -92,7 +92,7 @@ class Probes:
 
 
 def loop() -> None:
-    """Work for the interpreter alone; there is nothing to wait for afterwards."""
+    """Work for the interpreter alone, with nothing to wait for afterwards."""
     total = 0
     for number in range(STEPS):
         total += number & 7

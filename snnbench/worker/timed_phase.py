@@ -1,4 +1,4 @@
-"""One phase, timed: its durations, the proof of its answers, and why its time may not be that of the work."""
+"""One timed phase: its durations, the proof of its answers, and why its time may not be that of the work."""
 
 import time
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ from snnbench.worker.messages import Request
 from snnbench.worker.turns import Turns
 
 WARM_NS = 50_000_000
-"""A longer pass needs none before it to wake threads and fill caches that another process had meanwhile."""
+"""After the other process's turn, a shorter pass needs an untimed pass that wakes threads and fills caches."""
 BUSY_NS = 200_000_000
-"""How long a card is kept busy before anything on it is timed: an idle one has a low clock for tens of milliseconds."""
+"""How long a card is kept busy before any timing: an idle card has a low clock for tens of milliseconds."""
 
 
 def busy_ns(device: str) -> int:
@@ -30,9 +30,9 @@ def busy_ns(device: str) -> int:
 
 
 class TimedPhase:
-    """The phase `name` of a session; `proof` holds what its answers were found to be.
+    """The phase `name` of a session; `proof` holds the findings on its answers.
 
-    With `turns` another process measures the same phase, which is the same `step` there.
+    With `turns` another process measures the same phase, under the same `step`.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class TimedPhase:
         self._ended: contention.Usage | None = None
         drawn = partial(checks.check_drawn, phase=name)
         self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)
-        # In another order of the batch products may be rounded otherwise, and no other path of a sample is foretold.
+        # In another order of the batch products may round differently, and a sample may take an unpredictable path.
         always = request.case.is_judged_by_layer
 
         def prepare(is_drawn: bool) -> None:
@@ -76,7 +76,7 @@ class TimedPhase:
         self._foreign: dict[str, Any] = {}
 
     def as_dict(self) -> dict[str, Any]:
-        """The raw durations, and what others took meanwhile."""
+        """The raw durations, and the contention during them."""
         return asdict(self._timing) | {"contention": self._foreign}
 
     def measure(self) -> None:
@@ -101,8 +101,8 @@ class TimedPhase:
             proof.keep_last(timing.repeat(self._phase, 1, time.perf_counter_ns).outputs)
 
     def _usage(self) -> contention.Usage:
-        """What was used so far. A process that takes turns with this one is no other."""
-        # Beside a cell on a card others may run on other cards, with CPUs of their own.
+        """CPU usage so far. A partner that takes turns with this process does not count as another process."""
+        # Other cells may run on other cards meanwhile, with CPUs of their own.
         cpus = self._request.cpus if self._on_cpu else ()
         return contention.usage(cpus=cpus, partner_s=self._turns.partner_s if self._turns else 0.0)
 
@@ -111,9 +111,9 @@ class TimedPhase:
         if self._turns is None:
             return
         if self._turns.alone:
-            self._ended = None  # the other one has gone, and the clock of others runs to the end of the phase
+            self._ended = None  # the partner has gone, so contention counts to the end of the phase
             return
-        self._ended = self._usage()  # while the other one cannot have used what it has not told yet
+        self._ended = self._usage()  # now, while the partner has reported all its CPU time
         if self._on_cpu:
             afterwork.settle()
         self._turns.pass_on(self._step)
@@ -121,7 +121,7 @@ class TimedPhase:
             self._warm_ns = timing.repeat(self._phase, 1, time.perf_counter_ns).wall_ns
 
     def not_the_work(self) -> str | None:
-        """Why the time is not that of the work, or None: fresh passes take longer, or work goes on after the clock."""
+        """Why the time is not that of the work, or None: fresh passes take longer, or work outlasts the clock."""
         measured = self._timing
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
         if late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
@@ -147,7 +147,7 @@ class TimedPhase:
         return None
 
     def _pairs(self, drawn: bool) -> Iterator[fresh.Pair]:
-        """A fresh pass and one that repeats its content, until they decide."""
+        """Pairs of a fresh pass and a pass that repeats its content, until the test decides."""
         pairs: list[fresh.Pair] = []
         while fresh.undecided(pairs):
             pairs.append(timing.run_pair(self._phase, self._timing, self._renewal, drawn, fresh.REPEATS))
@@ -157,17 +157,17 @@ class TimedPhase:
         timing.run_fresh(self._phase, self._timing, self._renewal, passes, drawn)
 
     def _run_repeated(self) -> None:
-        """Repeat the content of the last pass, until the warm-up and these are enough to hold fresh passes against.
+        """Repeat the content of the last pass, until there are enough repeated passes to compare fresh passes with.
 
-        A library may keep some answers and not others, so one repeated pass tells little. Long passes are not repeated
-        beyond the warm-up.
+        The warm-up passes count. A library may keep some answers and not others, so one repeated pass tells little.
+        Long passes are not repeated beyond the warm-up.
         """
         lacking = fresh.FEWEST_JUDGED - len(self._timing.warmup_ns)
         if lacking * min(self._timing.repetitions_ns) <= self._request.max_phase_ns:
             timing.run_repeated(self._phase, self._timing, lacking)
 
     def _settle(self) -> None:
-        """Wait until all is idle; keep a card busy, for its clock falls while the host makes and checks content."""
+        """Wait until the CPU idles, or keep a card busy: its clock falls while the host makes and checks content."""
         if self._on_cpu:
             afterwork.settle()
         else:

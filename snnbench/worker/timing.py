@@ -1,7 +1,7 @@
-"""Timing: `synchronise; t0; k passes; synchronise; t1`, and everything that is kept apart from it.
+"""Timing: `synchronise; t0; k passes; synchronise; t1`, and all that stays outside of it.
 
-k passes make a repetition, so that one lasts long enough for the clock and for the cost of a synchronisation not to
-matter. The first call, the warm-up passes and the repetitions are three things, all kept raw.
+k passes make a repetition, so that clock resolution and the cost of a synchronisation do not matter. The first call,
+the warm-up passes and the repetitions are separate, and all are kept raw.
 """
 
 import time
@@ -16,21 +16,21 @@ Clock = Callable[[], int]
 EMPTY_SYNCHRONISATIONS = 1000
 """A repetition lasts at least as long as so many synchronisations with nothing to wait for."""
 FEWEST_REPETITIONS = 3
-"""Done even where a phase's time is up."""
+"""Done even if the phase's time is up."""
 SHORT_NS = 5_000_000
-"""A shorter pass is run once more before a fresh one: threads that sleep and cold caches would be much of its time."""
+"""A shorter pass runs once more before a fresh pass: sleeping threads and cold caches would dominate its time."""
 MOST_KEPT = 64
-"""Most passes in a repetition of the backward phase, whose graphs must all exist before the clock starts."""
+"""The most passes in a repetition of the backward phase: all their graphs must exist before the clock starts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
     """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
 
-    `compilations()` counts what was compiled so far in this process. `mark()` is a point in the device's own time, or
-    None where it has none, and `elapsed_ns(start, end)` the time between two. `instructions()` counts what processors
-    retired so far for this process, or is None. `turn()` lets another process measure the same, before each repetition
-    and after the last.
+    `compilations()` counts the compilations so far in this process. `mark()` is a point in the device's own time, or
+    None if the device has no clock, and `elapsed_ns(start, end)` the time between two marks. `instructions()` is the
+    number of instructions retired so far, or None. `turn()` lets another process measure the same phase, before each
+    repetition and after the last.
     """
 
     run: Callable[[Any], Any]
@@ -47,7 +47,7 @@ class Phase:
 class Budget:
     """How much to measure: counts of passes and repetitions, lengths in nanoseconds.
 
-    Passes run for `busy_ns` before the warm-up, for a device that lowers its clock while it idles.
+    Passes run for `busy_ns` before the warm-up, because a device lowers its clock while it idles.
     """
 
     warmup_passes: int
@@ -59,13 +59,13 @@ class Budget:
 
 @dataclass(slots=True)
 class Timing:
-    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one.
+    """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one pass.
 
-    `device_ns` are the same repetitions by the device's clock, where it has one: without what the host adds, and so
-    never compared with a framework that has none. `fresh_ns` are single passes on content never seen before, in another
-    order of the batch, and `drawn_ns` such passes on content drawn anew; where a repetition is a single pass, they are
-    the repetitions. `repeated_ns` are single passes on content that the pass before had, too, to hold fresh ones
-    against. `instructions` are what processors retired in each repetition, where they show that.
+    `device_ns` are the same repetitions by the device's clock, if it has one. They exclude the host's overhead, so they
+    are never compared with a framework without such a clock. `fresh_ns` are single passes on unseen content, in another
+    order of the batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, both are
+    the repetitions. `repeated_ns` are single passes on the content of the pass before, for comparison with fresh
+    passes. `instructions` are the instructions retired in each repetition, if they are counted.
     """
 
     first_call_ns: int = 0
@@ -83,11 +83,11 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What a phase does about content that it never saw, outside the clock.
+    """Steps of a phase around content that it never saw, outside the clock.
 
-    `prepare(drawn)` makes new content, drawn anew or in another order, `settle()` waits until all that is idle,
-    `load()` puts the content in place, and `keep(outputs)` takes what the pass on it gave. `touch()` does to the caches
-    what `load` does, and leaves the content as it is.
+    `prepare(drawn)` makes new content, drawn anew or in another order. `settle()` waits until that work is idle.
+    `load()` puts the content in place. `keep(outputs)` takes the outputs of the pass on it. `touch()` has the effect of
+    `load` on caches, and leaves the content as it is.
     """
 
     prepare: Callable[[bool], None]
@@ -98,10 +98,10 @@ class Renewal:
 
 
 def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
-    """Time one phase, and return what its last repetition gave.
+    """Time one phase; return the durations and the outputs of the last repetition.
 
-    Where a repetition is a single pass each is a fresh one, on new content, and the last of them on content drawn anew;
-    their outputs go to the renewal alone.
+    If a repetition is a single pass, each repetition is a fresh pass, the last on content drawn anew. The outputs then
+    go to the renewal only.
     """
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
@@ -138,7 +138,7 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
 def run_fresh(
     phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock = time.perf_counter_ns
 ) -> None:
-    """Time so many single passes more on new content, the last `drawn` of them on content drawn anew."""
+    """Time `passes` more single passes on new content, the last `drawn` of them on content drawn anew."""
     pass_ns = min(timing.repetitions_ns) / timing.passes
     for number in range(passes):
         is_drawn = number >= passes - drawn
@@ -149,7 +149,7 @@ def run_fresh(
 
 
 def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.perf_counter_ns) -> None:
-    """Time so many single passes more on the content of the pass before."""
+    """Time `passes` more single passes on the content of the pass before."""
     for _ in range(passes):
         timing.repeated_ns.append(repeat(phase, 1, clock).wall_ns)
 
@@ -162,7 +162,7 @@ def run_pair(
     repeats: int,
     clock: Clock = time.perf_counter_ns,
 ) -> tuple[int, int]:
-    """Time a fresh pass more, and the last of `repeats` passes on the same content, both after the same preparation."""
+    """Time one more fresh pass and the last of `repeats` passes on its content, both after the same preparation."""
     run_fresh(phase, timing, renewal, 1, int(drawn), clock)
     fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
     for _ in range(repeats - 1):
@@ -174,21 +174,21 @@ def run_pair(
 
 
 def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
-    """New content."""
+    """Put new content in place."""
     renewal.prepare(drawn)
     _ready(phase, pass_ns, renewal, clock)
     renewal.load()
 
 
 def _ready(phase: Phase, pass_ns: float, renewal: Renewal, clock: Clock) -> None:
-    """An idle process; a short pass runs once more, on the content that is there."""
+    """Let the process idle; a short pass then runs once more, on the present content."""
     renewal.settle()
     if pass_ns < SHORT_NS:
         repeat(phase, 1, clock)
 
 
 def synchronisation_ns(phase: Phase, clock: Clock) -> float:
-    """What waiting takes where there is nothing to wait for."""
+    """The time of a synchronisation with nothing to wait for."""
     started = clock()
     for _ in range(EMPTY_SYNCHRONISATIONS // 10):
         phase.wait(None)
@@ -196,7 +196,7 @@ def synchronisation_ns(phase: Phase, clock: Clock) -> float:
 
 
 def _counted(phase: Phase, timing: Timing, clock: Clock, passes: int = 0) -> "Repetition":
-    """A repetition, with what was compiled in it."""
+    """Time a repetition, and count the compilations in it."""
     compiled = phase.compilations()
     repetition = repeat(phase, passes or timing.passes, clock)
     timing.compilations += phase.compilations() - compiled
@@ -204,7 +204,7 @@ def _counted(phase: Phase, timing: Timing, clock: Clock, passes: int = 0) -> "Re
 
 
 def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
-    """Run passes for so long, and return how many. Their times are not kept: the device's clock rises meanwhile."""
+    """Run passes for `busy_ns`; return how many. Their times are not kept: the device's clock rises meanwhile."""
     started, passes = clock(), 0
     while clock() - started < busy_ns:
         repeat(phase, 1, clock)
@@ -213,7 +213,7 @@ def keep_busy(phase: Phase, busy_ns: int, clock: Clock) -> int:
 
 
 def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> int:
-    """How many passes of `pass_ns` make a repetition of the length asked for."""
+    """How many passes of `pass_ns` make a repetition of the required length."""
     wanted_ns = max(budget.min_repetition_ns, round(EMPTY_SYNCHRONISATIONS * synchronisation_ns(phase, clock)))
     passes = max(1, -(-wanted_ns // max(1, pass_ns)))
     return min(passes, MOST_KEPT) if phase.prepare else passes
@@ -221,9 +221,9 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One repetition: how long it took by the clock and by the device's, and what its last pass gave.
+    """One repetition: its time by the host's and the device's clock, and the outputs of its last pass.
 
-    `instructions` are those that were retired meanwhile, None where they are not counted.
+    `instructions` is the number of instructions retired meanwhile, None if they are not counted.
     """
 
     wall_ns: int
@@ -233,7 +233,7 @@ class Repetition:
 
 
 def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
-    """Time `passes` passes; the outputs are those of the last."""
+    """Time `passes` passes; the outputs are those of the last pass."""
     prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
     phase.wait(prepared)
     outputs = None

@@ -1,8 +1,8 @@
-"""Turns: two workers that measure the two sides of a pair side by side, of which one works while the other waits.
+"""Turns of two workers that measure the two sides of a pair: one works while the other waits.
 
-A machine changes its speed within seconds, so two processes one after the other meet different machines. Here each does
-one repetition of a phase and hands over, so that whatever the machine does meets both. A worker that waits sleeps, and
-uses no CPU. Where the other one ends, hangs or dies, it goes on alone.
+A machine changes its speed within seconds, so two processes one after the other meet different speeds. Here each worker
+does one repetition of a phase and hands over, so that a change of speed meets both. A waiting worker sleeps and uses no
+CPU. If the other worker ends, hangs or dies, this one goes on alone.
 """
 
 import os
@@ -16,9 +16,9 @@ MESSAGE = struct.Struct("=dq")
 
 
 class Turns:
-    """One worker's end of two pipes. `partner_s` are the CPU seconds that the other one used so far.
+    """One worker's end of two pipes. `partner_s` is the CPU seconds that the other worker used so far.
 
-    `patience_s` is how long this one waits for the other in all, before it goes on alone.
+    `patience_s` is how long this worker waits for the other in all, before it goes on alone.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Turns:
             self.alone = True
 
     def pass_on(self, step: int) -> None:
-        """Hand over, and wait for a turn at which the other one has come as far as this `step`."""
+        """Hand over, and wait for a turn at which the other worker has reached this `step`."""
         while not self.alone:
             try:
                 os.write(self._writer, MESSAGE.pack(self._cpu(), step))

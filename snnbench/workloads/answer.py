@@ -1,4 +1,4 @@
-"""An answer: what a pass of a network gave, as NumPy arrays in the order of the harness."""
+"""An answer: the outputs of a pass of a network, as NumPy arrays in the order of the harness."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a pass gave, in the order [T, B, N]; None for what that pass does not compute. Gradients by layer."""
+    """The outputs of a pass, in the order [T, B, N]; None for outputs that it does not compute. Gradients by layer."""
 
     spikes: NDArray[Any] | None
     weights: list[NDArray[Any]] | None = None

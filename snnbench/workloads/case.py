@@ -32,8 +32,8 @@ PROFILES: dict[str, tuple[Reset, bool]] = {
 }
 """Profile name -> (reset, detach_reset). The first two are the standard ones: no pair is native to every library.
 
-Without a reset no gradient goes through one, so there is one such profile; its neurons can be computed in parallel over
-time, which no other can, and are compared among themselves only.
+Without a reset no gradient goes through one, so there is one such profile. Only its neurons can be computed in parallel
+over time, so they are compared among themselves only.
 """
 
 
@@ -41,8 +41,8 @@ time, which no other can, and are compared among themselves only.
 class Case:
     """One piece of work. `threads` is the number of CPUs a worker may use.
 
-    What comes in is 0 or 1 (`input_kind` "spikes"), `input_rate` spikes per step; or a number from the standard normal
-    distribution ("gaussian") at a share `input_rate` of all places, and 0 elsewhere.
+    The input is 0 or 1 with `input_rate` spikes per step (`input_kind` "spikes"), or numbers from the standard normal
+    distribution at a share `input_rate` of all places, and 0 elsewhere ("gaussian").
     """
 
     workload: Literal["linear_lif"] = "linear_lif"
@@ -77,12 +77,12 @@ class Case:
 
     @property
     def is_judged_by_layer(self) -> bool:
-        """Several layers in 16 bits: so many hidden spikes are rounded that no whole answer can be foretold."""
+        """Whether it has several layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
         return self.layers > 1 and self.dtype in HALVES
 
     @property
     def key(self) -> str:
-        """A short name of the content: the same on every machine, different for any other work."""
+        """A short digest of the fields: the same on every machine, different for any other work."""
         return digest(asdict(self))
 
     def with_(self, **changes: Any) -> "Case":

@@ -1,4 +1,4 @@
-"""How a cell can end, and what verification can say: the closed lists."""
+"""The closed lists of the outcomes of a cell and of the verdicts of verification."""
 
 from typing import Literal
 
@@ -32,7 +32,7 @@ FAILURES: dict[str, str] = {
     "below-floor": "the time is less than this machine can need for the work",
 }
 DISPROVED = ("incorrect", "recompiled", "below-floor")
-"""The kinds that say of a cell that its work or its time was not what it should be: no later time takes that back."""
+"""The failures that disprove a cell's work or its time; a later time does not revoke them."""
 SKIPS: dict[str, str] = {
     "unsupported": "the library cannot express this case",
     "unavailable": "this machine lacks what the case needs",

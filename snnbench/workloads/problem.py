@@ -1,7 +1,7 @@
 """Inputs, weights and cotangents of a case: made from its seed, identical for every library.
 
-Inputs and cotangents are numbered. Repetitions run on number 0, verification on 1 as well. Further numbers are for
-fresh passes: content that no pass has seen, so that an answer kept from an earlier pass cannot pass for a new one.
+Inputs and cotangents are numbered. Repetitions run on number 0, verification also on 1. Further numbers are for fresh
+passes: no pass has seen their content, so a kept answer cannot pass for a new one.
 """
 
 from collections.abc import Callable
@@ -25,9 +25,9 @@ BIAS_SCALE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a network is asked to do. Arrays are drawn when asked for, once: at N = 16384 each takes seconds.
+    """The arrays of a case. Each is drawn once, at first use: at N = 16384 that takes seconds.
 
-    They are the problem's own and shared by all that ask for them: a session copies what it lets a network write to.
+    All callers share the problem's own arrays, so a session copies the arrays that a network may write to.
     """
 
     case: Case
@@ -36,11 +36,11 @@ class Problem:
     _drawn: dict[tuple[str, int], object] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def layers(self) -> list[Layer]:
-        """Weight [N, N] and bias [N] of each layer, float32; `drive` times what the case says."""
+        """Weight [N, N] and bias [N] of each layer, float32; `drive` times the case's."""
         return self._once("layers", 0, self._layers)
 
     def input(self, which: int) -> Array:
-        """What comes in, [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
+        """The input [T, B, N]: spikes, 0 or 1; or numbers from the standard normal distribution."""
         return self._once("input", which, lambda: self._input(which))
 
     def cotangent(self, which: int) -> Array:
@@ -48,7 +48,7 @@ class Problem:
         return self._once("cotangent", which, lambda: self._cotangent(which))
 
     def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
-        """The problem of one layer by itself: content 0 is what enters it and the cotangent that arrives."""
+        """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
         kind, wanted = ("spikes", True) if number else (self.case.input_kind, self.case.input_gradient)
         alone = Problem(self.case.with_(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
         alone._drawn["layers", 0] = [self.layers()[number]]
@@ -101,18 +101,18 @@ EXAM_SHAPE = {"time_steps": 8, "batch": 5, "neurons": 37}
 
 
 def exam(case: Case, layers: int) -> Problem:
-    """The exact exam of this case's neuron: no rounding exists and no potential can sit on the threshold.
+    """The exact exam of this case's neuron: nothing is rounded, and no potential can equal the threshold.
 
-    Weights and biases are sixteenths and beta is 1/2, so every potential is a multiple of 2^-11 less a sum of
-    threshold fractions; with threshold = 1 + 2^-13 the distance to it is at least 2^-13 and never 0, and 24 bits
-    hold every value while |u| < 8. Any order of summation, fused or not, must then give the same spikes. Formats with
-    16 bits could not hold these values: their exam is sat in float32, and the spot check judges them.
+    Weights and biases are sixteenths and beta is 1/2, so every potential is a multiple of 2^-11 less a sum of threshold
+    fractions. With threshold = 1 + 2^-13 the distance to it is at least 2^-13, and 24 bits hold every value while
+    |u| < 8. So any order of summation, fused or not, gives the same spikes. Formats with 16 bits cannot hold these
+    values: their exam runs in float32, and the spot check judges them.
     """
     return Problem(odd(case, layers).case.with_(beta=0.5, threshold=1 + 2.0**-13), exact=True)
 
 
 def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
-    """The neuron of `case` in the shape of the exam, in which no two axes are of one length."""
+    """The neuron of `case` in the shape of the exam, with axes of different lengths."""
     dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
     changes = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
     return Problem(case.with_(**EXAM_SHAPE, layers=layers, **changes), drive=drive)
@@ -135,9 +135,9 @@ def _normal(case: Case, number: int) -> Layer:
 
 
 def _sixteenths(case: Case, number: int) -> Layer:
-    """Six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 whatever comes in.
+    """A layer with six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 for any input.
 
-    Fewer spikes come into a later layer; more bias keeps it firing, for a silent layer could hide a wrong one.
+    A later layer gets fewer spikes. More bias keeps it firing, because a silent layer could hide a wrong one.
     """
     generator = _generator(case, "exam", number)
     weight = np.zeros((case.neurons, case.neurons), dtype=np.float32)

@@ -34,8 +34,8 @@ class Trace:
 def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trace:
     """Run the neuron over `current` [T, ...].
 
-    With `forced` spikes [T, ...] the reset follows those instead of the neuron's own, so that one difference between
-    two implementations is counted once and does not turn into another trajectory.
+    With `forced` spikes [T, ...] the reset follows the forced spikes instead of the neuron's own. So one difference
+    between two implementations is counted once and does not start another trajectory.
     """
     rule = rule_of(neuron)
     potential, spikes, decayed = np.empty_like(current), np.empty_like(current), np.empty_like(current)

@@ -1,4 +1,4 @@
-"""A rule: a leaky integrate-and-fire neuron in numbers, wide enough for what libraries do if nothing else is said.
+"""A rule: a leaky integrate-and-fire neuron in numbers, general enough for the neurons of libraries.
 
     i[t] = cut(synapse * i[t-1] + gain * x[t])  0 in the `refractory` steps after a spike
     u[t] = cut(beta * v[t-1]) + i[t]
@@ -8,11 +8,11 @@
     v[t] = u[t]                             reset = "none"
     ds/du = surrogate_gain * surrogate(u - threshold; slope)    backward only
 
-x comes from weights rounded to the nearest multiple of `weight_step`, and `cut` drops what is not a multiple of `unit`:
-fixed point. The backward pass takes roundings and cuts for nothing, and without `reset_in_backward` the reset, too.
+x comes from weights rounded to the nearest multiple of `weight_step`, and `cut` truncates to a multiple of `unit`:
+fixed point. The backward pass ignores roundings and cuts, and without `reset_in_backward` also the reset.
 
-The neuron of a case is the rule without a synapse, with a gain of 1, one spike at most and reset_by = threshold. A
-reset that a library takes off one step later, after the decay, is reset_by = threshold / beta.
+The neuron of a case is the rule without a synapse, with a gain of 1, at most one spike and reset_by = threshold. If a
+library subtracts the reset one step later, after the decay, reset_by = threshold / beta.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 class Rule:
     """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
 
-    `resets_at` is for a neuron that resets where it reaches a potential and fires only where it passes it.
+    `resets_at` is for a neuron that resets when it reaches a potential and fires only when it exceeds it.
     """
 
     beta: float
@@ -57,15 +57,15 @@ class Rule:
 
     @property
     def taken_off(self) -> float:
-        """What a spike takes off the potential where the reset subtracts."""
+        """The amount that a spike subtracts from the potential, for a reset that subtracts."""
         return self.threshold if self.reset_by is None else self.reset_by
 
     def cut(self, values: Array) -> Array:
-        """Towards zero, to what the state can hold."""
+        """The values truncated towards zero, to multiples of `unit`."""
         return np.trunc(values / self.unit) * self.unit if self.unit else values
 
     def weights(self, given: Array) -> Array:
-        """The weights that count, ties to even."""
+        """The weights rounded to multiples of `weight_step`, ties to even."""
         return np.round(given / self.weight_step) * self.weight_step if self.weight_step else given
 
     def refusing(self, spikes: Array, t: int) -> NDArray[np.bool_]:
@@ -79,20 +79,20 @@ class Rule:
         return np.clip(np.floor(u / self.threshold), 0, self.most_spikes)
 
     def distance(self, u: Array) -> Array:
-        """How far u is from where the number of spikes changes."""
+        """The distance of u to the nearest potential at which the number of spikes changes."""
         if self.most_spikes == 1:
             return np.abs(u - self.threshold)
         steps = np.clip(np.round(u / self.threshold), 1, self.most_spikes)
         return np.abs(u - steps * self.threshold)
 
     def possible(self, spikes: NDArray[np.generic]) -> NDArray[np.bool_]:
-        """Which values are numbers of spikes at all."""
+        """Which values are possible numbers of spikes."""
         numbers = np.asarray(spikes, np.float64)
         answer: NDArray[np.bool_] = (numbers >= 0) & (numbers <= self.most_spikes) & (numbers == np.floor(numbers))
         return answer
 
     def after_reset(self, u: Array, s: Array) -> Array:
-        """The potential that the next step starts from."""
+        """The potential at the start of the next step."""
         match self.reset:
             case "subtract":
                 return u - self.taken_off * s
@@ -103,22 +103,22 @@ class Rule:
                 return u
 
     def share_kept(self, s: Array) -> Array | float:
-        """dv/du at fixed spikes, as it is."""
+        """The true dv/du at fixed spikes."""
         return np.where(s > 0, 0.0, 1.0) if self.reset == "zero" else 1.0
 
     def kept_in_backward(self, s: Array) -> Array | float:
-        """dv/du at fixed spikes, as the backward pass has it."""
+        """dv/du at fixed spikes, as the backward pass uses it."""
         return self.share_kept(s) if self.reset_in_backward else 1.0
 
     def through_reset(self, u: Array) -> Array | float:
-        """-dv/ds, what a gradient meets on its way through the reset; nothing where it is detached."""
+        """-dv/ds, the factor of a gradient through the reset; 0 if the reset is detached."""
         if self.detach_reset or self.reset == "none" or not self.reset_in_backward:
             return 0.0
         return self.taken_off if self.reset == "subtract" else u
 
 
 def rule_of(neuron: Case | Rule) -> Rule:
-    """The rule of a case; a rule is its own."""
+    """The rule of a case; a rule itself unchanged."""
     if isinstance(neuron, Rule):
         return neuron
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")

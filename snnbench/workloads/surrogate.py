@@ -1,12 +1,12 @@
-"""Surrogate gradients: ds/du as a function of u - threshold, each defined by its formula and by no library's name.
+"""Surrogate gradients: ds/du as a function of u - threshold, each defined by its formula, not by a library's name.
 
 `distance` is u - threshold and `slope` narrows the function. Sources: Zenke & Ganguli 2018 (fast sigmoid, there with
 slope 100), Fang et al. 2021 (arctangent), Bellec et al. 2018 (triangle), Wu et al. 2018 (rectangle), Shrestha & Orchard
 2018 (exponential).
 
-This is the one place where they are written. `m` is the array module that computes them: NumPy for the reference,
-torch, or kernels/formula.py, which turns them into the source text of compiled kernels. So a formula uses operators and
-abs, exp, square, where, full_like and zeros_like of `m`, and nothing else.
+This is the only definition of the formulas. `m` is the array module that computes them: NumPy for the reference, torch,
+or kernels/formula.py, which turns them into the source text of compiled kernels. So a formula uses only operators and
+abs, exp, square, where, full_like and zeros_like of `m`.
 """
 
 import math

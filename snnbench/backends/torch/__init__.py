@@ -1,4 +1,4 @@
-"""PyTorch on CPU and CUDA."""
+"""The backend for PyTorch on CPU and CUDA."""
 
 import sys
 from typing import Any
@@ -49,7 +49,7 @@ class Backend:
         }
 
     def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
-        """Build the network. A compiler's memory of an earlier network's shapes is dropped first."""
+        """Build the network, after resetting the compiler, which remembers the shapes of an earlier network."""
         if DYNAMO in sys.modules:
             torch.compiler.reset()
         self._breaks = graph_breaks()
@@ -61,7 +61,7 @@ class Backend:
         return graphs()
 
     def device_bytes(self) -> dict[str, int | None]:
-        """The caching allocator's own count, and what the driver says of the whole device."""
+        """The caching allocator's own count, and the driver's count of the whole device."""
         if self.device.type != "cuda":
             return {}
         free, total = torch.cuda.mem_get_info(self.device)
@@ -74,7 +74,7 @@ class Backend:
         }
 
     def reset_peak(self) -> bool:
-        """The allocator's peak is what is in use from now on."""
+        """Set the allocator's peak to the bytes in use now."""
         if self.device.type == "cuda":
             torch.cuda.reset_peak_memory_stats(self.device)
         return True
@@ -86,7 +86,7 @@ class Backend:
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """BLAS reads a transposed view as it lies."""
+        """Runs with preallocated results; BLAS reads a transposed view without a copy."""
         x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
         rows, square = torch.empty_like(x), torch.empty_like(w)
         source = torch.ones(copied_bytes, dtype=torch.uint8, device=self.device)
@@ -103,10 +103,10 @@ class Backend:
 
 
 def set_precision(precision: str) -> None:
-    """How float32 products are computed, "ieee" or "tf32", by the old switches and by the new, which have to agree.
+    """Set the precision of float32 products, "ieee" or "tf32", by the old and the new switches, which must agree.
 
-    Where only the new are set, the old ones raise when they are read, and torch's own compiler reads them. The general
-    switches are what `torch.backends.cudnn.flags()` leaves in force when it ends.
+    If only the new switches are set, the old ones raise when they are read, and torch's compiler reads them. When
+    `torch.backends.cudnn.flags()` ends, it leaves the general switches in force.
     """
     tf32 = precision == "tf32"
     torch.set_float32_matmul_precision("high" if tf32 else "highest")

@@ -1,13 +1,13 @@
-"""What an error of torch on a device means: its first cause, and whether memory ran out."""
+"""Causes of torch errors on a device: the first cause, and whether memory ran out."""
 
 import torch
 
 OUT_OF_MEMORY = ("out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED")
-"""What errors say that are no torch.OutOfMemoryError: those of a graph's instantiation and of the libraries."""
+"""Texts of out-of-memory errors of other types: those of a graph's instantiation and of the libraries."""
 
 
 def first_cause(error: BaseException) -> BaseException:
-    """The first error of a chain: where a capture fails, the error of its end hides the one that made it fail."""
+    """The first error of a chain: when a capture fails, the error of its end hides the cause."""
     while (earlier := error.__cause__ or error.__context__) is not None:
         error = earlier
     return error

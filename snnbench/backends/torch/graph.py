@@ -1,14 +1,14 @@
-"""A session whose passes are captured in CUDA graphs at their first call, and replayed from then on.
+"""A session that captures its passes in CUDA graphs at their first call, and replays them later.
 
-`train` is one graph, forward and backward. `forward` and `backward` are a graph each, which share what is kept between
-them. What a graph reads and writes stays where it was, so that a new input is copied into the place of the old one.
+`train` is one graph, forward and backward. `forward` and `backward` are a graph each and share the kept values. A graph
+reads and writes fixed addresses, so a new input is copied over the old one.
 
-A graph holds its memory for good, so its memory is that of a first pass, and all of it is retained. What it reads from
-outside has to stay as well: a library that replaces its state in every pass drops the state that was captured, and the
-allocator would give its memory away. So everything on the device that exists when a capture begins is kept.
+A graph holds its memory for good, so its memory is that of a first pass, and all of it is retained. Outside memory that
+it reads must stay, too: if a library replaces its state in every pass, it drops the captured state, and the allocator
+would reuse that memory. So every tensor on the device at the start of a capture is kept.
 
 One stream serves every warm-up and capture of the process. A backward pass runs on its forward pass's stream, and
-cuBLAS keeps a workspace for each stream, which the exam has then paid for.
+cuBLAS keeps a workspace for each stream, so the exam already allocates it.
 Source: the CUDA graphs section of PyTorch's CUDA semantics notes.
 """
 
@@ -28,12 +28,12 @@ from snnbench.backends.torch.session import Session
 from snnbench.workloads.problem import Problem
 
 WARM_UPS = 3
-"""Passes before a capture: what allocates, tunes or compiles at first does so outside of it."""
+"""Passes before a capture: first allocations, tuning and compilation happen outside of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """A graph, where a replay puts its outputs, and the tensors that existed before it and that it may read."""
+    """A graph, the outputs of its replays, and the tensors that existed before it, which it may read."""
 
     graph: torch.cuda.CUDAGraph
     outputs: Any
@@ -52,16 +52,16 @@ class Captured(Session):
         return self._replay("inference", super().inference)
 
     def forward(self) -> Any:
-        """Spikes, and what the captured backward pass reads, which lies where every forward pass puts it."""
+        """Spikes, and the values that the captured backward pass reads at fixed addresses."""
         if "forward" not in self._captured:
             saved = self._replay("forward", super().forward, warm=super().train)
-            # At once: autograd refuses what was kept of an input that has changed in the meantime.
+            # At once: autograd rejects kept values of an input that has changed since.
             self._capture("backward", lambda: self.gradients(saved, again=True))
             return saved
         return self._replay("forward", super().forward)
 
     def backward(self, saved: Any) -> Any:
-        """Gradients of what the last forward pass kept."""
+        """Gradients from the values that the last forward pass kept."""
         return self._replay("backward", lambda: self.gradients(saved, again=True))
 
     def train(self) -> Any:
@@ -104,16 +104,16 @@ def capture_stream(device: torch.device) -> torch.cuda.Stream:
 
 def existing(device: torch.device) -> list[torch.Tensor]:
     """Every tensor of this process on a device."""
-    gc.unfreeze()  # what was frozen is not among the objects
-    # By type: isinstance would ask a weak proxy for the class of an object that is gone.
+    gc.unfreeze()  # frozen objects are not in gc.get_objects()
+    # By type: isinstance would ask a weak proxy for the class of a dead object.
     tensors = (thing for thing in gc.get_objects() if issubclass(type(thing), torch.Tensor))
     return [tensor for tensor in tensors if tensor.device.type == device.type]
 
 
 def unused_private_bytes(snapshot: list[dict[str, Any]]) -> int:
-    """Bytes in the private pools of graphs that no tensor uses, in a snapshot of torch's allocator.
+    """Unused bytes in the private pools of graphs, in a snapshot of torch's allocator.
 
-    What a captured pass frees stays in its graph's pool, and the allocator does not count it as in use.
+    Memory that a captured pass frees stays in its graph's pool, and the allocator does not count it as in use.
     """
     private = (segment for segment in snapshot if tuple(segment["segment_pool_id"]) != (0, 0))
     return sum(segment["total_size"] - segment["allocated_size"] for segment in private)

@@ -1,4 +1,4 @@
-"""What torch has for running a function in another way: its compiler, and automatic mixed precision."""
+"""Torch's other ways of running a function: its compiler, and automatic mixed precision."""
 
 import sys
 from collections.abc import Callable
@@ -13,15 +13,15 @@ _asked: list[int] = []
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` through torch.compile, for the shapes that it is called with; a module is compiled in place.
+    """`function` through torch.compile, for the shapes of its calls; a module is compiled in place.
 
-    After too many recompilations torch would go on without its compiler, and without a word: here it raises.
+    After too many recompilations torch would silently continue without its compiler; here it raises.
     """
     import torch._dynamo
 
     _asked.append(1)
     torch._dynamo.config.fail_on_recompile_limit_hit = True
-    if isinstance(function, torch.nn.Module):  # which others look at, and would find another one in its place
+    if isinstance(function, torch.nn.Module):  # others hold this module, so it must stay the same object
         function.compile(dynamic=False)
         result: Callable[..., Any] = function
     else:
@@ -30,22 +30,22 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def compilations() -> int:
-    """How often, in this process, something was given to the compiler."""
+    """The number of calls of `compiled` in this process."""
     return len(_asked)
 
 
 def graphs() -> int:
-    """How many graphs the compiler has made in this process."""
+    """The number of graphs that the compiler has made in this process."""
     return int(_counters("stats").get("unique_graphs", 0))
 
 
 def graph_breaks() -> int:
-    """How often, in this process, the compiler left a function to Python in the middle of it."""
+    """The number of graph breaks of the compiler in this process."""
     return sum(_counters("graph_break").values())
 
 
 def _counters(name: str) -> dict[str, int]:
-    """The compiler's own counts; it costs a second and 100 MB to import, and is asked where somebody else did."""
+    """The compiler's own counts; empty if it is not imported, because importing it costs a second and 100 MB."""
     if DYNAMO not in sys.modules:
         return {}
     counters: dict[str, dict[str, int]] = torch._dynamo.utils.counters
@@ -53,7 +53,7 @@ def _counters(name: str) -> dict[str, int]:
 
 
 def mixed(forward: Forward, device: str, dtype: torch.dtype) -> Forward:
-    """`forward` under autocast; its backward pass runs outside of it, as torch's documentation asks for."""
+    """`forward` under autocast; the backward pass runs outside of it, as torch's documentation requires."""
 
     def run(x: torch.Tensor) -> torch.Tensor:
         with torch.autocast(device, dtype):

@@ -1,7 +1,7 @@
 """A network of torch on one problem, and its passes.
 
-Gradients are asked for with `torch.autograd.grad`, so every pass has a graph of its own and nothing accumulates in
-`.grad` that would have to be cleared inside or outside of the timed region.
+`torch.autograd.grad` computes the gradients, so every pass has its own graph, and no gradient accumulates in `.grad`,
+which would need clearing.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,11 +41,11 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """What an adapter for torch builds.
+    """The network that an adapter for torch builds.
 
     `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
     that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. `reset` is
-    what a user of the library calls before each pass, outside of the network: it is timed, and never compiled.
+    the call that a user of the library makes before each pass, outside of the network: it is timed, never compiled.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -98,7 +98,7 @@ class Session:
         return self.run()
 
     def backward(self, saved: Any) -> Any:
-        """Gradients of weights, biases and, where the case wants it, the input."""
+        """Gradients of weights, biases and, if the case requires it, the input."""
         return self.gradients(saved)
 
     def train(self) -> Any:
@@ -107,7 +107,7 @@ class Session:
         return spikes.detach(), self.gradients(spikes)
 
     def gradients(self, spikes: torch.Tensor, again: bool = False) -> Any:
-        """What autograd gives for these spikes, whose graph is kept where it is to do so `again`."""
+        """Autograd's gradients for these spikes; their graph is kept if it is needed `again`. Raises Incorrect."""
         if not spikes.requires_grad:
             raise Incorrect("the spikes carry no gradient")
         if self.cotangent.dtype != spikes.dtype:  # happens once, before anything is timed
@@ -120,7 +120,7 @@ class Session:
             torch.cuda.synchronize(self.device)
 
     def inference_without_reset(self) -> Any:
-        """Spikes of a pass that goes on where the last one ended; None where a user resets nothing."""
+        """Spikes of a pass that continues the last pass; None if the network has no reset."""
         if self.network.reset is None:
             return None
         with torch.no_grad():
@@ -145,7 +145,7 @@ class Session:
         return int(start.elapsed_time(end) * 1e6)
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """In the harness's order, the gradients those of the harness's own weights."""
+        """The answer in the harness's order, with the gradients of the harness's own weights. Raises Incorrect."""
         if self.compiles and modes.graphs() == self._graphs_before:
             raise Incorrect("torch.compile has compiled nothing: what ran is PyTorch's eager mode")
         got = self.layout.spikes(_numpy(spikes))
@@ -158,11 +158,11 @@ class Session:
         return Answer(got, weights, biases, entering)
 
     def spikes_of(self, saved: Any) -> Any:
-        """The spikes in what `forward` gave."""
+        """The spikes in the result of `forward`."""
         return saved
 
     def planned_bytes(self, phase: str) -> int:
-        """Never asked: torch's allocator resets its peak."""
+        """Never called, because torch's allocator resets its peak. Raises ValueError."""
         raise ValueError("nothing is compiled ahead")
 
     def static_bytes(self) -> int:
@@ -170,12 +170,12 @@ class Session:
         return sum(t.numel() * t.element_size() for t in (*self.parameters, self.input, self.cotangent))
 
     def provider(self) -> str:
-        """As the adapter names it."""
+        """The provider that the adapter names."""
         named = self.network.provider
         return named if isinstance(named, str) else named()
 
     def ran(self, phase: str) -> list[str]:
-        """Kernels on a CUDA device, operators on the CPU, what took longest first.
+        """Kernels on a CUDA device, operators on the CPU, the slowest first.
 
         CUPTI of CUDA 12.6 to 13.0 loses the first kernels of a session, more in each later one of a process. So on a
         device the phase runs twice in a session, with a synchronisation between.

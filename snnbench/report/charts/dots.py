@@ -1,4 +1,4 @@
-"""Times at one size: a row a contender, its interval, and the floor."""
+"""The chart of times at one size: a row per contender with its interval, and the floor."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from snnbench.workloads.case import Case
 
 
 def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
-    """Times of a phase in one case, the fastest on top; who has none comes last, with the reason."""
+    """Times of a phase in one case, the fastest on top; contenders without a time come last, with the reason."""
     points = sorted(findings.points(case, phase), key=lambda point: (not point.ranked, point.value))
     floor_ns = findings.floor_ns(case, phase)
     timed = {point.contender for point in points}

@@ -1,4 +1,4 @@
-"""The first call, which holds compilation, beside a steady pass, and after how many passes it has paid for itself."""
+"""The chart of first calls, which include compilation, and steady passes, with the break-even number of passes."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -16,18 +16,18 @@ from snnbench.workloads.case import Case
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a contender's passes take, in ns: the first, and every other."""
+    """A contender's times in ns: of the first pass, and of every other."""
 
     first_ns: float
     pass_ns: float
 
     def total_ns(self, passes: int) -> float:
-        """All of the first so many passes, at least one."""
+        """The total time of the first `passes` passes, at least one."""
         return self.first_ns + (passes - 1) * self.pass_ns
 
 
 def break_even(cost: Cost, base: Cost) -> int | None:
-    """The number of passes from which on `cost` is no more than `base` in total; None if that never comes.
+    """The number of passes from which on `cost` is at most `base` in total; None if that never happens.
 
     first + (k - 1) * pass <= base first + (k - 1) * base pass
     """
@@ -38,7 +38,7 @@ def break_even(cost: Cost, base: Cost) -> int | None:
 
 
 def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
-    """A row a contender, the cheapest first call on top: its first call and its steady pass."""
+    """A row per contender with its first call and its steady pass, the cheapest first call on top."""
     passes = {point.contender: point.value for point in findings.points(case, phase) if point.ranked}
     firsts = {point.contender: point.value for point in findings.points(case, phase, "first_call")}
     costs = {one: Cost(firsts[one], passes[one]) for one in sorted(passes, key=lambda one: firsts[one])}
@@ -66,7 +66,7 @@ def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
 
 
 def _note(costs: dict[str, Cost], base: str) -> str:
-    """Break-even of those that have something to make up for."""
+    """Break-even of the contenders whose first call is more expensive than the base's."""
     sentences = []
     for name, cost in costs.items():
         passes = break_even(cost, costs[base])

@@ -1,4 +1,4 @@
-"""Time against a size, both logarithmic: a line a contender, its intervals, the floor, and where there was no time."""
+"""The chart of time against a size, both logarithmic: a line per contender, intervals, the floor, and missing times."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from snnbench.report.section import Chart, Table
 from snnbench.workloads.case import Case
 
 STRIP = 16
-"""px above the scale for each contender that has no time somewhere."""
+"""px above the scale for each contender without a time at some size."""
 NAME = 160
-"""Most px of what is said there; half of a phone's chart."""
+"""The most px of a label there; half of a phone's chart."""
 STRIPS = 8
-"""Most of them; the others are listed below the chart."""
+"""The most such contenders; the others are listed below the chart."""
 
 
 def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, name: str) -> Chart:
@@ -49,7 +49,7 @@ def _draw(
     points: Sequence[Point],
     failed: dict[str, dict[int, str]],
 ) -> tuple[Any, int]:
-    """The chart, and how high it is."""
+    """The chart and its height in px."""
     strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
     floors = [(wording.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
     floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]
@@ -105,7 +105,7 @@ def _floor(rows: list[dict[str, Any]], x: alt.X, y: alt.Y) -> Any:
 
 
 def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) -> Any:
-    """Above the scale: who has no time at which size, a row each, named where there is most room beside a mark."""
+    """The strip above the scale: a row per contender with a mark at each size without a time, and its name."""
     marks, labels = [], []
     for row, (name, kinds) in enumerate(list(failed.items())[:STRIPS]):
         marks += [{"size": size, "row": row} for size in kinds]
@@ -126,7 +126,7 @@ def _strip(failed: dict[str, dict[int, str]], x: alt.X, sizes: Sequence[int]) ->
 
 
 def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
-    """The mark that a row's name goes beside, and whether it goes before it: where fewest marks are in its way."""
+    """The mark beside a row's name, and whether the name comes before it: on the side with more room."""
     first = missing.index(True)
     end = missing.index(False, first) if False in missing[first:] else len(missing)
     room_after = (missing.index(True, end) if True in missing[end:] else len(missing)) - end
@@ -134,7 +134,7 @@ def _beside(missing: Sequence[bool]) -> tuple[int, bool]:
 
 
 def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> dict[str, dict[int, str]]:
-    """By contender: at which sizes it failed and so has no time, and how."""
+    """By contender: the sizes at which it failed and has no time, and the kind of failure."""
     kinds: dict[str, dict[int, str]] = {}
     for case in cases:
         for standing in findings.standings[case]:
@@ -146,7 +146,7 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
 
 
 def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> Table:
-    """A row a contender, a column a size."""
+    """A row per contender, a column per size."""
     cells: dict[str, dict[int, str]] = {}
     for case in cases:
         for point in findings.points(case, phase):

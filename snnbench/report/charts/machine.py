@@ -1,4 +1,4 @@
-"""The machine beside the cells of a run, in the order in which they were measured: each probe over its usual level."""
+"""The chart of the machine during a run: each probe over its usual level, by cell in the order of the run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +13,11 @@ from snnbench.report.section import Chart, Table
 from snnbench.worker.probe import WORDS
 
 DRAWN = 1000
-"""Most cells that are drawn; of more, every second, third and so on."""
+"""The most cells that are drawn; of more cells, every second, third and so on."""
 
 
 def over_time(recording: Recording) -> Chart | None:
-    """A line a probe; None where fewer than two cells have probes."""
+    """A line per probe; None if fewer than two cells have probes."""
     levels = relative([*recording.records, *recording.attempts])
     probed = [one for one in [*recording.records, *recording.attempts] if (one.cell, one.attempt) in levels]
     if len(probed) < 2:

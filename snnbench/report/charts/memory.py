@@ -1,4 +1,4 @@
-"""Memory of one pass: what is there before it, what is retained for the backward pass, and the peak above those."""
+"""The chart of memory of one pass: static memory, memory retained for the backward pass, and the peak above both."""
 
 from typing import Any
 
@@ -17,13 +17,13 @@ OUT_OF_MEMORY = ("oom-device", "oom-host")
 
 
 def phase_of(findings: Findings) -> str:
-    """The phase whose memory was measured; empty where none was."""
+    """The phase with a memory measurement; empty if memory was not measured."""
     keys = {key for found in findings.standings.values() for s in found for key in s.summaries}
     return next((phase for phase, metric in sorted(keys, reverse=True) if metric == "static"), "")
 
 
 def parts(standing: Standing, phase: str, memory: str) -> dict[str, float]:
-    """Bytes by part, which add up to all that was in use at the peak; without `retained` where it is not known."""
+    """Bytes by part, which add up to the memory in use at the peak; without `retained` if it is unknown."""
     medians = {metric: s.median for (of, metric), s in standing.summaries.items() if of == phase}
     if "static" not in medians or f"{memory}_peak" not in medians:
         return {}
@@ -35,7 +35,7 @@ def parts(standing: Standing, phase: str, memory: str) -> dict[str, float]:
 
 
 def bars(findings: Findings, case: Case, name: str) -> Chart:
-    """A stacked bar for each contender, the smallest on top; who ran out of memory comes last."""
+    """A stacked bar for each contender, the smallest on top; contenders that ran out of memory come last."""
     phase, memory = phase_of(findings), findings.memory(case)
     by_contender = {s.contender: parts(s, phase, memory) for s in findings.standings[case]}
     by_contender = {

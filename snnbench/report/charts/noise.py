@@ -1,4 +1,4 @@
-"""Repetitions as they followed each other, of one phase of one contender in one case: a line a trial."""
+"""The chart of repetitions in order, of one phase of one contender in one case: a line per trial."""
 
 from statistics import median
 from typing import Any
@@ -13,9 +13,9 @@ from snnbench.report.section import Chart, Table
 from snnbench.workloads.case import Case
 
 TRIALS = 10
-"""Most that are drawn of one cell."""
+"""The most trials that are drawn of one cell."""
 REPETITIONS = 200
-"""Most that are drawn of one trial; of more, every second, third and so on."""
+"""The most repetitions that are drawn of one trial; of more, every second, third and so on."""
 
 
 def repetitions(findings: Findings, case: Case, contender: str, phase: str, name: str) -> Chart:

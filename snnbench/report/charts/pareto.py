@@ -1,4 +1,4 @@
-"""Time against peak memory: who is on the front, where nobody else is both faster and smaller."""
+"""The chart of time against peak memory, with the Pareto front."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Pairs = dict[str, tuple[float, float]]
 
 
 def front(pairs: Pairs) -> list[str]:
-    """Of the contenders, those than whom no other is at least as good in both and better in one; by time."""
+    """The contenders on the Pareto front, by time."""
 
     def beaten(name: str) -> bool:
         time, held = pairs[name]
@@ -26,14 +26,14 @@ def front(pairs: Pairs) -> list[str]:
 
 
 def pairs_of(findings: Findings, case: Case, phase: str, memory_phase: str) -> Pairs:
-    """Of everyone who is ranked and has both; a peak of nothing has no place on a logarithmic axis."""
+    """Time and peak of every ranked contender with both; a logarithmic axis cannot show a peak of 0."""
     memory = {p.contender: p.value for p in findings.points(case, memory_phase, f"{findings.memory(case)}_peak")}
     times = {p.contender: p.value for p in findings.points(case, phase) if p.ranked}
     return {one: (time, memory[one]) for one, time in times.items() if memory.get(one, 0) > 0}
 
 
 def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name: str) -> Chart:
-    """A mark for each of these pairs, and a line through the front."""
+    """A mark for each pair of `pairs_of`, and a line through the front."""
     memory, pairs = findings.memory(case), pairs_of(findings, case, phase, memory_phase)
     best = front(pairs)
     rows: list[dict[str, Any]] = [

@@ -1,4 +1,4 @@
-"""Forward and backward of one pass beside each other, and the pass that holds both."""
+"""The chart of forward and backward time, with the time of the training pass that does both."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ HALVES = ("forward", "backward")
 
 
 def bars(findings: Findings, case: Case, name: str) -> Chart:
-    """A bar for each contender that was timed in both, the shortest on top, and a tick where its training pass is."""
+    """A bar for each contender with both times, the shortest on top, and a tick at its training pass."""
     times = {phase: {p.contender: p.value for p in findings.points(case, phase)} for phase in (*HALVES, "train")}
     both = [one for one in times["forward"] if one in times["backward"]]
     order = sorted(both, key=lambda one: times["forward"][one] + times["backward"][one])

@@ -1,7 +1,7 @@
-"""How charts look: colours that colour-blind readers can tell apart, with a shape and a dash beside each.
+"""The style of charts: colours that colour-blind readers can tell apart, each with a shape and a dash.
 
-A specification names no colour. The page's configuration names CSS variables, so that one drawing serves light, dark
-and print; a figure's has the colours themselves.
+A specification has no colours. The page's configuration names CSS variables, so that one drawing serves light, dark and
+print; a figure's configuration has the colours themselves.
 """
 
 from collections.abc import Sequence
@@ -11,27 +11,27 @@ from typing import Any
 import altair as alt
 
 LIGHT = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-"""Okabe & Ito 2008 without its yellow, which white paper swallows, and with a grey for its black."""
+"""Okabe & Ito 2008 without yellow, which is invisible on white paper, and with grey for black."""
 DARK = ("#5AA9E6", "#F0803C", "#2CC295", "#E08FBF", "#F0B429", "#A6DCF7", "#C8C8C8")
 """The same hues on a dark ground."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 DASHES = ([1, 0], [6, 3], [2, 2], [9, 3, 2, 3], [12, 4])
-"""7 colours, 6 shapes and 5 dashes: no number divides another, so the first 210 contenders differ."""
+"""7 colours, 6 shapes and 5 dashes are pairwise coprime, so the first 210 contenders differ."""
 SHADES = {
     "light": ("#1B4F72", "#5B9BC8", "#C6DDEE"),
     "dark": ("#D5E8F5", "#7FB2D9", "#2F6FA3"),
 }
-"""Of the parts of a bar, which black and white keep apart."""
+"""Colours of the parts of a bar, which differ in black and white, too."""
 INKS = {"light": ("#222222", "#6B6B6B", "#E2E2E2"), "dark": ("#E6E6E6", "#A3A3A3", "#3A3A3A")}
-"""Text and marks, labels, and lines of the grid."""
+"""Colours of text and marks, of labels, and of grid lines."""
 PANEL = 300
-"""Height of a chart in px, without what stands above its scale."""
+"""Height of a chart in px, without the strip above its scale."""
 COLUMNS = 2
-"""Of a figure's legend; the page takes as many as it has room for."""
+"""Columns of a figure's legend; the page takes as many as fit."""
 ROW = 22
-"""Height of a row that is named at its side."""
+"""Height in px of a row with its name at the side."""
 LABEL = 190
-"""Most px of a name; the page gives a row's name no more than two fifths of a chart."""
+"""The most px of a name; the page gives a row's name at most two fifths of a chart."""
 
 
 def variables(mode: str) -> dict[str, str]:
@@ -48,7 +48,7 @@ def configuration(colours: dict[str, str], font: str) -> dict[str, Any]:
     lettering = {"labelColor": label, "titleColor": ink, "labelFontSize": 11, "titleFontSize": 11}
     return {
         "background": None,
-        "aria": False,  # the element around it says what it shows
+        "aria": False,  # the enclosing element describes the chart
         "font": font,
         "view": {"stroke": None},
         "axis": {**lettering, "gridColor": grid, "domainColor": label, "tickColor": label, "titleFontWeight": "normal"},
@@ -72,12 +72,12 @@ def configuration(colours: dict[str, str], font: str) -> dict[str, Any]:
 
 
 def data(rows: Sequence[dict[str, Any]]) -> alt.InlineData:
-    """Rows that stand in the specification."""
+    """Rows inside the specification."""
     return alt.InlineData(values=list(rows))
 
 
 def color(names: Sequence[str], shown: Sequence[str]) -> alt.Color:
-    """The contender's colour, the same in every chart of a recording, with a legend of those shown."""
+    """The contender's colour, the same in every chart of a recording, with a legend of the shown contenders."""
     return alt.Color("library:N", scale=alt.Scale(domain=names, range="category"), legend=_legend(shown))
 
 
@@ -105,19 +105,19 @@ def rows_axis(names: Sequence[str]) -> alt.Y:
 
 
 def tooltip(**fields: str) -> list[alt.Tooltip]:
-    """What a pointer is shown: fields by their titles."""
+    """A tooltip's fields by their titles."""
     return [alt.Tooltip(field, title=title.replace("_", " ")) for title, field in fields.items()]
 
 
 def specification(chart: Any, height: int) -> dict[str, Any]:
-    """The chart as Vega-Lite, as wide as what it stands in."""
+    """The chart as Vega-Lite, as wide as its container."""
     document: dict[str, Any] = chart.properties(width="container", height=height).to_dict(validate=False)
-    for ours in ("config", "$schema"):  # page and figure have a configuration of their own, and one Vega-Lite
+    for ours in ("config", "$schema"):  # page and figure add a configuration of their own and use one Vega-Lite
         document.pop(ours, None)
     document["autosize"] = {"type": "fit-x", "contains": "padding"}
     return document
 
 
 def _legend(shown: Sequence[str]) -> alt.Legend:
-    # Whole outlines: dashes would tear them, and a legend of dashes alone cannot be left out of one that they share.
+    # Solid outlines: dashes would break them, and the dashes cannot be left out of the shared legend.
     return alt.Legend(values=list(shown), title=None, symbolDash=[1, 0], symbolStrokeWidth=1)

@@ -1,4 +1,4 @@
-"""The sections that are charts: one for each setting, at the size that shows most."""
+"""The sections of charts: one chart for each setting, at the size with most contenders."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,13 +10,13 @@ from snnbench.report.section import Chart, Section, Table
 from snnbench.workloads.case import Case
 
 PEAK = "peak"
-"""Stands for that of the device or of the host."""
+"""Placeholder for the peak of the device or of the host."""
 PANELS = 16
-"""Most charts of a section: the numbers of the others are in the tidy data."""
+"""The most charts of a section; the numbers of the others are in the tidy data."""
 
 
 def times(findings: Findings) -> Section:
-    """Headline time against neurons where they were swept, and a row a contender where they were not."""
+    """Headline time against neurons if they were swept, else a row per contender."""
     title, phase = "Time", findings.headline
     if not phase:
         return Section("time", title, ["Left out: nothing was timed."])
@@ -44,7 +44,7 @@ def _intervals(findings: Findings) -> str:
 
 
 def memories(findings: Findings) -> Section:
-    """Stacked bars."""
+    """Stacked bars of memory."""
     title, phase = "Memory", memory.phase_of(findings)
     if not phase:
         return Section("memory", title, ["Left out: memory was not measured."])
@@ -105,7 +105,7 @@ def first_calls(findings: Findings) -> Section:
 
 
 def ratios(findings: Findings) -> Section:
-    """Tables of ratios to the baseline, a column a case."""
+    """Tables of ratios to the baseline, a column per case."""
     title, base, phase = "Ratio to the baseline", findings.baseline, findings.headline
     shares = []
     for cases in findings.settings.values():
@@ -142,12 +142,12 @@ def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) ->
 
 
 def _last(ratio: str | None) -> float:
-    """Rows by their ratio in the largest case; those without one last."""
+    """Sort key of a ratio: rows without one come last."""
     return float(ratio) if ratio and ratio != "-" else float("inf")
 
 
 def _fullest(findings: Findings, *metrics: tuple[str, str]) -> list[Case]:
-    """A case of each setting: that in which most contenders have all the metrics."""
+    """For each setting, the case in which most contenders have all the metrics."""
     fullest = []
     for cases in findings.settings.values():
         named = [

@@ -1,4 +1,4 @@
-"""How to cite a recording: as BibTeX, and as a citation file (Citation File Format 1.2.0)."""
+"""Citations of a recording: BibTeX, and a citation file (Citation File Format 1.2.0)."""
 
 import json
 import re
@@ -12,16 +12,16 @@ SPECIAL = {char: f"\\{char}" for char in "&%$#_{}"} | {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
 }
-"""What TeX takes for a command."""
+"""Escapes of the characters that are special in TeX."""
 
 
 def bibtex(recordings: Sequence[Recording]) -> str:
-    """An entry a recording."""
+    """An entry per recording."""
     return "\n".join(_entry(recording) for recording in recordings)
 
 
 def cff(recordings: Sequence[Recording]) -> str:
-    """CITATION.cff for the data of these recordings. JSON strings are YAML ones, so nothing can break out of them."""
+    """CITATION.cff for the data of these recordings. JSON strings are valid YAML, so no text can break out of them."""
     names = ", ".join(recording.name for recording in recordings)
     dates = [date for recording in recordings if (date := measured(recording))]
     lines = [

@@ -1,4 +1,4 @@
-"""What failed: how, the last that the worker said, and the command that runs it again."""
+"""The section of failures: kind and reason, the last line of the worker's log, and the command that runs it again."""
 
 import shlex
 
@@ -9,7 +9,7 @@ from snnbench.report.section import Section, Table
 
 MOST = 200
 LINE = 300
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown."""
 
 
 def section(findings: Findings) -> Section:
@@ -47,7 +47,7 @@ def section(findings: Findings) -> Section:
 
 
 def last_line(log: str) -> str:
-    """The last line of what a worker wrote to its standard error that is not empty."""
+    """The last line of a worker's standard error that is not empty."""
     lines = [line.strip() for line in log.splitlines() if line.strip()]
     return _short(lines[-1]) if lines else ""
 

@@ -1,4 +1,4 @@
-"""Figures for papers: the charts of a report as SVG and PDF, with the lines that cite their recordings."""
+"""Figures for papers: the charts of a report as SVG and PDF, with citations of their recordings."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -8,12 +8,12 @@ from snnbench.report.page import citation
 from snnbench.report.page.outline import outline
 
 WIDTH = 420
-"""px, that is points in a PDF: a column of most papers, or a little more."""
+"""Width in px, which are points in a PDF: a column of most papers, or a little more."""
 FONT = "Helvetica, Arial, sans-serif"
 
 
 def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path, str]]:
-    """Write everything into `folder`, made if it is not there; yields each file with what it shows."""
+    """Write all figures and citations into `folder`, created if missing; yield each file with a description."""
     import vl_convert
 
     from snnbench.report.charts import style

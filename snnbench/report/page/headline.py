@@ -1,4 +1,4 @@
-"""The headline: what became of the cells, and who was fastest where, in words that claim no more than was seen."""
+"""The headline section: the outcomes of cells, and the fastest contenders by case, claimed only if the test says so."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,20 +23,20 @@ WORDS = {
     "import": "not importable",
     "below-floor": "below the floor",
 }
-"""Kinds of outcome as a sentence wants them; the others are words already."""
+"""Kinds of outcome as words of a sentence; the other kinds serve as they are."""
 ANSWERS = 40
 NAMED = 4
-"""Most contenders that a tie names."""
+"""The most contenders that a tie names."""
 TEST = Thresholds()
-"""The test of a lead: that of `rank` and `compare` with their default options."""
+"""The thresholds of a lead: the defaults of `rank` and `compare`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """Of one case: the contenders that nothing tells from the fastest, itself first, and the next one, if any.
+    """The leaders of one case (the fastest and all contenders not slower by the test), and the next one, if any.
 
-    `failed` have a time, too, but failed in another trial, so that they are not ranked. `contended` are leaders of
-    which others disturbed a trial, so that nothing is claimed of them.
+    `failed` contenders have a time, too, but failed in another trial, so they are not ranked. `contended` are leaders
+    with a trial that other processes disturbed, so nothing is claimed of them.
     """
 
     case: Case
@@ -78,9 +78,9 @@ def words(records: Iterable[Record]) -> str:
 
 
 def leads(findings: Findings) -> dict[Case, Lead]:
-    """Who is fastest in each case, of the exact; where nobody is, of the equivalent. Without a time there is no lead.
+    """The lead of each case: of the exact contenders or, if a case has none, of the equivalent. A lead needs a time.
 
-    The others are those that the test of `rank` calls slower than the one with the lowest median: all pairs of
+    A contender follows if the test of `rank` calls it slower than the one with the lowest median. All pairs of
     contenders of the page are tested together.
     """
     ranked = {case: points for case in findings.cases if (points := _ranked(findings, case))}
@@ -100,7 +100,7 @@ def leads(findings: Findings) -> dict[Case, Lead]:
 
 
 def _ranked(findings: Findings, case: Case) -> list[Point]:
-    """Those of the best verdict that anyone has who failed in no trial, by their medians."""
+    """The contenders without a failed trial that have the best verdict of them, by their medians."""
     points = [point for point in findings.points(case, findings.headline) if not findings.failed(point)]
     by_verdict = ([point for point in points if point.verdict == verdict] for verdict in ("exact", "equivalent"))
     return sorted(next(filter(None, by_verdict), []), key=lambda point: point.value)
@@ -126,7 +126,7 @@ def _answers(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Le
 
 
 def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
-    """Every case once, with an axis along which it may stand beside others."""
+    """Every case once, in groups that vary along one axis, with that axis."""
     groups, left = [], list(cases)
     for axis in wording.SIZES:
         for family in wording.families(left, axis):
@@ -137,7 +137,7 @@ def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
 
 
 def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, str]:
-    """Where, and who was fastest there."""
+    """The cases of a run of leads, and a sentence on their fastest contenders."""
     sizes = listed([str(wording.size(one.case, axis)) for one in run])
     rest = wording.sizes(run[0].case, axis)
     where = f"{findings.name(run[0].case)}, {wording.SIZES[axis]}={sizes}" + (f", {rest}" if rest else "")
@@ -178,7 +178,7 @@ def _times(points: Sequence[Point]) -> str:
 
 
 def _trials(findings: Findings) -> str:
-    """How many trials stand behind a number, and what that allows to say."""
+    """A sentence on the number of trials, and on the claims that it allows."""
     phase = findings.headline
     trials = [point.trials for case in findings.cases for point in findings.points(case, phase)]
     processes = "1 trial" if max(trials) == 1 else f"{between(trials)} trials, a process each"

@@ -1,4 +1,4 @@
-"""The equivalence matrix: what verification found of each contender in each setting, in a sign and a word."""
+"""The equivalence matrix: the verdict on each contender in each setting, as a sign and a word."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -22,12 +22,12 @@ SIGNS = {
     "unavailable": "\u2013",
     "failed": "!",
 }
-"""Beside the word, so that a column can be run over with the eye; the word is what counts."""
+"""Signs beside the words, so that a reader can scan a column."""
 MEANINGS = VERDICTS | SKIPS
 
 
 def section(findings: Findings) -> Section:
-    """A row a contender, a column a setting; how much was compared, why not, and how far those that deviate are."""
+    """A row per contender, a column per setting; the extent of checks, reasons, and distances of deviating neurons."""
     title = "Who does the same work"
     if not findings.standings:
         return Section("matrix", title, ["Left out: the recording holds no cell."])
@@ -50,9 +50,9 @@ def section(findings: Findings) -> Section:
 
 
 def _checked(findings: Findings) -> list[str]:
-    """How much of the answers was compared with the reference: once for all work, or by cases and contenders.
+    """The extent of the comparison with the reference: once for all work, or by cases and contenders.
 
-    Cases of a setting that are alike are named together. Recordings that do not say it are silent.
+    Cases of a setting with the same extents are named together. A recording without extents gives no remark.
     """
     remarks: list[str] = []
     different: set[str] = set()
@@ -71,7 +71,7 @@ def _checked(findings: Findings) -> list[str]:
 
 
 def _cell(records: Iterable[Record]) -> str:
-    """What became of all cells, the worst last, with how many where they differ."""
+    """The outcomes of cells, the worst last, with counts if they differ."""
     words = Counter(_word(record) for record in records)
     if not words:
         return "not asked"
@@ -89,7 +89,7 @@ def _word(record: Record) -> str:
 
 
 def _reasons(findings: Findings) -> list[str]:
-    """Once each: why a contender takes no part, or what it does otherwise. Failures have a section of their own."""
+    """Each reason once: why a contender takes no part, or how it deviates. Failures have a section of their own."""
     reasons: dict[str, list[str]] = {}
     for case, results in findings.standings.items():
         for standing in results:
@@ -102,7 +102,7 @@ def _reasons(findings: Findings) -> list[str]:
 
 
 def _distances(findings: Findings) -> list[Table]:
-    """A table a setting, of its first case: answers of those that deviate beside those of the case's own neuron."""
+    """A table per setting, for its first case with any: distances of deviating answers from the case's own neuron."""
     distances = []
     for cases in findings.settings.values():
         measured = ((case, recording_tables.distances(findings.standings[case])) for case in cases)

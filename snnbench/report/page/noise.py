@@ -1,4 +1,4 @@
-"""How steady the numbers are: what differs between trials, what was flagged, and the noisiest cells in full."""
+"""The section of noise: differences between trials, flags, and the noisiest cells in full."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Spread:
 
 
 def section(findings: Findings) -> Section:
-    """A row a contender, the noisiest first, and the repetitions of the noisiest cells."""
+    """A row per contender, the noisiest first, and the repetitions of the noisiest cells."""
     title = "Noise"
     phase = findings.headline
     if not phase:
@@ -73,7 +73,7 @@ def section(findings: Findings) -> Section:
 
 
 def _again(findings: Findings) -> list[str]:
-    """How many cells were measured again, if any."""
+    """A sentence on the cells that were measured again, if any."""
     cells = {one.cell for one in findings.recording.attempts}
     if not cells:
         return []
@@ -96,7 +96,7 @@ def _spreads(findings: Findings, phase: str) -> list[Spread]:
 
 
 def _flags(findings: Findings) -> dict[str, Counter[str]]:
-    """By contender, how many processes had which flag."""
+    """By contender, the number of processes with each flag."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in findings.contenders}
     for record in findings.recording.records:
         counts[record.label].update(record.flags)

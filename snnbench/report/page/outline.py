@@ -19,11 +19,11 @@ SECTIONS = (
     noise.section,
     provenance.section,
 )
-"""Who does the same work comes before any time."""
+"""The sections in their order: the equivalence matrix comes before the tables and charts of times."""
 
 
 def outline(recording: Recording) -> list[Section]:
-    """Every section of one recording; one without data says so. That of an A/B test begins with its words."""
+    """Every section of one recording; a section without data says so. An A/B test begins with its words."""
     findings = find(recording)
     first = (sides.section,) if recording.config.get("sides") else ()
     return [section(findings) for section in (*first, *SECTIONS)]

@@ -1,7 +1,7 @@
 """The page: recordings as one HTML file that needs no network, no server and nothing beside it.
 
-Names, messages and prose in a recording come from strangers. Jinja escapes all of it; what is inlined as JSON cannot
-end its element; and the page's own policy lets no script run but the two whose hashes it names, and fetches nothing.
+Names, messages and prose in a recording are untrusted. Jinja escapes all of them. Inlined JSON cannot end its element.
+The page's policy allows only two scripts, by their hashes, and fetches nothing.
 """
 
 import base64
@@ -29,7 +29,7 @@ GROUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One recording on the page; `prefix` makes its anchors its own."""
+    """One recording on the page; `prefix` makes its anchors unique."""
 
     prefix: str
     name: str
@@ -73,7 +73,7 @@ def html(recordings: Sequence[Recording]) -> str:
 
 
 def inlined(value: Any) -> str:
-    """JSON that can stand in a script element: no `<` could end it, no `&` be taken for an entity."""
+    """JSON for a script element: without `<`, which could end it, and `&`, which could start an entity."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -94,7 +94,7 @@ def _part(recording: Recording, prefix: str) -> Part:
 
 
 def _policy(scripts: Iterable[str]) -> str:
-    """The Content-Security-Policy: these scripts, styles of the page, and nothing from anywhere."""
+    """The Content-Security-Policy: it allows these scripts and inline styles only."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts if script]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

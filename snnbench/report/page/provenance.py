@@ -1,4 +1,4 @@
-"""Where the numbers come from: machine, versions, config, and how to cite them."""
+"""The section of provenance: machine, versions, config and citation."""
 
 import json
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ LEFT_OUT = ("schema", "model")
 
 
 def section(findings: Findings) -> Section:
-    """All that a reader needs to measure the same again."""
+    """All facts that a reader needs to repeat the measurement."""
     recording = findings.recording
     config = recording.config.get("config", {})
     version = str(recording.config.get("snnbench", "unknown"))
@@ -42,7 +42,7 @@ def section(findings: Findings) -> Section:
 
 
 def _known(facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(name, value) of every fact that is known."""
+    """(name, value) of every known fact."""
     for path, value in sorted(flat(facts), key=lambda fact: fact[0]):
         if value not in (None, "", []):
             name = path.replace(".", " ").replace("_", " ")

@@ -1,4 +1,4 @@
-"""How times grow with each size that was swept."""
+"""The section of growth: the exponents of times in each swept size."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from snnbench.report.section import Chart, Section, Table
 from snnbench.workloads.case import Case
 
 PANELS = 12
-"""Most tables."""
+"""The most tables."""
 STEEP = 1.5
-"""An exponent whose whole interval is above this is nearer to a square than to a line."""
+"""If the whole interval of an exponent is above this, growth is closer to quadratic than to linear."""
 
 
 def section(findings: Findings) -> Section:
-    """Exponents of every axis with three values, and charts against those other than neurons, which have their own."""
+    """Exponents of every axis with three values, and a chart for each but neurons, which another section shows."""
     charts: list[Chart] = []
     tables: list[Table] = []
     remarks: list[str] = []
@@ -52,7 +52,7 @@ def section(findings: Findings) -> Section:
 
 
 def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
-    """A row a contender, a column a phase; and who grows faster than in proportion where most do not."""
+    """A row per contender, a column per phase; and remarks on contenders that grow faster than linearly in T."""
     where = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}"
     cells: dict[str, dict[str, str]] = {}
     steep = []

@@ -1,4 +1,4 @@
-"""The two sides of an A/B test, compared: a row for each time and peak, changes first."""
+"""The section that compares the two sides of an A/B test: a row for each time and peak, changes first."""
 
 from snnbench.analysis.abtest import compare_sides
 from snnbench.analysis.comparability import Incomparable
@@ -10,7 +10,7 @@ TEXTS = ("word", "library", "case", "phase", "metric")
 
 
 def section(findings: Findings) -> Section:
-    """The words of `snnbench compare RECORDING`, decided as the run did."""
+    """The words of `snnbench compare RECORDING`, decided by the rule of the run."""
     try:
         comparison = compare_sides(findings.recording)
     except Incomparable as error:

@@ -1,4 +1,4 @@
-"""One cell in full: what became of it, what was checked, and what was measured, as text."""
+"""The text of one cell in full: its outcome, its checks and its measurements."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ SINGLE = {
 
 
 def lines(recording: Recording, record: Record) -> Iterator[str]:
-    """Everything but raw durations and what the worker printed."""
+    """All lines on a cell, without raw durations and the worker's output."""
     yield f"cell {record.cell} of {recording.folder}"
     yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {outcome_text(record.outcome)}"
     yield title(record.case)
@@ -47,7 +47,7 @@ def lines(recording: Recording, record: Record) -> Iterator[str]:
 
 
 def _attempts(recording: Recording, record: Record) -> Iterator[str]:
-    """Which attempt of a cell that was disturbed this is, and what became of the others."""
+    """For a disturbed cell: the number of this attempt, and the outcomes of the others."""
     others = [other for other in recording.attempts if other.cell == record.cell]
     if not others:
         return
@@ -114,6 +114,6 @@ def _timing(timing: Mapping[str, Any]) -> str:
 
 
 def _instructions(timing: Mapping[str, Any]) -> str:
-    """How many instructions a pass retired, where the processor counts them."""
+    """The instructions that a pass retired, if the processor counts them."""
     counts = timing.get("instructions")
     return f", {trial_median(counts, timing['passes']) / 1e6:.4g} million instructions a pass" if counts else ""

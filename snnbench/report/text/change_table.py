@@ -1,6 +1,7 @@
-"""What `compare` prints: a table for a terminal, Markdown, CSV, JSON, and JUnit's XML for what runs tests.
+"""The output of `compare`: a table for a terminal, Markdown, CSV, JSON, and JUnit's XML for test runners.
 
-All say which facts differ and were allowed, and what changed; JSON and CSV always hold what `explained` adds to tables.
+Each format names the differing facts that were allowed, and the changes. JSON and CSV always hold the columns that
+`explained` adds to tables.
 """
 
 import json
@@ -24,7 +25,7 @@ CSV_COLUMNS = (
 
 
 def summary(comparison: Comparison) -> str:
-    """How many cells there are of each word, in one line."""
+    """The number of cells of each word, in one line."""
     counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items() if count)
     return f"{len(comparison.cells)} cell{'s' * (len(comparison.cells) != 1)}: {counts}"
 
@@ -49,7 +50,7 @@ def markdown(comparison: Comparison, explained: bool = False, failing: Collectio
 
 
 def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
-    """A row a cell; trials are separated by spaces, and facts that were allowed by semicolons, in every row."""
+    """A row per cell; spaces separate trials, and semicolons separate allowed facts, in every row."""
     rows = []
     for cell in comparison.cells:
         cells = _cell(cell)
@@ -84,7 +85,7 @@ def to_json(comparison: Comparison, explained: bool = False, failing: Collection
 
 
 def junit(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
-    """A test case a cell: a failure where its word is one of `failing`, skipped where nothing is known of it."""
+    """A test case per cell: a failure if its word is in `failing`, skipped if nothing is known of it."""
     counts = comparison.counts
     unknown = [word for word in WORDS[2:-1] if word not in failing]
     suite = ElementTree.Element(
@@ -116,7 +117,7 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
 
 
 def explanation(cell: Cell) -> str:
-    """What the word of a cell rests on: the medians of trials, the interval of their ratio, p and q."""
+    """The grounds of a cell's word: the medians of trials, the interval of their ratio, p and q."""
     parts = []
     for name, side in (("base", cell.base), ("new", cell.new)):
         if side:
@@ -161,7 +162,7 @@ def _closing(comparison: Comparison) -> list[str]:
 
 
 def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
-    """What all cases have in common, and a row a cell; without a column for the case where there is one only."""
+    """The common part of all cases, and a sheet with a row per cell; a single case has no column."""
     common, own = captions({cell.case: None for cell in comparison.cells})
     sheet = Sheet(COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case"))
     for cell in comparison.cells:

@@ -1,4 +1,4 @@
-"""What `rank` prints: tables for a terminal or in Markdown, CSV and JSON."""
+"""The output of `rank`: tables for a terminal or in Markdown, CSV and JSON."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -82,7 +82,7 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator
 
 
 def _of(mean: Mean) -> str:
-    """Over how many cases a mean is, and who keeps others out."""
+    """The number of cases of a mean, and the contenders that lack cases."""
     absent = ", ".join(f"{name} lacks {count}" for name, count in mean.lacking.items())
     return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
 

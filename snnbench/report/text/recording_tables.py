@@ -1,4 +1,4 @@
-"""The report: one Markdown table for every case, contenders by the time of their training pass."""
+"""The report in Markdown: one table for every case, contenders by the time of their training pass."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,7 @@ def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
 
 
 def coverage(records: Iterable[Record]) -> str:
-    """How many cells were measured, and what became of the others."""
+    """The number of measured cells, and the outcomes of the others."""
     records = list(records)
     others = Counter(record.outcome["kind"] for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
@@ -81,7 +81,7 @@ def _table(results: list[Standing], baseline: str) -> list[str]:
 
 
 def extents(results: Iterable[Standing]) -> dict[str, list[str]]:
-    """How much was compared with the reference -> the contenders that have an answer of which so much was compared."""
+    """Extent of the comparison with the reference -> the contenders with an answer compared to that extent."""
     by_extent: dict[str, list[str]] = {}
     for standing in results:
         if standing.checked and standing.verdict:
@@ -90,7 +90,7 @@ def extents(results: Iterable[Standing]) -> dict[str, list[str]]:
 
 
 def _checked(shown: list[Standing]) -> list[str]:
-    """How much was compared with the reference: one line for all, or one for each extent."""
+    """The extent of the comparison with the reference: one line for all, or one for each extent."""
     by_extent = extents(shown)
     if len(by_extent) == 1:
         return [f"Checked: {next(iter(by_extent))}.", ""]
@@ -98,7 +98,7 @@ def _checked(shown: list[Standing]) -> list[str]:
 
 
 def distances(results: Iterable[Standing]) -> list[list[str]]:
-    """Of those that deviate: how far their answers were from those of the case's own neuron, on the same currents."""
+    """Rows of deviating contenders: the distance of their answers from the case's own neuron on the same currents."""
     rows = []
     for standing in results:
         if not (check := standing.distance):

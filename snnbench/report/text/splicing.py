@@ -1,4 +1,4 @@
-"""Splicing: generated tables in a document that people write, between two marks that do not show."""
+"""Splicing of generated tables into a handwritten document, between two invisible marks."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from snnbench.exits import UserError
 
 
 def marks(name: str = "") -> tuple[str, str]:
-    """Start and end of a place; a document with several of them names them."""
+    """Start and end mark of a place; a document with several places names each."""
     of = f" {name}" if name else ""
     return f"<!-- snnbench report{of}: start -->", f"<!-- snnbench report{of}: end -->"
 
@@ -16,7 +16,7 @@ class SpliceError(UserError):
 
 
 def splice(path: Path, text: str, name: str = "") -> None:
-    """Replace what stands between the marks, of this name, in the file at `path`."""
+    """Replace the text between the marks of this name in the file at `path`. Raises SpliceError."""
     start_mark, end_mark = marks(name)
     document = path.read_text(encoding="utf-8")
     before, start, rest = document.partition(start_mark)

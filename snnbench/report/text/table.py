@@ -1,4 +1,4 @@
-"""A sheet: columns of short texts, for a terminal or in Markdown; and how numbers and cases are written in one."""
+"""A sheet: columns of short texts for a terminal or in Markdown, with the texts of its numbers and cases."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from snnbench.report.wording import title
 from snnbench.workloads.case import Case
 
 RIGHT = ("base", "new", "ratio", "time", "rank")
-"""Columns of numbers, which stand to the right."""
+"""Columns of numbers, which are aligned to the right."""
 UNITS = {
     "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (1, "ns")),
     "bytes": ((2**30, "GiB"), (2**20, "MiB"), (1024, "KiB")),
@@ -19,7 +19,7 @@ UNITS = {
 
 @dataclass(slots=True)
 class Sheet:
-    """Rows of as many texts as there are columns; `notes` has what stands below a row, in a terminal, by its number."""
+    """Rows with a text for each column; `notes` has the note below a row, in a terminal, by the row's number."""
 
     columns: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Sheet:
         return "\n".join(result)
 
     def markdown(self) -> str:
-        """A table; what stands in a row must not end its cell."""
+        """A Markdown table, with escapes for texts that would end a cell."""
         lines = [self.columns, [("---:" if name in RIGHT else "---") for name in self.columns]]
         lines += [[text.replace("|", "\\|") for text in row] for row in self.rows]
         return "\n".join(f"| {' | '.join(line)} |" for line in lines)
@@ -57,13 +57,13 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Nanoseconds or bytes in the largest unit that they are one of, with three digits."""
+    """Nanoseconds or bytes in the largest unit that gives at least 1, with three digits."""
     size, name = next(((size, name) for size, name in UNITS[unit] if value >= size), UNITS[unit][-1])
     return f"{_digits(value / size)} {name}"
 
 
 def quantities(values: Iterable[float], unit: str) -> str:
-    """Several of them, as `quantity` says each."""
+    """Several values, each as by `quantity`."""
     return ", ".join(quantity(value, unit) for value in values)
 
 
@@ -73,12 +73,12 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def rounded(value: float | None) -> float | None:
-    """A statistic with as many digits as mean anything, so that no platform's last bit shows."""
+    """A statistic with six digits, so that the last bits of platforms do not show."""
     return None if value is None else float(f"{value:.6g}")
 
 
 def captions(cases: Iterable[Case]) -> tuple[str, dict[Case, str]]:
-    """What all cases have in common, and what each has beside it: its own part of its title."""
+    """The common part of the titles of all cases, and the rest of each title by case."""
     parts = {case: title(case).replace(": ", ", ", 1).split(", ") for case in cases}
     common = [part for part in next(iter(parts.values()), []) if all(part in others for others in parts.values())]
     own = {case: ", ".join(part for part in found if part not in common) for case, found in parts.items()}

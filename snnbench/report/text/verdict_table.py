@@ -1,4 +1,4 @@
-"""The table of verdicts: what verification found of each contender in each case."""
+"""The table of verdicts: the result of verification for each contender in each case."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,7 +12,7 @@ COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 
 
 def table(records: Iterable[Record]) -> str:
-    """Markdown: a row for each case that was tried, and below it why others were not, and what deviates where."""
+    """Markdown: a row for each case that ran; below, the reasons of skipped cases and remarks on the others."""
     ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
     lines += [_line(record) for record in ordered if record.status != "skipped"]
@@ -43,7 +43,7 @@ def _line(record: Record) -> str:
 
 
 def _remark(record: Record) -> str:
-    """Why a contender was not found to do the work; nothing where it was."""
+    """Why a contender was not proved to do the work; empty if it was."""
     if record.status != "measured":
         return f"{record.outcome['kind']}: {record.outcome['reason']}"
     if "inference_only" in record.outcome:
