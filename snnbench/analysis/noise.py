@@ -114,7 +114,7 @@ def known(model: str) -> Noise | None:
     try:
         spreads = {str(place): float(spread) for place, spread in kept_noise["spreads"].items()}
         if without := [place for place in spreads if " " not in place]:
-            raise ValueError(f"{', '.join(without)}: of which device is not said")
+            raise ValueError(f"{', '.join(without)}: names no device")
         return Noise(str(kept_noise["recording"]), int(kept_noise["trials"]), spreads)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UserError(_broken(error)) from error

@@ -23,13 +23,13 @@ RULES = {
     "trials": "every case and contender that was planned is there with all trials of the protocol, and they took turns",
     "outcome": "a cell is measured, skipped or failed in a way that there is, with a reason",
     "name": "a cell's name is the digest of its content",
-    "proof": "what was measured sat the exam and spot checks of its size, without a fault; "
-    "what deviates by no rule of its own has its errors there",
+    "proof": "every measured cell passed the exam and the spot checks of its size; "
+    "a contender that deviates without a rule of its own has its errors recorded",
     "durations": "every raw duration is there, and nothing was compiled among them",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "probes": "fixed work was timed before the phases of a process and after them",
     "memory": "memory is in whole bytes, from a process that timed nothing",
-    "flags": "what disturbed a measurement is flagged",
+    "flags": "every disturbance of a measurement is flagged",
 }
 """Name of a rule -> the rule."""
 FACTS = ("model", "host", "cpu", "memory", "gpus", "os", "kernel", "python", "environment")
@@ -97,9 +97,9 @@ def _provenance(recording: Recording) -> Iterator[str]:
     for entry in recording.records:
         if entry.status == "measured":
             if entry.environment not in installed:
-                yield f"{record.ENVIRONMENTS} does not know what was installed for {entry.label}"
+                yield f"{record.ENVIRONMENTS} lists no packages for {entry.label}"
             elif entry.version is not None and entry.version not in installed[entry.environment].values():
-                yield f"{entry.label} {entry.version} is not among what was installed for it"
+                yield f"{entry.label} {entry.version} is not among its installed packages"
 
 
 def _guarded(rule: str, where: str, look: Iterator[str]) -> Iterator[Complaint]:

@@ -42,7 +42,7 @@ def outcome(record: Record) -> Complaints:
     elif record.status not in kinds:
         yield f"status {record.status!r} is not measured, skipped or failed"
     elif ending.get("kind") not in kinds[record.status]:
-        yield f"{record.status} as {ending.get('kind')!r}, which is no such kind"
+        yield f"{record.status} as {ending.get('kind')!r}, an unknown kind"
     elif not ending.get("reason"):
         yield f"{record.status} without a reason"
     if datetime.fromisoformat(record.started).tzinfo is None:

@@ -72,7 +72,7 @@ def ab(
     phase: PhaseOption = None,
     fail_on: FailOnOption = "",
     allow: Annotated[
-        str, typer.Option("--allow", metavar="FACTS", help="contended: count pairs that others disturbed, too.")
+        str, typer.Option("--allow", metavar="FACTS", help="contended: also count pairs that others disturbed.")
     ] = "",
     time_floor: TimeFloorOption = 0.05,
     alpha: AlphaOption = 0.05,
@@ -81,8 +81,8 @@ def ab(
 ) -> int:
     """Say whether NEW is slower than BASE, from one run in which they take turns, trial by trial.
 
-    A side that is left out runs what its adapters pin. Contenders that neither side changes are left out; without any
-    change all run against themselves. It stops as soon as every time has its word, and at the latest after --trials.
+    A side without a change runs with the pins of its adapters. A contender that neither side changes takes no part; if
+    no side changes anything, all run against themselves. The run stops once every time has its word, or after --trials.
     """
     from snnbench.analysis import abtest
     from snnbench.analysis.compare import CONTENDED
@@ -122,7 +122,7 @@ def ab(
     else:
         recording = local.run(request)
     if unfinished:
-        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs the missing cells"]))
     comparison = abtest.compare_sides(recording, rule, explain)
     typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
     say(f"recorded in {recording.folder}")

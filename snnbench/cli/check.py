@@ -7,7 +7,7 @@ from snnbench.exits import Exit
 
 
 def check(recordings: RecordingsArgument) -> None:
-    """Check recordings that others made against the rules of measurement, a line for everything that does not hold.
+    """Check recordings against the rules of measurement; print a line for each breach.
 
     Nothing in a recording is run or imported.
     """

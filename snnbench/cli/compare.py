@@ -32,7 +32,8 @@ def compare(
     new: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[NEW]", help="A later one of the same config; none where BASE is one of `snnbench ab`."
+            metavar="[NEW]",
+            help="A later recording of the same config; omit it if BASE is a recording of `snnbench ab`.",
         ),
     ] = None,
     phase: PhaseOption = None,
@@ -42,7 +43,7 @@ def compare(
         typer.Option(
             "--allow",
             metavar="FACTS",
-            help="Compare although these differ, were disturbed or moved: machine,contended,drift.",
+            help="Compare even if these differ, were disturbed or moved: machine,contended,drift.",
         ),
     ] = "",
     time_floor: TimeFloorOption = 0.05,
@@ -51,7 +52,7 @@ def compare(
     ] = 0.01,
     alpha: AlphaOption = 0.05,
     chance: Annotated[
-        float, typer.Option("--chance", metavar="SHARE", help="What times differ by here with nothing changed.")
+        float, typer.Option("--chance", metavar="SHARE", help="How much times differ here with nothing changed.")
     ] = 0.0,
     detectable: Annotated[float | None, typer.Option("--detectable", hidden=True)] = None,
     explain: ExplainOption = False,
@@ -70,7 +71,7 @@ def compare(
     from snnbench.report.text import change_table
 
     if detectable is not None:
-        raise typer.BadParameter("--detectable is called --chance now: what times differ by with nothing changed")
+        raise typer.BadParameter("--detectable is called --chance now: how much times differ with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)

@@ -22,8 +22,8 @@ def doctor(
 ) -> None:
     """Say what would spoil a measurement on this machine, and what to do about it.
 
-    With --aa it also runs one contender in many processes and prints what 3, 5 and 10 trials differ by with nothing
-    changed, which `snnbench compare` calls no change from then on, and the true change that so many would show.
+    With --aa it also runs one contender in many processes. It prints how much 3, 5 and 10 trials differ with nothing
+    changed, and the change that they would show. From then on `snnbench compare` calls a smaller difference no change.
     """
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
@@ -75,7 +75,7 @@ def _against_itself(
     typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")
     typer.echo(noise.table(spread))
     typer.echo(
-        f"\nBy chance: what times differ by with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
+        f"\nBy chance: how much times differ with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
         f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
         "among many it must be larger."
     )

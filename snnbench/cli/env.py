@@ -29,16 +29,16 @@ def sync(
     adapter: AdapterOption = None,
     dry_run: Annotated[
         bool,
-        typer.Option("--dry-run", help="Find the versions that pins come to, those for CUDA, too; install nothing."),
+        typer.Option("--dry-run", help="Resolve the pins, with those for CUDA, and install nothing."),
     ] = False,
     device: Annotated[
         Device | None,
         typer.Option(
-            "--device", help="As for a machine with such devices, to build an image; as for this if left out."
+            "--device", help="For a machine with such devices, to build an image; for this machine if left out."
         ),
     ] = None,
 ) -> None:
-    """Make the environments that are missing. Needs the network; runs afterwards do not."""
+    """Make the missing environments. This needs the network; later runs do not."""
     from snnbench.adapter.contender import find
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
@@ -63,7 +63,7 @@ def sync(
 
 @app.command(name="list")
 def list_environments() -> None:
-    """Show what there is and how large it is; files that uv shares with its cache count fully."""
+    """List the environments and their sizes; files that uv shares with its cache count fully."""
     from snnbench.environments import store
 
     for environment in store.installed():

@@ -10,7 +10,7 @@ COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it 
 
 
 def list_adapters(adapter: AdapterOption = None) -> None:
-    """Every contender: pinned version, devices, profiles it is exact in, and what is missing, with what gets it."""
+    """List every contender: pinned version, devices, profiles in which it is exact, and how to get anything missing."""
     from snnbench.adapter.contender import label
     from snnbench.adapter.discovery import discover
 

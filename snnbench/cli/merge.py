@@ -14,8 +14,8 @@ def merge(
 ) -> None:
     """Join the recordings of a run's shards, in any order, and again when more of them are there.
 
-    Refused, with the facts named, where they are not of one run: another config, protocol, machine model or adapter.
-    DIR is new or holds an earlier merge; no other recording is ever rewritten.
+    Recordings of different runs are refused, and the difference is named: config, protocol, machine model or adapter.
+    DIR is new or holds an earlier merge; no other recording is rewritten.
     """
     from snnbench.recording import merge as merging
     from snnbench.recording import record

@@ -72,7 +72,7 @@ SlurmOption = Annotated[
     list[str] | None,
     typer.Option("--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive"),
 ]
-FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording, whatever there is.")]
+FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording; continue none.")]
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]
 
 
@@ -104,10 +104,13 @@ TimeFloorOption = Annotated[
 ]
 AlphaOption = Annotated[float, typer.Option("--alpha", metavar="SHARE", help="Accepted false discovery rate.")]
 FailOnOption = Annotated[
-    str, typer.Option("--fail-on", metavar="WORDS", help="End with exit code 6 where a cell is any: slower,failed.")
+    str,
+    typer.Option(
+        "--fail-on", metavar="WORDS", help="End with exit code 6 if a cell has one of these words: slower,failed."
+    ),
 ]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="Show what each word rests on: trials, intervals, p and q.")
+    bool, typer.Option("--explain", help="Show the evidence for each word: trials, intervals, p and q.")
 ]
 
 

@@ -21,11 +21,14 @@ class RankingFormat(StrEnum):
 def rank(
     recording: Annotated[Path, typer.Argument(metavar="RECORDING", help="A recording's folder.")],
     baseline: Annotated[
-        str, typer.Option("--baseline", metavar="LIBRARY", help="Who others are divided by; the config's if left out.")
+        str,
+        typer.Option(
+            "--baseline", metavar="LIBRARY", help="The contender to divide by; the config's baseline if left out."
+        ),
     ] = "",
     phase: PhaseOption = None,
     allow: Annotated[
-        str, typer.Option("--allow", metavar="FACTS", help="contended: rank times that others disturbed, too.")
+        str, typer.Option("--allow", metavar="FACTS", help="contended: also rank times that others disturbed.")
     ] = "",
     time_floor: TimeFloorOption = 0.05,
     alpha: AlphaOption = 0.05,

@@ -44,7 +44,8 @@ def report(
         typer.Option("--splice", metavar="FILE", help="Put the tables between the marks in a Markdown file instead."),
     ] = None,
     mark: Annotated[
-        str, typer.Option("--mark", metavar="NAME", help="Which marks, in a file with several: report NAME: start.")
+        str,
+        typer.Option("--mark", metavar="NAME", help="Name of the marks, if the file has several: report NAME: start."),
     ] = "",
 ) -> None:
     """Print recordings as Markdown tables, as tidy data, one row for each trial, phase and metric, or as a page.

@@ -24,16 +24,16 @@ class Measured(StrEnum):
 
 def request(
     library: Annotated[str, typer.Argument(metavar="LIBRARY", help="norse, or norse/box.")],
-    measure: Annotated[Measured, typer.Option(help="What to ask for.")] = Measured.time,
+    measure: Annotated[Measured, typer.Option(help="What to measure.")] = Measured.time,
     config: ConfigOption = "quick",
     only: OnlyOption = None,
     settings: SetOption = None,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
-    """Print one request: a config's first case for this library, or its first one where it has none.
+    """Print one request: the config's first case for this library, or its first case of all.
 
-    The command line that a run would give to the worker goes to standard error.
+    The command line of the worker goes to standard error.
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
     """

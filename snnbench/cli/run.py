@@ -36,7 +36,7 @@ def run(
     shard: ShardOption = None,
     retry: Annotated[
         str | None,
-        typer.Option("--retry", metavar="KIND,...", help="Run cells again that ended so, such as timeout,crash."),
+        typer.Option("--retry", metavar="KIND,...", help="Run cells with these outcomes again, such as timeout,crash."),
     ] = None,
     fresh: FreshOption = False,
     executor: ExecutorOption = Where.local,
@@ -89,7 +89,7 @@ def run(
     typer.echo(markdown([recording]), nl=False)
     say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
     if unfinished:
-        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs what is missing"]))
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs the missing cells"]))
     if any(each.status == "failed" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
 

@@ -25,14 +25,14 @@ def show(
         bool, typer.Option("--replay", help="Measure the same work again, and say whether it took as long.")
     ] = False,
     trials: Annotated[int, typer.Option(min=1, help="Processes of a replay.")] = 3,
-    log: Annotated[bool, typer.Option("--log", help="Print what its worker printed, if it failed.")] = False,
+    log: Annotated[bool, typer.Option("--log", help="Print the output of a worker that failed.")] = False,
     samples: Annotated[bool, typer.Option("--samples", help="Print every raw duration.")] = False,
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
-    """Print all there is to know of a cell: outcome, checks, times, memory, settings.
+    """Print everything about a cell: outcome, checks, times, memory, settings.
 
-    --replay measures it again with the adapter and pins of this installation; of a recording nothing is run.
+    --replay measures it again with the adapter and pins of this installation; no code from the recording runs.
     """
     from snnbench.report.text import cell_description
 

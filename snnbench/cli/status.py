@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def status(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A recording, or the folder of a run under runs/.")],
 ) -> None:
-    """Show how far a run is, finished or under way: cells, how they ended, what runs now, and Slurm's word on its jobs.
+    """Show how far a run is: its cells and outcomes, the running cells, and the states of its Slurm jobs.
 
-    It changes nothing, and may be given at any time.
+    It changes nothing and works at any time.
     """
     typer.echo("\n".join(lines(run)))
 

@@ -22,7 +22,7 @@ def verify(
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
-    """Prove that libraries do the work asked for: spikes by position, gradients of weight, bias and input."""
+    """Prove that libraries do the requested work: spikes by position, gradients of weight, bias and input."""
     from snnbench.adapter import contender
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs

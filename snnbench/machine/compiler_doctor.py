@@ -24,7 +24,7 @@ def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
     if path:
         yield Finding("C compiler", "well", path)
     else:
-        what = f"CC={named} is no program on the PATH" if named else "neither gcc nor clang is on the PATH"
+        what = f"CC={named} is not on the PATH" if named else "neither gcc nor clang is on the PATH"
         yield Finding("C compiler", "spoils", f"{what}: {use}", "sudo apt install gcc, or set CC")
     if (include / "Python.h").is_file():
         yield Finding("Python headers", "well", str(include / "Python.h"))

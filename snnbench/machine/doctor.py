@@ -206,7 +206,7 @@ def workers(root: Path) -> Iterator[Finding]:
     else:
         vmstat = root / "proc/vmstat"
         counted = vmstat.is_file() and "oom_kill " in vmstat.read_text()
-        uncounted = "; the kernel does not count what it kills for memory, so such an end is called a crash"
+        uncounted = "; this kernel does not count its kills for memory, so such an end is called a crash"
         what = "can be started and ended" + ("" if counted else uncounted)
         yield Finding("workers", "well" if counted else "unknown", what)
     try:

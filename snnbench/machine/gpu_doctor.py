@@ -135,7 +135,7 @@ def _processes(nvml: Any, index: int, handle: Any) -> Finding | None:
     if processes is None:
         return None
     if not processes:
-        return Finding(f"GPU {index} processes", "well", "nobody else computes there")
+        return Finding(f"GPU {index} processes", "well", "no other process computes there")
     pids = ", ".join(str(process.pid) for process in processes)
     step = "end them, or hide this card from snnbench: CUDA_VISIBLE_DEVICES"
     return Finding(f"GPU {index} processes", "spoils", f"other processes compute there ({pids})", step)
@@ -192,7 +192,9 @@ def _ecc(nvml: Any, index: int, handle: Any) -> Finding | None:
     kinds = nvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, nvml.NVML_VOLATILE_ECC
     errors = ask(nvml, "nvmlDeviceGetTotalEccErrors", handle, *kinds) if modes[0] else None
     if errors:
-        step = f"stop what runs there, then sudo nvidia-smi -i {index} --gpu-reset; replace the card if they come back"
+        step = (
+            f"stop the processes there, then sudo nvidia-smi -i {index} --gpu-reset; replace the card if they come back"
+        )
         return Finding(name, "spoils", f"{errors} uncorrected errors since the driver was loaded", step)
     return Finding(name, "well", f"{now}, no uncorrected errors" if errors == 0 else now)
 

@@ -73,7 +73,7 @@ def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
             fitting = [card for card in cards if len(name) > 4 and card.uuid.startswith(name)]
         if len(fitting) != 1:
             known = ", ".join(f"{number} ({card.uuid})" for number, card in enumerate(cards)) or "none"
-            raise UnknownCard(f"--devices: {name!r} is no card of this machine (there are: {known})")
+            raise UnknownCard(f"--devices: {name!r} is not a card of this machine (known: {known})")
         picked[fitting[0]] = None
     return list(picked)
 

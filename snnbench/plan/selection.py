@@ -50,7 +50,9 @@ def of_cases(expression: str) -> bool:
 def _condition(text: str) -> Condition:
     match = CONDITION.fullmatch(text)
     if match is None:
-        raise SelectionError(f"--only: {text.strip()!r} is no condition such as neurons>=512 or library=norse|sinabs")
+        raise SelectionError(
+            f"--only: {text.strip()!r}: expected a condition such as neurons>=512 or library=norse|sinabs"
+        )
     key, sign, values = match["key"], match["sign"], [value.strip() for value in match["values"].split("|")]
     if key not in KINDS:
         raise SelectionError(f"--only: {unknown('key', key, KINDS)}")

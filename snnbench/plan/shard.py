@@ -40,5 +40,5 @@ def parse(text: str) -> Shard:
     """`2/3` is the second of three. Raises ShardError."""
     match = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,4})\s*", text)
     if not match or not 1 <= int(match[1]) <= int(match[2]):
-        raise ShardError(f"--shard: {text!r} is no shard such as 2/3 (the second of three)")
+        raise ShardError(f"--shard: {text!r}: expected a shard such as 2/3 (the second of three)")
     return Shard(int(match[1]), int(match[2]))

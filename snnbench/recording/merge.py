@@ -60,9 +60,7 @@ def _earlier(folder: Path) -> list[Recording]:
     if "shards" in config and path.is_file():
         return [records.read(folder)]
     if config or (path.is_file() and path.stat().st_size):
-        raise Disagreement(
-            f"{folder}: holds a recording that is no merge, and none is ever rewritten; name another folder"
-        )
+        raise Disagreement(f"{folder}: holds a recording that is not a merge; name another folder")
     return []
 
 

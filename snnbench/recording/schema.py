@@ -243,11 +243,11 @@ def _complete(document: RecordDocument) -> RecordDocument:
     """Check rules on more than one field. Raises ValueError."""
     outcome, case = document["outcome"], document["case"]
     if (outcome["status"] == "measured") != ("verdict" in outcome):
-        raise ValueError("a verdict is of what was measured, and nothing else")
+        raise ValueError("only a measured cell has a verdict")
     if outcome["status"] != "measured" and not ("kind" in outcome and "reason" in outcome):
-        raise ValueError("what was not measured has a kind and a reason")
+        raise ValueError("a cell that was not measured has a kind and a reason")
     if outcome.get("verdict") == "deviates" and "deviation" not in outcome:
-        raise ValueError("what deviates says what differs")
+        raise ValueError("a contender that deviates says how")
     if (case["reset"], case["detach_reset"]) not in PROFILES.values():
         raise ValueError("no profile has this reset")
     for phase, timing in document.get("phases", {}).items():

@@ -154,7 +154,7 @@ def writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        advice = "what is there is kept, and the same command continues once it can"
+        advice = "its records are kept, and the same command continues once it can be written"
         raise RecordingError(f"{folder}: cannot be written ({error.strerror or error}); {advice}") from error
 
 

@@ -17,7 +17,7 @@ def outcome_of(ending: Ending, timeout_s: float) -> dict[str, Any]:
     if ending.oom_killed:
         return failed("oom-host", "killed by the kernel, which was out of memory")
     if ending.reply is not None and (wrong := schema.complaint("reply", asdict(ending.reply))):
-        return failed("lost", f"a reply that is none: {wrong}")
+        return failed("lost", f"malformed reply: {wrong}")
     if ending.reply is not None and _known(ending.reply.outcome):
         return ending.reply.outcome
     if ending.status < 0:

@@ -24,7 +24,7 @@ from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Run, Task, measure_together, record_of
 from snnbench.workloads.case import Case
 
-GONE = endings.failed("lost", "whoever ran it was gone before it had a record")
+GONE = endings.failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
 
 

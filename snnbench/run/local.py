@@ -118,7 +118,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
             with shown([cell for cell in part if same.key(cell) not in done]) as progress:
                 Executor(same, writer, progress, request.retry).execute(part, cards)
     except KeyboardInterrupt:
-        say(f"{writer.folder}: what was measured is kept, and the same command continues")
+        say(f"{writer.folder}: all records are kept, and the same command continues")
         raise
     if request.test and request.test.stops_early:
         writer.plan({"planned": len(record.read(writer.folder).records)})

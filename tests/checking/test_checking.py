@@ -278,11 +278,11 @@ def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
         ({"status": "failed", "kind": "crash", "reason": ""}, "failed without a reason"),
         (
             {"status": "failed", "kind": "unsupported", "reason": "died"},
-            "failed as 'unsupported', which is no such kind",
+            "failed as 'unsupported', an unknown kind",
         ),
-        ({"status": "failed", "reason": "died"}, "failed as None, which is no such kind"),
+        ({"status": "failed", "reason": "died"}, "failed as None, an unknown kind"),
         ({"status": "skipped", "kind": "unsupported", "reason": "no"}, ""),
-        ({"status": "skipped", "kind": "crash", "reason": "no"}, "skipped as 'crash', which is no such kind"),
+        ({"status": "skipped", "kind": "crash", "reason": "no"}, "skipped as 'crash', an unknown kind"),
         ({"status": "done", "kind": "crash", "reason": "no"}, "status 'done' is not measured, skipped or failed"),
     ],
 )

@@ -86,10 +86,10 @@ def test_cards_are_chosen_by_number_or_uuid() -> None:
     assert chosen("GPU-bbbb2222,0,0", CARDS) == [CARDS[1], CARDS[0]]
     for wrong in ("3", "GPU-bbbb", "GPU-", "", "cpu"):
         with pytest.raises(
-            UnknownCard, match=r"--devices: .* is no card of this machine \(there are: 0 \(GPU-aaaa1111\)"
+            UnknownCard, match=r"--devices: .* is not a card of this machine \(known: 0 \(GPU-aaaa1111\)"
         ):
             chosen(wrong, CARDS)
-    with pytest.raises(UnknownCard, match="there are: none"):
+    with pytest.raises(UnknownCard, match="known: none"):
         chosen("0", [])
 
 

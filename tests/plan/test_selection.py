@@ -105,9 +105,9 @@ def test_what_asks_something_of_a_contender_is_not_of_cases_alone(expression: st
         ("detach_reset=1", "--only: detach_reset: '1' is not one of true, false"),
         ("library=", "--only: 'library=' lacks a value"),
         ("library=norse|", "--only: 'library=norse|' lacks a value"),
-        ("norse", "--only: 'norse' is no condition such as neurons>=512 or library=norse|sinabs"),
-        ("", "--only: '' is no condition such as neurons>=512 or library=norse|sinabs"),
-        ("neurons=5,", "--only: '' is no condition such as neurons>=512 or library=norse|sinabs"),
+        ("norse", "--only: 'norse': expected a condition such as neurons>=512 or library=norse|sinabs"),
+        ("", "--only: '': expected a condition such as neurons>=512 or library=norse|sinabs"),
+        ("neurons=5,", "--only: '': expected a condition such as neurons>=512 or library=norse|sinabs"),
     ],
 )
 def test_what_is_wrong_is_told_in_a_line(expression: str, expected: str) -> None:

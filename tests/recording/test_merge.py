@@ -32,7 +32,7 @@ def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", "1/99999", ""])
 def test_what_is_no_shard_is_one_line(text: str) -> None:
-    with pytest.raises(ShardError, match=r"^--shard: .* is no shard such as 2/3"):
+    with pytest.raises(ShardError, match=r"^--shard: .*: expected a shard such as 2/3"):
         parse(text)
 
 
@@ -150,7 +150,7 @@ def test_a_recording_that_is_no_merge_is_not_rewritten(place: Path, tmp_path: Pa
     with (folder / RECORDS).open("a") as stream:
         stream.write((folder / RECORDS).read_text().splitlines()[0] + "\n{torn")
     before = {path.name: path.read_text() for path in folder.iterdir()}
-    with pytest.raises(Disagreement, match=r"whole: holds a recording that is no merge, .*; name another folder$"):
+    with pytest.raises(Disagreement, match=r"whole: holds a recording that is not a merge; name another folder$"):
         merge.merge([read(folder) if from_itself else read(place / "whole")], folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
 

@@ -105,7 +105,7 @@ def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Pat
     assert merge.merge([shard(tmp_path, 1, one)], tmp_path / "merged").records == [one]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "records.jsonl").write_text("{torn")
-    with pytest.raises(Disagreement, match="other: holds a recording that is no merge"):
+    with pytest.raises(Disagreement, match="other: holds a recording that is not a merge"):
         merge.merge([shard(tmp_path, 2)], tmp_path / "other")
 
 

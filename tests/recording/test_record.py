@@ -262,7 +262,7 @@ def refusal(folder: Path) -> str:
 def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
-    kept = "what is there is kept, and the same command continues once it can"
+    kept = "its records are kept, and the same command continues once it can be written"
     with unprivileged():
         said = refusal(closed / "one")
     assert said == f"{closed}/one: cannot be written (Permission denied); {kept}"
@@ -313,7 +313,7 @@ def test_no_space_left_is_said_in_one_line(folder: Path, three: list[Record]) ->
         Writer(folder, stream, ABOUT, FACTS).add(three[1])
     assert str(caught.value) == (
         f"{folder}: cannot be written (No space left on device); "
-        "what is there is kept, and the same command continues once it can"
+        "its records are kept, and the same command continues once it can be written"
     )
     assert (read(folder).records, read(folder).torn) == (three[:1], 1)
 

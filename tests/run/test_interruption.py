@@ -102,7 +102,7 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest
     assert run.process.returncode == 130
     assert run.process.stdout is not None and run.process.stderr is not None
     said = run.process.stderr.read().splitlines()
-    assert said[-2].endswith(": what was measured is kept, and the same command continues")
+    assert said[-2].endswith(": all records are kept, and the same command continues")
     assert (said[-1], run.process.stdout.read()) == ("snnbench: interrupted", "")
     assert not [pid for pid in run.workers if alive(pid)]
     assert outcomes(run.folder) == ["measured", "cancelled"]
@@ -190,7 +190,7 @@ def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tm
     (recording,) = recordings(tmp_path)
     assert done.stderr.splitlines()[-1] == (
         f"snnbench: {recording.relative_to(tmp_path)}: cannot be written (File too large); "
-        "what is there is kept, and the same command continues once it can"
+        "its records are kept, and the same command continues once it can be written"
     )
     assert (recording / "records.jsonl").stat().st_size == 4000
     again = snnbench(tmp_path, *arguments)

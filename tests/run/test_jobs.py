@@ -160,7 +160,7 @@ def test_options_are_those_of_sbatch() -> None:
 
 @pytest.mark.parametrize("text", ["=1", "time=", "Time limit=1", "a\nb=1", "time=1\n#SBATCH --uid=0", ""])
 def test_what_is_no_option_is_one_line(text: str) -> None:
-    with pytest.raises(UnknownOption, match=r"^--slurm: .* is no option of sbatch such as"):
+    with pytest.raises(UnknownOption, match=r"^--slurm: .*: expected an option of sbatch such as"):
         scheduler.options([text])
 
 

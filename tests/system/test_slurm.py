@@ -202,7 +202,7 @@ def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run, local
     job, shard = run.at()
     run.slurm.say("scancel", job)
     status, said = run.end()
-    assert (status, "not finished; the same command runs what is missing" in said) == (1, True), said
+    assert (status, "not finished; the same command runs the missing cells" in said) == (1, True), said
     assert f"shard {shard}: job {job} CANCELLED" in said
     (cancelled,) = [one for one in run.records if one.status == "failed"]
     assert (cancelled.outcome["kind"], cancelled.outcome["scheduler"]) == ("cancelled", "CANCELLED")

@@ -147,7 +147,7 @@ class Session:
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The answer in the harness's order, with the gradients of the harness's own weights. Raises Incorrect."""
         if self.compiles and modes.graphs() == self._graphs_before:
-            raise Incorrect("torch.compile has compiled nothing: what ran is PyTorch's eager mode")
+            raise Incorrect("torch.compile compiled nothing: PyTorch's eager mode ran")
         got = self.layout.spikes(_numpy(spikes))
         if gradients is None:
             return Answer(got)

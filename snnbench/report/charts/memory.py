@@ -67,7 +67,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         words=f"Memory of {phase} on the {memory}: {title}. Stacked bars; {least} takes the least.",
         specification=style.specification(_draw(rows, order, failed), style.ROW * len(order)),
         table=Table(["library", *(f"{part} MiB" for part in PARTS), "sum MiB"], table_rows),
-        note=f"What is retained is not known of {', '.join(lacking)}." if lacking else "",
+        note=f"Retained memory is not known of {', '.join(lacking)}." if lacking else "",
     )
 
 

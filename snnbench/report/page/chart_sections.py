@@ -68,7 +68,9 @@ def fronts(findings: Findings) -> Section:
     if not shown:
         return Section("pareto", title, ["Left out: no two contenders have both a time and a peak in one case."])
     makers = [partial(pareto.scatter, findings, case, phase, held) for case in shown]
-    sentences = ["Nobody is both faster and smaller than a contender on the front. What deviates is left out."]
+    sentences = [
+        "No contender is both faster and smaller than one on the Pareto front. Contenders that deviate are left out."
+    ]
     return _section("pareto", title, sentences, makers)
 
 
@@ -114,7 +116,9 @@ def ratios(findings: Findings) -> Section:
     if not shares:
         why = f"the baseline, {base}, has no time" if base and phase else "the config names no baseline that was timed"
         return Section("ratio", title, [f"Left out: {why}."])
-    sentences = [f"Time of {phase} divided by that of {base}: above 1 is slower. What deviates has no ratio."]
+    sentences = [
+        f"Time of {phase} divided by that of {base}: above 1 is slower. A contender that deviates has no ratio."
+    ]
     return Section("ratio", title, sentences, tables=shares)
 
 

@@ -62,7 +62,7 @@ FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markd
 
 def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    yield f"{ranked.recording}: times over those of {ranked.baseline}; nobody in a rank is slower than another"
+    yield f"{ranked.recording}: times over those of {ranked.baseline}; no contender in a rank is slower than another"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
     yield from (f"{'' if not mark else chr(10)}allowed: {fact}" for fact in ranked.allowed)
     for ranking in ranked.rankings:

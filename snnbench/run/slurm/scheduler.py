@@ -132,7 +132,9 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
         name, given, value = text.partition("=")
         key = name.strip().lstrip("-").replace("-", "_")
         if not re.fullmatch(r"[a-z][a-z0-9_]*", key) or "\n" in value or (given and not value.strip()):
-            raise UnknownOption(f"--slurm: {text!r} is no option of sbatch such as partition=gpu, time=60 or exclusive")
+            raise UnknownOption(
+                f"--slurm: {text!r}: expected an option of sbatch such as partition=gpu, time=60 or exclusive"
+            )
         if key in OURS:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
         by_name[key] = value.strip() if given else True

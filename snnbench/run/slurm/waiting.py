@@ -49,7 +49,7 @@ def wait(run: Jobs, tails: Sequence[Tail], left: Collection[Cell], progress: Pro
                 states, asked_at, answers = run.states(), time.monotonic(), True
             except SlurmError as error:
                 if answers:
-                    say(f"{error}; what Slurm said before counts until it answers")
+                    say(f"{error}; its last answer counts until then")
                 asked_at, answers = time.monotonic(), False
         ended = [record_ for tail in tails for record_ in tail.records() if recorded(record_) in waiting]
         for record_ in ended:
