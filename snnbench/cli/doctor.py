@@ -33,7 +33,7 @@ def doctor(
     facts = description.facts()
     adapters = discover(adapter or []).values()
     versions = store.versions(store.current()) if env is Env.current else None
-    marks = {"well": "well   ", "spoils": "SPOILS ", "unknown": "unknown"}
+    marks = {"well": "ok     ", "spoils": "WARNING", "unknown": "unknown"}
     findings = doctors.examine(facts, adapters=adapters, versions=versions)
     for finding in findings:
         step = f" -> {finding.step}" if finding.step else ""

@@ -130,7 +130,7 @@ def test_a_driver_before_r510_crashes_nothing(stub: Callable[..., dict[str, str]
 def test_the_command_doctor_prints_what_it_found(stub: Callable[..., dict[str, str]]) -> None:
     lines = python(stub("BEFORE_R510"), "-m", "snnbench", "doctor").splitlines()
     (driver,) = [line for line in lines if "  driver: " in line]
-    assert driver.startswith("SPOILS   driver: driver 470.256.02 runs CUDA up to 11.4, which is too old for ")
+    assert driver.startswith("WARNING  driver: driver 470.256.02 runs CUDA up to 11.4, which is too old for ")
     for requirement in ("torch==", "jax[cuda13]==", "cuda-core[cu13]==", "cupy-cuda13x=="):
         assert requirement in driver
     assert driver.endswith("-> install driver 580 or newer"), "and PyTorch for CUDA 12 wants a newer one, too"
