@@ -1,11 +1,11 @@
-"""What the harness itself costs: 1,000 cells whose workers do nothing, and the plan of 100,000.
+"""The harness's own cost: 1,000 cells with workers that do nothing, and the plan of 100,000 cells.
 
     python benchmarks/cells.py
 
-The workers of the sweep are a shell that answers at once with a reply made before. The cost of a cell is the time from
-one record to the next, less that of starting the same shell by hand, which takes turns with it. Memory is that of this
-process, which is the parent of all workers. The plan is `snnbench run --dry-run`, a process of its own. Exits with 1 if
-a cell costs more than 30 ms at the median, the parent grows by more than 16 MiB, or the plan takes more than 5 s.
+Each worker of the sweep is a shell that answers at once with a prepared reply. The cost of a cell is the time from its
+start to its record, less the time to start the same shell by hand; the two alternate. Memory is that of this process,
+the parent of all workers. The plan is `snnbench run --dry-run` in a separate process. Exits with 1 if a cell costs more
+than 30 ms at the median, the parent grows by more than 16 MiB, or the plan takes more than 5 s.
 """
 
 import json
@@ -112,16 +112,16 @@ class Clock:
         self._started = 0.0
 
     def start(self, cell: Cell) -> None:
-        """A cell starts."""
+        """Note the start of a cell."""
         self._started = time.perf_counter()
 
     def end(self, cell: Cell, record: Record) -> None:
-        """It is recorded."""
+        """Note the time at which a cell is recorded."""
         assert record.status == "measured", record.outcome
         self.durations_ms.append(1e3 * (time.perf_counter() - self._started))
 
     def add(self, cells: Sequence[Cell]) -> None:
-        """Cells of this benchmark say nothing of others, so none is measured again."""
+        """Do nothing: this benchmark repeats no cell."""
 
 
 def sweep(folder: Path) -> tuple[list[float], list[float], int]:
@@ -152,7 +152,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
 
 
 def plan(folder: Path) -> float:
-    """Seconds that the plan of many cells takes, and its printing."""
+    """Seconds to plan many cells and print the plan."""
     config = folder / "plan.toml"
     config.write_text(PLAN.format(neurons=list(range(1, 101)), seeds=list(range(PLANNED // 1000))))
     started = time.perf_counter()
@@ -163,7 +163,7 @@ def plan(folder: Path) -> float:
 
 
 def main() -> int:
-    """Measure, print, and say whether it is little enough."""
+    """Measure, print, and return 1 if the cost is too high."""
     with tempfile.TemporaryDirectory() as name:
         cells_ms, by_hand_ms, growth_bytes = sweep(Path(name))
         plan_s = plan(Path(name))

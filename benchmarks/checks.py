@@ -1,12 +1,12 @@
-"""What proof costs: seconds of all the checks of one timing worker, at B = 16, T = 500.
+"""The cost of proof: seconds of all the checks of one timing worker, at B = 16, T = 500.
 
     python benchmarks/checks.py                       N = 512, 2048, 4096, 8192, 16384
     python benchmarks/checks.py 512 2048 --root OLD   the spot checks of another checkout
 
-`spot` is the spot checks of four phases, two of spikes alone and two of spikes and gradients, the drawing of inputs,
-cotangents and weights included. `fresh` is what five fresh passes of every phase add: content in another order, and the
-comparison of their answers. The passes that give the answers are not timed: `pass` is a training pass of the yardstick.
-Every size runs in a process of its own.
+`spot` is the spot checks of four phases, two of spikes alone and two of spikes and gradients, including the drawing of
+inputs, cotangents and weights. `fresh` is the added cost of five fresh passes of every phase: content in another order,
+and the comparison of their answers. The passes that give the answers are not timed: `pass` is a training pass of the
+yardstick. Every size runs in its own process.
 """
 
 import argparse
@@ -105,12 +105,12 @@ def measure(neurons: int, steps: int, threads: int) -> None:
 
 
 def older() -> bool:
-    """Whether the checkout is from before there were fresh passes."""
+    """Whether the checkout is older than fresh passes."""
     return importlib.util.find_spec("snnbench.proof.fresh") is None
 
 
 def checks_of(problem: Any, phases: int) -> Iterator[Any]:
-    """The spot check of each phase: the same where it is of everything, or where an older checkout had only one."""
+    """The spot check of each phase. An older checkout has one check for all phases."""
     from snnbench.proof.spotcheck import SpotCheck
 
     if older():
@@ -124,14 +124,14 @@ def checks_of(problem: Any, phases: int) -> Iterator[Any]:
 
 
 def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
-    """Compare the answers to content in another order, which are those that are known, in that order."""
+    """Compare the answers to content in another order: the known answers, reordered in the same way."""
     if older():
         return
     from snnbench.proof.fresh import PASSES, Contents
     from snnbench.proof.phase_proof import PhaseProof
 
     class Replayed:
-        """A session that has its answers already."""
+        """A session with prepared answers."""
 
         def load(self, which: int, cotangent: int) -> None:
             problem.input(which)

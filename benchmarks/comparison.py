@@ -1,9 +1,9 @@
-"""How long `compare` and `report` take for recordings of many cells. Made-up numbers; whole processes; wall time.
+"""Wall time of `compare` and `report` for recordings of many cells, with made-up numbers, each in its own process.
 
     python benchmarks/comparison.py [--cells 10000]
 
-On 2 CPUs of an AMD EPYC, with 10,000 records of 39 MB a side, which are 6,250 cells of `compare`: compare 2.9 s (4.8 s
-beside two busy processes), with --explain 6 s, rank of one 3.4 s, report of one 2.1 s.
+On 2 CPUs of an AMD EPYC, with 10,000 records of 39 MB a side (6,250 cells of `compare`): compare 2.9 s (4.8 s beside
+two busy processes), with --explain 6 s, rank of one 3.4 s, report of one 2.1 s.
 """
 
 import argparse
@@ -16,11 +16,11 @@ from pathlib import Path
 from synthetic import write
 
 LIMIT_S = 5.0
-"""What a comparison of 10,000 records a side may take."""
+"""Time limit of a comparison of 10,000 records a side."""
 
 
 def main() -> int:
-    """Time the commands; 1 if a comparison took longer than it may."""
+    """Time the commands. Returns 1 if a comparison exceeds its limit."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cells", type=int, default=10_000)
     cells = parser.parse_args().cells

@@ -1,17 +1,17 @@
-"""Every library against our yardstick, in one run: a process each, in its own environment, all taking turns.
+"""A comparison of every library with our yardstick: one process each, in its own environment, taking turns.
 
     python benchmarks/contenders.py                        # the layer, N = 512 and 2048, profiles subtract and zero
     python benchmarks/contenders.py --alone --neurons 512  # the neuron without the linear layer, PyTorch only
 
-Processes build their network through the library's adapter, have their answer checked against float64, and then wait.
-In each round every one of them does two training passes, the second by the clock, in an order that is shuffled anew,
-while all others wait at a pipe. One of them does nothing but the case's matrix products into arrays that exist, two of
-them or three with the gradient of the input (the floor), or, with --alone, a copy of the bytes that the neuron's
-training must move. So whatever else the machine does meets all alike, and a ratio is the median over rounds of ratios
-within a round. Exits with 1 if an exact contender that is not ours was faster than the yardstick.
+Each process builds its network through the library's adapter, has its answer checked against float64, and then waits.
+In each round, in a new random order, every process does two training passes and times the second, while the others wait
+at a pipe. One process is the floor. It does only the case's matrix products into existing arrays: two, or three with
+the gradient of the input. With --alone it copies the bytes that the neuron's training must move. Disturbances by the
+rest of the machine so meet all processes alike. A ratio is the median over rounds of the ratios within a round. Exits
+with 1 if an exact contender that is not ours is faster than the yardstick.
 
-With --alone the linear layer that an adapter asks for hands its input through, times the gain that it asked for; one
-that insists on a product of its own gets the identity to multiply by, which is more work and is named in the table.
+With --alone an adapter's linear layer passes its input through, times the gain that the adapter asks for. An adapter
+that insists on its own product gets the identity matrix. That is more work, and the table names it.
 """
 
 import argparse
@@ -36,15 +36,14 @@ FLOOR = "floor"
 SCALE = 0.6
 """Standard deviation of the currents with --alone: about 14 % of neuron-steps fire."""
 LONG = ["!*/compile", "!*/amp", "!*/defaults"]
-"""Not among those that are timed if nothing else is said: unrolling 500 steps takes a compiler half an hour, and the
-others do other work."""
+"""Contenders left out by default: a compiler takes half an hour to unroll 500 steps, and the others do other work."""
 DIFFERENT = 1e-6
 GRADIENT = 5e-6
 
 
 @dataclass(slots=True)
 class Turn:
-    """A contender's process, and the nanoseconds of its passes, one a round."""
+    """A contender's process, and the nanoseconds of its pass in each round."""
 
     name: str
     process: "subprocess.Popen[str]"
@@ -52,13 +51,13 @@ class Turn:
     note: str = ""
 
     def answer(self) -> Any:
-        """The next line that it says, or the reason why it is gone."""
+        """The next line of its output, or the reason for its end."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"problem": f"ended with status {self.process.wait()}"}
 
     def ask(self) -> Any:
-        """Have it do one pass."""
+        """Make it do one pass."""
         assert self.process.stdin is not None
         self.process.stdin.write("\n")
         self.process.stdin.flush()
@@ -94,7 +93,7 @@ def arguments() -> argparse.Namespace:
 
 
 def several(text: str) -> int:
-    """A number from which quartiles can be had."""
+    """A number of repetitions that has quartiles."""
     if (number := int(text)) < 2:
         raise argparse.ArgumentTypeError(f"{number}: expected 2 or more")
     return number
@@ -125,7 +124,7 @@ def case(options: argparse.Namespace, neurons: int, profile: str) -> Case:
 
 
 def compare(work: Case, options: argparse.Namespace) -> bool:
-    """Start everybody, take turns, print the table. Returns whether somebody exact was faster than the yardstick."""
+    """Start all, take turns, print the table. Returns whether an exact contender beat the yardstick."""
     turns, refused = start(work, options)
     if missing := {FLOOR, BASE} - {turn.name for turn in turns}:
         raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(refused)}")
@@ -145,7 +144,7 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
 
 
 def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str]]:
-    """A process for every contender that can do this work and does it right, one made ready after the other."""
+    """A process for every contender that does this work correctly, started one after the other."""
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
     from snnbench.run import process
@@ -182,7 +181,7 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
 
 
 def full(pattern: str) -> str:
-    """A library's bare name stands for all its variants here."""
+    """A pattern of all variants if only a library is named."""
     return pattern if "/" in pattern else f"{pattern}/*"
 
 
@@ -209,7 +208,7 @@ def show(work: Case, turns: list[Turn], refused: list[str], options: argparse.Na
 
 
 def serve(request: dict[str, Any]) -> int:
-    """A contender: build, check, then one timed training pass for every line that comes in."""
+    """Serve as a contender: build, check, then do one timed training pass for every input line."""
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries print
 
@@ -231,7 +230,7 @@ def serve(request: dict[str, Any]) -> int:
         wait(run())
     say(note=note)
     for _ in sys.stdin:
-        wait(run())  # as in training, where the pass before was the same and left its memory and its caches behind
+        wait(run())  # as in training: the same pass before leaves its memory and caches
         started = time.perf_counter_ns()
         wait(run())
         say(ns=time.perf_counter_ns() - started)
@@ -280,7 +279,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
 
 
 def check(session: Any, deviation: str | None, work: Case) -> str:
-    """The harness's own spot check; the note is what deviates."""
+    """Run the harness's own spot check. Returns the deviation as a note."""
     from snnbench.proof.spotcheck import SpotCheck
     from snnbench.workloads.problem import Problem
 
@@ -313,7 +312,7 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
             return x if self.gain == 1.0 else x * self.gain
 
     class Identity(Weights):
-        """Weights that change nothing, for who asks for them."""
+        """Weights that change nothing, for an adapter that asks for them."""
 
         asked = False
 

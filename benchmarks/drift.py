@@ -1,11 +1,11 @@
-"""How often is `snnbench ab` wrong, and what does it find, on a machine that changes while it measures?
+"""A simulation of how often `snnbench ab` is wrong, and of its power, on a machine that drifts.
 
     python benchmarks/drift.py [TESTS]
 
-Simulates A/B tests with 12 trials a side at most, of 15 works with 4 phases each where nothing else is said, which are
-60 cells, and prints a line for each way in which a machine drifts: how many of TESTS (200 if left out) tests of the
-same with itself say `slower` or `faster` of any cell, how many cells they call the same, and after how many trials; and
-in how many of the phases of a work that takes 10 % longer this is found. The words are those of the code that decides.
+Simulates A/B tests with at most 12 trials a side, by default of 15 works with 4 phases each (60 cells). Prints a line
+for each kind of drift. Of TESTS (default 200) tests of the same code against itself it counts the tests that say
+`slower` or `faster` of any cell, the cells called the same, and the trials. Of a work that takes 10 % longer it counts
+the phases in which this is found. The words come from snnbench's own decision code.
 """
 
 import sys
@@ -48,10 +48,10 @@ CASE = Case(
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What is simulated: `works` with four phases each, on a machine that drifts.
+    """A simulated machine that drifts, and its `works` with four phases each.
 
-    `spread` is the standard deviation of the logarithm of a process's time, `common` the share of its variance that all
-    phases of the process have in common. Where works are `unlike`, their spreads are log-normal around it.
+    `spread` is the standard deviation of the logarithm of a process's time. `common` is the share of its variance that
+    all phases of the process share. If works are `unlike`, their spreads are log-normal around `spread`.
     """
 
     about: str
@@ -76,7 +76,7 @@ WORLDS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one test: false words, the share of the changed cells that were found and of all called the same, trials."""
+    """The result of one test: false words, share of changed cells found, share of cells called the same, trials."""
 
     false_words: int
     found: float
@@ -85,7 +85,7 @@ class Outcome:
 
 
 def slowdowns(kind: str, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """How many times as long each of `count` processes takes, in the order in which they run."""
+    """The slowdown factor of each of `count` processes, in run order."""
     factors = np.ones(count)
     if kind == "step":
         factors[int(count * random.uniform(1 / 3, 2 / 3)) :] = 2.0
@@ -143,7 +143,7 @@ def test(world: World, random: np.random.Generator, factor: float = 1.0) -> Outc
 
 
 def outcome(cells: Sequence[Cell], factor: float) -> Outcome:
-    """What the words of a test come to."""
+    """The outcome that a test's words give."""
     changed = [cell for cell in cells if factor != 1 and cell.contender == "0"]
     others = [cell for cell in cells if cell not in changed]
     trials: dict[str, int] = {}

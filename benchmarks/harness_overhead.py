@@ -1,16 +1,16 @@
-"""Does the harness time what a person would time? Its train phase of torch-loop against a timing loop written by hand.
+"""A check of the harness's times: its train phase of torch-loop against a timing loop written by hand.
 
     python benchmarks/harness_overhead.py --python ENVIRONMENT/bin/python
 
-A trial is two fresh processes of the interpreter that --python names (it needs torch and NumPy; the one that runs this
-needs snnbench): a worker of the harness, and a loop that shares no code with it, imports torch alone and reads raw
-files. Both run the same case on the same weights and inputs. They take turns of half a second, one stopped by a signal
-while the other runs, so that whatever else the machine does meets both alike: on a shared machine a pass may take half
-as long again for half a minute, and trials one after the other would compare those half minutes. A pass that a turn's
-end falls into is long on either side, and too rare to move a median.
+A trial is two fresh processes of the interpreter that --python names (it needs torch and NumPy; the interpreter of this
+script needs snnbench). One is a worker of the harness. The other is a loop that shares no code with it, imports only
+torch and reads raw files. Both run the same case on the same weights and inputs. They take turns of half a second: a
+signal stops one while the other runs. Disturbances by the rest of the machine so meet both alike. On a shared machine a
+pass may take half as long again for half a minute; consecutive trials would compare those half minutes. A pass that a
+turn's end interrupts is long on either side, and too rare to move a median.
 
-Prints the ratio of the medians, harness to loop, of each trial, and exits with 1 if the median of these is off by
-more than 2 %.
+Prints the ratio of the medians, harness to loop, of each trial. Exits with 1 if the median ratio is off by more than
+2 %.
 """
 
 import argparse
@@ -99,12 +99,12 @@ while True:
     end = time.perf_counter()
     print(json.dumps({"start": start, "end": end}), flush=True)
 """
-"""Runs until it is killed. Its clock is the machine's monotonic one, which other processes read too."""
+"""Runs until it is killed. Its clock is the machine's monotonic clock, shared by all processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Milliseconds of a pass, timed by the harness and by hand, and how many passes each median is of."""
+    """Milliseconds of a pass, timed by the harness and by hand, and the number of passes in each median."""
 
     harness_ms: float
     by_hand_ms: float
@@ -112,12 +112,12 @@ class Trial:
 
     @property
     def ratio(self) -> float:
-        """Harness to loop."""
+        """The ratio of harness to loop."""
         return self.harness_ms / self.by_hand_ms
 
 
 def main() -> int:
-    """Run the trials, compare, say so."""
+    """Run the trials, compare, report."""
     options = arguments()
     case = Case(
         neurons=options.neurons,
@@ -165,7 +165,7 @@ def arguments() -> argparse.Namespace:
 
 
 def write(problem: Problem, folder: Path) -> None:
-    """The case's arrays as raw float32 files, for a reader that knows torch alone."""
+    """Write the case's arrays as raw float32 files, for a reader with only torch."""
     ((weight, bias),) = problem.layers()
     arrays = {"weight": weight, "bias": bias, "input": problem.input(0), "cotangent": problem.cotangent(0)}
     for name, array in arrays.items():
@@ -193,13 +193,13 @@ def trial(python: Path, case: Case, repetitions: int, home: Path) -> Trial:
     work, *passes = [json.loads(line) for line in lines if line.endswith("\n")]
     if work["threads"] != case.threads or not 0.01 < work["spikes"] / case.updates < 0.9:
         raise SystemExit(f"by hand: not the same work: {work}")
-    began_s = ended_s - sum(durations_ms) / 1e3  # about then: what the worker does after timing is short
+    began_s = ended_s - sum(durations_ms) / 1e3  # approximate: the worker's work after timing is short
     by_hand_ms = [1e3 * (one["end"] - one["start"]) for one in passes if one["start"] > began_s]
     return Trial(median(durations_ms), median(by_hand_ms), (len(durations_ms), len(by_hand_ms)))
 
 
 def take_turns(loop: "subprocess.Popen[bytes]", done: Callable[[], bool], pause: Callable[[], object]) -> None:
-    """Let the loop and whatever else this process has started run one at a time, until it is done."""
+    """Run the loop and this process's other children in turns, until `done`."""
     mine = True
     while not done():
         for child in psutil.Process().children():
@@ -231,7 +231,7 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> list[f
 
 
 def report(ratios: list[float]) -> int:
-    """The ratio over all trials, and the exit status that it means."""
+    """Print the ratio over all trials. Returns the exit status."""
     ratio = median(ratios)
     agree = abs(ratio - 1) <= LARGEST_DIFFERENCE
     spread = f"{min(ratios):.4f} to {max(ratios):.4f}"

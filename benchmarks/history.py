@@ -1,9 +1,10 @@
-"""What does `snnbench compare` say of recordings of the same work, between which nothing was changed?
+"""A count of the false changes that `snnbench compare` reports between recordings of the same unchanged work.
 
     python benchmarks/history.py RECORDING RECORDING...
 
 Compares every recording with every later one, once as a user does and once with `--allow drift,contended`. Prints a row
-a pair: hours between, how the machine moved, and how many cells are called slower or faster. Each such word is false.
+for each pair: hours between, how the machine moved, and how many cells are called slower or faster. Each such word is
+false.
 """
 
 import sys
@@ -35,12 +36,12 @@ def main() -> int:
 
 
 def started(recording: record.Recording) -> datetime:
-    """When the first cell of a recording was there."""
+    """The start time of a recording's first cell."""
     return min(datetime.fromisoformat(one.started) for one in recording.records)
 
 
 def changes(comparison: Comparison) -> int:
-    """How many cells are called slower or faster."""
+    """The number of cells called slower or faster."""
     return comparison.counts["slower"] + comparison.counts["faster"]
 
 

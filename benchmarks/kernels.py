@@ -1,21 +1,21 @@
-"""Our kernels against the hardware, in one process: the neuron alone against a copy, the layer against bare products.
+"""A comparison of our kernels with the hardware, in one process: neuron against a copy, layer against bare products.
 
     python benchmarks/kernels.py layer                                  # CPU: N = 512, 2048
     python benchmarks/kernels.py neuron --neurons 512 2048
     python benchmarks/kernels.py neuron --device cuda --batch 1 --neurons 1000000 --steps 1 2 4 8 16 64 256 1024
     python benchmarks/kernels.py layer --device cuda --neurons 512 4096 16384
 
-Run it with a Python that has torch; SpikingJelly and JAX take part where they are installed. What is timed is a
-training pass: forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input
-(neuron). Every contender's spikes and gradients are compared with the plain loop in float64 first, on some columns of
-the case; one that is wrong is named and not timed.
+Run it with a Python that has torch; SpikingJelly and JAX take part if they are installed. It times a training pass:
+forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input (neuron). First
+every contender's spikes and gradients are compared with the plain loop in float64, on some columns of the case. A wrong
+contender is named and not timed.
 
-The floor of `layer` is its two bare matrix products into arrays that exist; that of `neuron` is a copy of the bytes
-that it must move at the least (current, cotangent in; spikes, gradient out; what is kept counts as nothing). In every
-repetition all contenders and the floor run twice in a row, the second time by the clock, in an order that is shuffled
-anew, so that what the machine does besides meets all alike: trust the ratios, which are medians of ratios within a
-repetition, more than the milliseconds. `GB/s` is the same least bytes in the median time; `peak` the most device memory
-above what there was before.
+The floor of `layer` is its two bare matrix products into existing arrays. The floor of `neuron` is a copy of the bytes
+that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not counted). In every
+repetition, in a new random order, all contenders and the floor run twice in a row; the second run is timed.
+Disturbances by the rest of the machine so meet all alike. Trust the ratios (medians of ratios within a repetition) more
+than the milliseconds. `GB/s` is the same least bytes in the median time. `peak` is the peak device memory above that
+before the pass.
 """
 
 import argparse
@@ -48,9 +48,9 @@ from snnbench.kernels import (
 NEURON = Neuron(0.9, 1.0)
 OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
 CHECKED = 48
-"""Neurons, half of them the first ones and half the last."""
+"""Number of neurons to check: half from the start, half from the end."""
 SLOWEST_S = 20.0
-"""A contender whose pass takes longer than this is left out of a repetition: it is named, with its one time."""
+"""If a contender's pass takes longer than this, it is not repeated: it is named, with its one time."""
 
 
 @dataclass(slots=True)
@@ -64,12 +64,12 @@ class Work:
 
     @property
     def wanted(self) -> list[torch.Tensor]:
-        """What gradients are asked of."""
+        """The tensors that need gradients."""
         return [self.inputs] if self.weight is None else [self.weight, self.bias]
 
     @property
     def least_bytes(self) -> int:
-        """Read or written at least once by a training pass of the neuron."""
+        """The bytes that a training pass of the neuron must read or write at least once."""
         return int(4 * self.inputs.numel() * self.inputs.element_size())
 
 
@@ -79,7 +79,7 @@ Pass = Callable[[], tuple[Any, Any]]
 
 @dataclass(slots=True)
 class Contender:
-    """A way of doing the work, and what it took: nanoseconds, one a repetition."""
+    """An implementation of the work, and its nanoseconds in each repetition."""
 
     name: str
     run: Pass
@@ -90,7 +90,7 @@ class Contender:
 
 
 def main() -> int:
-    """Every size in turn."""
+    """Measure every size in turn."""
     reuse_memory()
     options = arguments()
     print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {device_name(options.device)}\n")
@@ -123,7 +123,7 @@ def arguments() -> argparse.Namespace:
 
 
 def several(text: str) -> int:
-    """A number from which quartiles can be had."""
+    """A number of repetitions that has quartiles."""
     if (number := int(text)) < 2:
         raise argparse.ArgumentTypeError(f"{number}: expected 2 or more")
     return number
@@ -143,7 +143,7 @@ def make(options: argparse.Namespace, steps: int, neurons: int) -> Work:
 
 
 def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
-    """Our kernels in all their ways, then the others."""
+    """Our kernels in all their variants, then the others."""
     found = [Contender("floor", floor(work))]
     for kernel in KERNELS:
         with suppress(Unavailable, Unsupported):
@@ -189,13 +189,13 @@ def ours(work: Work, kernel: str, keep: str) -> Callable[[torch.Tensor], torch.T
 
 
 def currents(work: Work, x: torch.Tensor) -> torch.Tensor:
-    """The framework's own linear layer, where the work has one."""
+    """The currents from the framework's own linear layer, if the work has one."""
     return x if work.weight is None else torch.nn.functional.linear(x, work.weight, work.bias)
 
 
 def compiled_steps(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
     """The plain loop over a compiled step."""
-    torch._dynamo.reset()  # of an earlier size; a step compiled too often is not compiled at all
+    torch._dynamo.reset()  # drop an earlier size: a step compiled too often is not compiled at all
 
     def step(v: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         u = NEURON.beta * v + x
@@ -215,7 +215,7 @@ def compiled_steps(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
 
 
 def spikingjelly(work: Work) -> Callable[[torch.Tensor], torch.Tensor]:
-    """LIFNode in multi-step mode, with the kernel that it chooses for this device."""
+    """SpikingJelly's LIFNode in multi-step mode, with its default kernel for this device."""
     base = import_module("spikingjelly.activation_based")
     names = ("functional", "neuron", "surrogate")
     functional, neuron, surrogate = (import_module(f"{base.__name__}.{name}") for name in names)
@@ -272,7 +272,7 @@ def with_jax(work: Work) -> Pass:
 
 
 def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> None:
-    """Check everybody, then let them take turns."""
+    """Check all contenders, then let them take turns."""
     cuda = work.inputs.device.type == "cuda"
 
     def timed(one: Contender) -> Any:
@@ -296,7 +296,7 @@ def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> 
             one.first_ns = one.durations_ns[0]
             one.problem = "" if one.name == "floor" else complaint(work, one, outputs)
             del outputs
-        except Exception as error:  # of somebody else's code; the others go on
+        except Exception as error:  # from a library's code; the others go on
             one.problem = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
     turns = [one for one in found if not one.problem]
     for one in turns:
@@ -312,12 +312,12 @@ def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> 
             break
         random.Random(number).shuffle(turns)
         for one in turns:
-            one.run()  # as in training, where the pass before was the same and left its memory and its caches behind
+            one.run()  # as in training: the same pass before leaves its memory and caches
             timed(one)
 
 
 def complaint(work: Work, one: Contender, outputs: Any) -> str:
-    """What is wrong with an answer, on the first and last columns, against float64."""
+    """The error in an answer, on the first and last columns, against float64."""
     spikes, gradients = outputs
     neurons = work.inputs.shape[2]
     few = sorted({*range(min(neurons, CHECKED // 2)), *range(max(0, neurons - CHECKED // 2), neurons)})
@@ -338,7 +338,7 @@ def complaint(work: Work, one: Contender, outputs: Any) -> str:
 
 
 def picked(value: Any, few: list[int]) -> torch.Tensor:
-    """Some neurons of torch's or JAX's array in float64 on the CPU: the last of three axes, or else the first."""
+    """Some neurons of a torch or JAX array, in float64 on the CPU: from the last of three axes, else the first."""
     part = value[:, :, few] if value.ndim == 3 else value[few]
     if isinstance(part, torch.Tensor):
         return part.detach().cpu().double()
@@ -369,7 +369,7 @@ def show(work: Work, found: list[Contender], options: argparse.Namespace, title:
 
 
 def device_name(device: str) -> str:
-    """For the first line."""
+    """The device's name for the first line."""
     return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else "CPU"
 
 

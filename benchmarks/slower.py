@@ -1,12 +1,12 @@
-"""Does `snnbench ab` find an adapter that was made slower on purpose, and no other?
+"""A check that `snnbench ab` finds an adapter that was slowed on purpose, and no other.
 
     python benchmarks/slower.py SHARE [--library torch-loop] [--profile subtract] [--runs 10] [--load] [--set KEY=VALUE]
     python benchmarks/slower.py PIN --library LIBRARY [...]
 
-Copies the adapter of a library, with a wait in its forward pass that lasts SHARE of what the pass took, and runs
-`snnbench ab --config quick --new COPY` so many times. With a PIN such as snntorch==1.0.0 both sides have that release,
-and the word slower or faster is false; so it is where SHARE is 0. With --load another process takes a CPU for 20 s,
-leaves it for 20 s, and so on. Prints the words of each run, and how often each phase got each word.
+Copies a library's adapter, adds a wait of SHARE of the pass's own time to its forward pass, and runs `snnbench ab
+--config quick --new COPY` --runs times. With a PIN such as snntorch==1.0.0 both sides have that release, and the word
+slower or faster is false. The same holds if SHARE is 0. With --load another process takes a CPU for 20 s, leaves it for
+20 s, and so on. Prints the words of each run, and how often each phase gets each word.
 """
 
 import argparse
@@ -56,7 +56,7 @@ while True:
 
 
 def main() -> int:
-    """Run them all, a line each, and the counts."""
+    """Do all runs, print a line for each, and the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("change", metavar="SHARE|PIN")
     parser.add_argument("--runs", type=int, default=10)
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def slowed(library: str, share: float, folder: Path) -> Path:
-    """A copy of a library's adapter in the folder, each of whose forward passes takes that share longer."""
+    """A copy of a library's adapter in the folder. Each of its forward passes takes that share longer."""
     source = discover()[library].path
     copy = folder / source.name
     copy.write_text(source.read_text() + WAIT.format(share=share))
@@ -92,7 +92,7 @@ def slowed(library: str, share: float, folder: Path) -> Path:
 
 
 def compare(folder: Path, options: list[str]) -> tuple[dict[str, str], int, str]:
-    """The word of each phase, how many trials a side it took, and each phase's word with its ratio and reason."""
+    """Each phase's word, the number of trials a side, and each phase's word with its ratio and reason."""
     command = [sys.executable, "-m", "snnbench", "ab", "--config", "quick", "--format", "json", "-o", str(folder)]
     command += options
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -106,7 +106,7 @@ def compare(folder: Path, options: list[str]) -> tuple[dict[str, str], int, str]
 
 @contextmanager
 def loaded() -> Iterator[None]:
-    """Beside a load that comes and goes."""
+    """Run a load that comes and goes."""
     load = subprocess.Popen([sys.executable, "-c", LOAD])
     try:
         yield
@@ -117,7 +117,7 @@ def loaded() -> Iterator[None]:
 
 @contextmanager
 def unloaded() -> Iterator[None]:
-    """Beside nothing of ours."""
+    """Run no load."""
     yield
 
 

@@ -1,13 +1,14 @@
-"""What a library's pass does that a CUDA graph cannot replay. Needs no GPU; runs in the library's own environment.
+"""A detector of operations in a library's pass that a CUDA graph cannot replay.
+
+Needs no GPU; runs in the library's own environment.
 
     python capture_watch.py passes ADAPTER VARIANT          a report of each phase, as JSON
     python capture_watch.py devices ADAPTER VARIANT...      where each variant's spikes are if its weights are on `meta`
 
 A graph replays kernels at the addresses of its capture, without Python and without the host. So a pass must not use
-memory of an earlier pass that it then frees: on the CPU a dispatch mode sees which storages come from outside of the
-pass, and weak references tell which of them are gone when it ends. And a pass must not copy between host and device or
-wait for a number from the device: the device `meta` takes the place of a GPU, so that whatever is on the CPU is on the
-host.
+memory of an earlier pass that it then frees. On the CPU a dispatch mode sees the storages from outside of the pass, and
+weak references tell which of these storages are gone at its end. A pass also must not copy between host and device, or
+wait for a number from the device. The device `meta` takes the place of a GPU, so every CPU tensor is on the host.
 """
 
 import json
@@ -32,9 +33,9 @@ from snnbench.workloads.case import PROFILES, Case
 from snnbench.workloads.problem import Problem
 
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "equal")
-"""Operators whose result, or its shape, the host has to know."""
+"""Operators that make the host wait for their result or its shape."""
 FROM_NUMBERS = (torch.tensor, torch.as_tensor, torch.asarray, torch.from_numpy)
-"""Functions that make a tensor of what the host holds."""
+"""Functions that make a tensor from data on the host."""
 SHAPES_ONLY = (
     "empty_like",
     "zeros_like",
@@ -54,7 +55,7 @@ def tensors(tree: Any) -> Iterator[torch.Tensor]:
 
 
 class Lifetimes(TorchDispatchMode):
-    """Which storages a pass uses that it did not make itself."""
+    """Watches for storages that a pass uses but did not make."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,7 +84,7 @@ class Lifetimes(TorchDispatchMode):
 
 
 class HostOperators(TorchDispatchMode):
-    """Which operators read from the host, write to it, or make it wait."""
+    """Watches for operators that read from the host, write to it, or make it wait."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -105,7 +106,7 @@ class HostOperators(TorchDispatchMode):
 
 
 class HostFunctions(TorchFunctionMode):
-    """Which calls make a tensor on the device of numbers on the host; below the call no operator shows it."""
+    """Watches for calls that make a device tensor from numbers on the host; no operator below the call shows it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,7 +121,7 @@ class HostFunctions(TorchFunctionMode):
 
 
 def session(path: Path, name: str, device: str) -> Session:
-    """A session of the variant, in the first profile and surrogate that it does not refuse."""
+    """A session of the variant, in the first profile and surrogate that it accepts."""
     variant, build = read(path).variants[name], load(path).build
     refusals = []
     for surrogate, profile in product(("fast_sigmoid", "rectangle", "one_sided"), variant.exact or PROFILES):
@@ -152,7 +153,7 @@ def session(path: Path, name: str, device: str) -> Session:
 
 
 def phases(made: Session) -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
-    """Name, warm-up and pass of what is captured as a graph."""
+    """Name, warm-up and pass of each phase that is captured as a graph."""
     yield "inference", made.inference, made.inference
     yield "forward", made.train, made.forward
     spikes = made.forward()
@@ -161,7 +162,7 @@ def phases(made: Session) -> Iterator[tuple[str, Callable[[], Any], Callable[[],
 
 
 def freed(made: Session, hold: bool) -> dict[str, list[str]]:
-    """By phase, the uses of memory that a pass frees, though a replay would use it; `hold` as Captured does."""
+    """By phase, the uses of memory that a pass frees but a replay would need. `hold` keeps memory as Captured does."""
     found = {}
     for phase, warm_up, run in phases(made):
         for _ in range(WARM_UPS):
@@ -175,7 +176,7 @@ def freed(made: Session, hold: bool) -> dict[str, list[str]]:
 
 
 def host(made: Session) -> dict[str, list[str]]:
-    """By phase, what a pass does with the host."""
+    """By phase, a pass's operations with the host."""
     found = {}
     for phase, _, run in phases(made):
         with HostFunctions() as functions, HostOperators() as operators:
@@ -185,7 +186,7 @@ def host(made: Session) -> dict[str, list[str]]:
 
 
 def passes(path: Path, name: str) -> dict[str, dict[str, list[str]]]:
-    """What is freed, with and without a hold, and what needs the host."""
+    """The memory freed, with and without a hold, and the operations that need the host."""
     return {
         "freed": freed(session(path, name, "cpu"), hold=False),
         "freed though held": freed(session(path, name, "cpu"), hold=True),

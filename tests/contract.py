@@ -1,6 +1,6 @@
-"""What every kernel module has to do (snnbench/kernels/__init__.py), as checks that take the module to be tested.
+"""The contract of every kernel module (snnbench/kernels/__init__.py), as checks of a given module.
 
-An assertion in here names the formats at fault; the neuron is in the name of the test.
+An assertion here names the formats at fault; the test's name holds the neuron.
 """
 
 from dataclasses import dataclass, fields
@@ -14,7 +14,7 @@ from tests import oracle
 from tests.oracle import FORMATS, NEURONS, Gradients, Problem
 
 FLOAT32_GRADIENT = 5e-6
-"""Relative to the Euclidean norm: what some hundred roundings to 24 bits add up to, with room."""
+"""Relative to the Euclidean norm: the sum of some hundred roundings to 24 bits, with a margin."""
 BFLOAT16_KEPT_GRADIENT = 5e-3
 """The same with u - threshold in 8 bits and a surrogate without jumps."""
 PAIRS = [(stored, kept) for stored in FORMATS for kept in FORMATS if kept in (stored, torch.float32)] + [
@@ -26,9 +26,9 @@ PAIRS = [(stored, kept) for stored in FORMATS for kept in FORMATS if kept in (st
 
 @dataclass(frozen=True, slots=True)
 class Kernels:
-    """A kernel module, the device its tensors have to be on, and a size that is awkward for it.
+    """A kernel module, the device of its tensors, and a size that is awkward for it.
 
-    `bfloat16_error` is how far it may be off in rounding to bfloat16, in units in the last place.
+    `bfloat16_error` is the allowed error of rounding to bfloat16, in units in the last place.
     """
 
     module: ModuleType
@@ -38,13 +38,13 @@ class Kernels:
     bfloat16_error: float = 0.5
 
     def problem(self, dtype: torch.dtype = torch.float32, seed: int = 0) -> Problem:
-        """Of the awkward size."""
+        """A problem of the awkward size."""
         return oracle.problem(self.steps, self.columns, dtype, seed)
 
     def forward(
         self, inputs: Problem, neuron: Neuron, kept: torch.dtype | None = torch.float32, biased: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Spikes, what was kept (in that format; an empty tensor for None) and the last potential."""
+        """Spikes, the kept distances (in that format; an empty tensor for None) and the last potential."""
         current, potential = inputs.current.to(self.device), inputs.start.to(self.device, copy=True)
         spikes = torch.full_like(current, 7.0)
         place = None if kept is None else torch.full_like(current, 7.0, dtype=kept)
@@ -53,7 +53,7 @@ class Kernels:
         return spikes.cpu(), torch.empty(0) if place is None else place.cpu(), potential.cpu()
 
     def backward(self, inputs: Problem, kept: torch.Tensor, neuron: Neuron) -> Gradients:
-        """All gradients; each sum starts from 2, which is subtracted again."""
+        """All gradients. Each sum starts from 2, and the 2 is subtracted again."""
         kept, start = kept.to(self.device), inputs.start.to(self.device)
         cotangent, carried = inputs.cotangent.to(self.device), inputs.carried.to(self.device, copy=True)
         gradient = torch.full_like(cotangent, 7.0)
@@ -63,7 +63,7 @@ class Kernels:
 
 
 def check_forward(kernels: Kernels, neuron: Neuron, biased: bool) -> None:
-    """Spikes and potential are those of the eager float32 loop bit for bit, and `kept` is, rounded to its format."""
+    """Spikes and potential equal the eager float32 loop's bit for bit; so does `kept`, rounded to its format."""
     for stored, kept in [*PAIRS, *((stored, None) for stored in FORMATS)]:
         inputs = kernels.problem(stored)
         spikes, distances, last = oracle.eager(inputs.current, inputs.start, neuron, inputs.bias if biased else None)
@@ -80,7 +80,7 @@ def check_forward(kernels: Kernels, neuron: Neuron, biased: bool) -> None:
 
 
 def check_backward(kernels: Kernels, neuron: Neuron) -> None:
-    """All gradients are autograd's in float64 for the same kept potentials, whatever format they are in."""
+    """All gradients match autograd's in float64 for the same kept potentials, in every format."""
     for stored, kept in PAIRS:
         inputs = kernels.problem(stored)
         place = oracle.eager(inputs.current, inputs.start, neuron)[1].to(kept)
@@ -92,7 +92,7 @@ def check_backward(kernels: Kernels, neuron: Neuron) -> None:
 
 
 def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
-    """Spikes and gradients are those of the plain loop in float64."""
+    """Spikes and gradients match the plain loop's in float64."""
     inputs = kernels.problem(seed=1)
     current, start = inputs.current.double().requires_grad_(), inputs.start.double().requires_grad_()
     spikes, last = lif_ref.lif(current, neuron, start)
@@ -104,7 +104,7 @@ def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
     assert torch.equal(found.double(), spikes)
     assert oracle.distance(gradients.current, by_current) < FLOAT32_GRADIENT
     assert oracle.distance(gradients.start, by_start) < FLOAT32_GRADIENT
-    if neuron.surrogate in ("fast_sigmoid", "sigmoid", "atan"):  # the others jump, or bend, where rounding may cross
+    if neuron.surrogate in ("fast_sigmoid", "sigmoid", "atan"):  # the others jump, or bend, and rounding may cross that
         half = kernels.backward(inputs, kernels.forward(inputs, neuron, torch.bfloat16)[1], neuron)
         assert oracle.distance(half.current, by_current) < BFLOAT16_KEPT_GRADIENT
 
@@ -122,7 +122,7 @@ def check_size(kernels: Kernels, neuron: Neuron) -> None:
 
 
 def check_in_place(kernels: Kernels, stored: torch.dtype) -> None:
-    """`kept` may overwrite the current, and the gradient `kept`; sums that are not wanted change nothing."""
+    """`kept` may overwrite the current, and the gradient may overwrite `kept`; unwanted sums change nothing."""
     neuron, inputs = NEURONS[0], kernels.problem(stored)
     spikes, kept, _ = kernels.forward(inputs, neuron, stored, biased=True)
     apart = kernels.backward(inputs, kept, neuron)
@@ -155,7 +155,7 @@ def check_nothing_else_is_written(kernels: Kernels, neuron: Neuron) -> None:
 
 
 def check_threshold(kernels: Kernels) -> None:
-    """A potential on the threshold fires, one unit in the last place below it does not; nor does either zero."""
+    """A potential on the threshold fires; one unit in the last place below it does not, and neither zero does."""
     below = torch.nextafter(torch.tensor(1.0), torch.tensor(0.0)).item()
     zeros = torch.zeros(4)
     inputs = Problem(torch.tensor([[1.0, below, -0.0, 0.0]]), torch.ones(1, 4), zeros, zeros, zeros)
@@ -167,7 +167,7 @@ def check_threshold(kernels: Kernels) -> None:
 
 
 def check_minus_zero(kernels: Kernels) -> None:
-    """-0 in `kept` did not fire: it is what a distance below the smallest number of a format is rounded to."""
+    """-0 in `kept` did not fire: a negative distance too small for a format is rounded to -0."""
     zeros, ones = torch.zeros(2), torch.ones(2)
     inputs = Problem(torch.zeros(1, 2), torch.zeros(1, 2), zeros, zeros, ones)
     for kept in FORMATS:
@@ -185,7 +185,7 @@ def check_nothing_to_do(kernels: Kernels, steps: int, columns: int) -> None:
 
 
 def check_runs_agree(kernels: Kernels) -> None:
-    """Twice the same is the same in every bit."""
+    """Two runs on the same inputs agree in every bit."""
     inputs = kernels.problem()
     first, second = (kernels.backward(inputs, kernels.forward(inputs, NEURONS[0])[1], NEURONS[0]) for _ in range(2))
     for field in fields(first):

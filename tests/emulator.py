@@ -1,4 +1,4 @@
-"""CUDA kernels on the CPU: g++ compiles lif_cuda.cu behind cuda_on_cpu.hpp, many kernels into one library."""
+"""An emulator of CUDA kernels on the CPU: g++ compiles lif_cuda.cu with cuda_on_cpu.hpp, many kernels per library."""
 
 import ctypes
 import os
@@ -17,7 +17,7 @@ SHIM = Path(__file__).with_name("cuda_on_cpu.hpp")
 
 
 def needed(tool: str) -> str:
-    """The tool's path. Without it the test is skipped, but not where the tests are meant to be complete."""
+    """The tool's path. If the tool is missing, the test is skipped; in CI it fails."""
     if path := shutil.which(tool):
         return path
     if os.environ.get("CI"):
@@ -26,7 +26,7 @@ def needed(tool: str) -> str:
 
 
 def compile_builds(builds: Iterable[Build], library: Path) -> dict[Build, str]:
-    """Compile these kernels into one library, each in a namespace of its own; build -> its function's name there."""
+    """Compile these kernels into one library, each in its own namespace. Returns build -> function name."""
     text, names = [f'#include "{SHIM}"'], {}
     for build in dict.fromkeys(builds):
         name = names[build] = f"{build.name}_{len(names)}"
@@ -42,7 +42,7 @@ def compile_builds(builds: Iterable[Build], library: Path) -> dict[Build, str]:
 
 
 class Emulator:
-    """Runs kernels on the CPU, thread after thread; compiles those that it does not know yet."""
+    """Runs kernels on the CPU, thread after thread. Compiles unknown kernels first."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -60,7 +60,7 @@ class Emulator:
         self.kernels |= {build: (loaded, name) for build, name in names.items()}
 
     def launch(self, build: Build, blocks: int, device: Any, *arguments: Any) -> None:
-        """In place of lif_cuda.launch."""
+        """Take the place of lif_cuda.launch."""
         if build not in self.kernels:
             self.compile([build])
         values = [ctypes.c_void_p(value) if isinstance(value, int) else value for value in arguments]
@@ -68,6 +68,6 @@ class Emulator:
         self.run(build, blocks, build.threads, ctypes.addressof(pointers))
 
     def run(self, build: Build, blocks: int, threads: int, arguments: int) -> None:
-        """Run all threads of all blocks. `arguments` is what a driver gets: the address of a pointer to each."""
+        """Run all threads of all blocks. `arguments` is the address of an array of pointers, as a driver gets it."""
         library, name = self.kernels[build]
         library[f"launch_{name}"](blocks, threads, ctypes.c_void_p(arguments))

@@ -1,4 +1,4 @@
-"""Fake adapters: source texts that behave, lie, stall or die, each the correct one with one thing wrong.
+"""Fake adapters: source texts that behave, lie, stall or die; each is the correct one with one change.
 
 They use the NumPy backend, so that a worker starts in a fraction of a second.
 """
@@ -82,11 +82,11 @@ class Backend(driver.Backend):
     def session(self, *build):
         return Session(*build)
 """
-"""Appended to CORRECT: a backend of the adapter's own, which runs every phase in a method that can be overridden."""
+"""Appended to CORRECT: the adapter's own backend. It runs every phase in a method that can be overridden."""
 
 
 def altered(fault: str) -> str:
-    """The correct fake, with a `build` of its own: `right` is the correct network."""
+    """The correct fake, with its own `build`: `right` is the correct network."""
     body = f"right = network(case, weights)\n{dedent(fault)}"
     return f"{CORRECT}\n\ndef build(case, weights, variant):\n{indent(body, '    ')}\n"
 
@@ -107,7 +107,7 @@ def profile(name: str) -> dict[str, Any]:
 
 
 def write(folder: Path, source: str, name: str = "fake") -> Path:
-    """The adapter file with this text."""
+    """Write an adapter file with this text."""
     path = folder / f"{name}.py"
     path.write_text(source)
     return path
@@ -120,14 +120,14 @@ def request(measure: Measure, case: Case = CASE, **changes: Any) -> Request:
 
 
 def ask(folder: Path, source: str, asked: Request, timeout_s: float = 30.0) -> Ending:
-    """Have a worker do what is asked of the adapter with this text."""
+    """Run a worker for this request on the adapter with this text."""
     extra = ALLOCATOR if asked.measure == "memory" else {}
     env = environment(asked.case.threads, folder, extra)
     return run(Path(sys.executable), write(folder, source), asked, env, timeout_s)
 
 
 def reply_of(ending: Ending) -> Reply:
-    """The reply, which must be there."""
+    """The reply; its absence is a failure."""
     assert ending.reply is not None, f"status {ending.status}, timed out {ending.timed_out}: {ending.log}"
     return ending.reply
 
@@ -136,7 +136,7 @@ QUANTITY = re.compile(r"(_|\b)(ns|us|ms|s|seconds|time|duration|bytes|foreign_cp
 
 
 def quantities(value: Any, path: str = "") -> list[str]:
-    """Where in a JSON document there is a key that says how long something took or how much memory it needed."""
+    """Paths of the keys in a JSON document that hold a time or an amount of memory."""
     if isinstance(value, dict):
         here = [f"{path}/{key}" for key in value if QUANTITY.search(key)]
         return here + [found for key, item in value.items() for found in quantities(item, f"{path}/{key}")]
@@ -146,6 +146,6 @@ def quantities(value: Any, path: str = "") -> list[str]:
 
 
 def document(reply: Reply) -> dict[str, Any]:
-    """What the reply is on the wire."""
+    """The reply as it is on the wire."""
     whole: dict[str, Any] = json.loads(reply.encode())
     return whole

@@ -1,4 +1,4 @@
-"""A recording in which everything that a stranger can write tries to become part of the page."""
+"""A hostile recording: every text that a stranger can write tries to become part of the page."""
 
 from dataclasses import replace
 
@@ -8,7 +8,7 @@ from tests.recordings import failed, recording, skipped, timed, weighed
 
 MARK = "pwned"
 SCRIPT = f'</script></style></title><script>window.{MARK}=1</script><img src=x onerror="window.{MARK}=1">'
-"""What every text holds; if it ran, `window.pwned` would be there."""
+"""The content of every text. If it runs, it sets `window.pwned`."""
 ATTRIBUTE = f"\" onload='window.{MARK}=1' x=\"{{{{ 7*7 }}}} <!-- ]]> \u2028"
 
 

@@ -1,4 +1,4 @@
-"""What a kernel of the LIF neuron must compute: random problems, and plain loops that share no line with any kernel."""
+"""An oracle for kernels of the LIF neuron: random problems, and plain loops that share no line with any kernel."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ NEURONS = [
     for detach in (False, True)
     for surrogate in FORMULAS
 ]
-"""Every kind of neuron; 0.9 and 0.8 are no binary fractions, so that every product is rounded."""
+"""Every kind of neuron; 0.9 and 0.8 are not binary fractions, so every product is rounded."""
 
 
 def identifier(neuron: Neuron) -> str:
@@ -38,7 +38,7 @@ class Problem:
 
 
 def problem(steps: int, columns: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> Problem:
-    """About a third of the neuron-steps fire."""
+    """A random problem; about a third of the neuron-steps fire."""
     random = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> torch.Tensor:
@@ -70,7 +70,7 @@ def eager(
 
 @dataclass(frozen=True, slots=True)
 class Gradients:
-    """Of the currents [T, M], and of what each column starts from and is made of, [M]. float64."""
+    """Gradients of the currents [T, M], and of each column's start, bias, beta and threshold [M], in float64."""
 
     current: torch.Tensor
     start: torch.Tensor
@@ -80,9 +80,9 @@ class Gradients:
 
 
 def gradients(neuron: Neuron, kept: torch.Tensor, inputs: Problem) -> Gradients:
-    """What torch's autograd makes of a float64 loop that is forced to pass through the potentials in `kept` [T, M].
+    """torch's autograd gradients of a float64 loop that is forced through the potentials in `kept` [T, M].
 
-    So rounding in `kept` is not an error of the backward pass, and the spikes are its sign bits.
+    So rounding in `kept` does not count as an error of the backward pass. The spikes are the sign bits of `kept`.
     """
     distances, spikes = kept.double(), (~torch.signbit(kept)).double()
     columns = kept.shape[1]
@@ -115,6 +115,6 @@ def float32(number: float) -> float:
 
 
 def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
-    """Norm of the difference relative to the norm of `expected`; infinite where something is not a number."""
+    """Norm of the difference relative to the norm of `expected`; infinite if a value is NaN."""
     difference = float((found.double() - expected).norm() / expected.norm())
     return difference if difference == difference else float("inf")

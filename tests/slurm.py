@@ -1,6 +1,6 @@
-"""A Slurm of the tests' own: two nodes on this machine, without accounting, everything it keeps in one folder.
+"""A Slurm for the tests: two nodes on this machine, without accounting, with all its files in one folder.
 
-It runs as whoever runs the tests, on free ports of the loopback interface, and ends with the fixture.
+It runs as the user of the tests, on free ports of the loopback interface, and ends with the fixture.
 """
 
 import os
@@ -52,20 +52,20 @@ PartitionName=all Nodes=ALL Default=YES State=UP MaxTime=INFINITE
 
 
 class Slurm:
-    """What a test asks of the scheduler behind snnbench's back."""
+    """A test's direct access to the scheduler, without snnbench."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.environment = {"SLURM_CONF": str(folder / "slurm.conf")}
 
     def say(self, *command: str) -> str:
-        """What one of Slurm's commands prints; it must succeed."""
+        """The output of a Slurm command, which must succeed."""
         done = subprocess.run(command, env=os.environ | self.environment, capture_output=True, text=True, timeout=30)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
         return done.stdout
 
     def states(self) -> dict[str, str]:
-        """State by job, of all that there are."""
+        """The state of every job."""
         rows = self.say("squeue", "-h", "-r", "-t", "all", "-o", "%i %T").split("\n")
         return dict(row.split() for row in rows if row)
 
@@ -74,7 +74,7 @@ class Slurm:
         return self.say("squeue", "-h", "-r", "-j", job, "-o", "%N").split()[0]
 
     def lose(self, node: str) -> None:
-        """Have Slurm take a node for lost, with all that runs on it; it comes back at once."""
+        """Make Slurm treat a node and its jobs as lost; the node comes back at once."""
         self.say("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
 
     def ready(self) -> bool:
@@ -83,7 +83,7 @@ class Slurm:
 
 
 def require() -> None:
-    """Skip the test where there is no Slurm, unless it was said that there is one."""
+    """Skip the test if Slurm is missing; fail it if SNNBENCH_TEST_REQUIRES lists Slurm."""
     missing = [name for name in NEEDED if shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None]
     if missing:
         reason = f"not installed: {', '.join(missing)} (Debian and Ubuntu: apt-get install slurm-wlm munge)"
@@ -94,7 +94,7 @@ def require() -> None:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Slurm]:
-    """A Slurm that keeps all it has in `folder`."""
+    """Run a Slurm with all its files in `folder`."""
     require()
     (folder / "state").mkdir()
     key = folder / "munge.key"
@@ -120,7 +120,7 @@ def running(folder: Path) -> Iterator[Slurm]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface on which nobody listens."""
+    """Free ports of the loopback interface."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for one in sockets:
@@ -130,7 +130,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def _daemon(slurm: Slurm, name: str, *arguments: str) -> Iterator[None]:
-    """A program that runs until the end of the context."""
+    """Run a program until the end of the context."""
     path = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
     log = slurm.folder / f"{'-'.join([name, *arguments[-1:]]) if name == 'slurmd' else name}.out"
     with log.open("w") as output:
@@ -161,7 +161,7 @@ def _answers(slurm: Slurm) -> bool:
 
 
 def _cancel_all(slurm: Slurm) -> None:
-    """No job outlives its node."""
+    """Cancel all jobs, so that no job outlives its node."""
     if active := [job for job, state in slurm.states().items() if state in ("RUNNING", "PENDING", "COMPLETING")]:
         slurm.say("scancel", *active)
         ended = lambda: not {"RUNNING", "COMPLETING"} & set(slurm.states().values())  # noqa: E731

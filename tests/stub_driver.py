@@ -1,9 +1,9 @@
-"""Launches through the real cuda-core on stub_libcuda.c, as a process of its own: the emulator runs each kernel.
+"""A program that launches kernels through the real cuda-core on stub_libcuda.c; the emulator runs each kernel.
 
     LD_LIBRARY_PATH=FOLDER python -m tests.stub_driver < PICKLE     PICKLE: arguments of `main`
 
 Everything between `lif_cuda.forward` and the driver is real: the choice of the kernel, its machine code, cuda-core. The
-machine code comes from the cache on disk, because NVRTC crashes beside the stub. Prints what happened as JSON.
+machine code comes from the cache on disk, because NVRTC crashes beside the stub. Prints its observations as JSON.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ NEURON = NEURONS[0]
 FLOAT = torch.float32
 ALL_SUMS, NO_SUMS = (True, True, True), (False, False, False)
 STREAM = 0x5EA3
-"""The handle of a stream that is not the default one."""
+"""The handle of a non-default stream."""
 LAUNCH_FAILED = 719
 PARAMETERS = {
     "lif_forward": [*[ctypes.c_void_p] * 5, ctypes.c_int, ctypes.c_longlong, *[ctypes.c_float] * 2],
@@ -47,7 +47,7 @@ Run = ctypes.CFUNCTYPE(
 
 
 def builds() -> list[Build]:
-    """Every kernel that `main` launches: without NVRTC there will be no other."""
+    """Every kernel that `main` launches: without NVRTC no other can be compiled."""
 
     def forward(stored: torch.dtype, kept: torch.dtype | None, biased: bool, size: int = SMALL) -> Build:
         return lif_cuda.forward_build(NEURON.reset, stored, kept, biased, FORWARD[size])
@@ -69,7 +69,7 @@ def builds() -> list[Build]:
 
 @dataclass(slots=True)
 class Driver:
-    """What stands behind the stub: modules that were loaded, launches that were asked for, and the emulator."""
+    """The driver behind the stub: loaded modules, requested launches, and the emulator."""
 
     emulator: Emulator
     code_of: dict[bytes, Build]
@@ -86,7 +86,7 @@ class Driver:
         return -1
 
     def run(self, module: int, name: bytes, grid: Any, block: Any, stream: int | None, arguments: int) -> int:
-        """Run a function of a module, and note what it was given. Returns the driver's error."""
+        """Run a function of a module, and note its arguments. Returns the driver's error."""
         build, kernel = self.modules[module], name.decode()
         pointers = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
         values = [
@@ -101,7 +101,7 @@ class Driver:
 
 
 def size_of_elf(address: int) -> int:
-    """How many bytes a 64-bit ELF file takes up: it ends with its program headers or its section headers."""
+    """The size of a 64-bit ELF file in bytes: it ends with its program headers or its section headers."""
     header = ctypes.string_at(address, 64)
 
     def number(place: int, size: int) -> int:
@@ -112,7 +112,7 @@ def size_of_elf(address: int) -> int:
 
 
 class Streams:
-    """Takes the place of torch's CUDA functions, for this torch may be a CPU build: one device, one current stream."""
+    """Replaces torch's CUDA functions, because torch may be a CPU build: one device, one current stream."""
 
     def __init__(self) -> None:
         self.handle = 0
@@ -155,7 +155,7 @@ def passes(columns: int) -> tuple[dict[str, list[Any]], Callable[[], None]]:
 
 
 def main(library: Path, names: dict[Build, str]) -> dict[str, Any]:
-    """The contract and single launches. `library` and `names` are of emulator.compile_builds."""
+    """Run the contract and single launches. `library` and `names` come from emulator.compile_builds."""
     from cuda.core._utils.cuda_utils import CUDAError
 
     emulator = Emulator(library.parent)

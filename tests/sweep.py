@@ -1,4 +1,4 @@
-"""A small config of fake contenders, and the command line that runs it as a user would."""
+"""A small config of fake contenders, and the command line to run it as a user does."""
 
 import json
 import os
@@ -67,7 +67,7 @@ def command(*arguments: str | Path) -> list[str]:
 
 
 def surroundings(folder: Path) -> dict[str, str]:
-    """Environment variables with which snnbench keeps what it keeps in `folder`, and asks no network."""
+    """Environment variables that make snnbench keep its files in `folder` and use no network."""
     return {**os.environ, "SNNBENCH_HOME": str(folder / "home"), "UV_OFFLINE": "1", "COLUMNS": "200"}
 
 
@@ -86,10 +86,10 @@ def run_arguments(config: Path, adapters: Sequence[Path], *more: str | Path) -> 
 
 
 def recordings(folder: Path) -> list[Path]:
-    """The recordings that were made there."""
+    """The recordings in this folder."""
     return sorted((folder / "results").glob("*"))
 
 
 def lines(recording: Path) -> list[dict[str, Any]]:
-    """What stands in a recording's file of records, line by line."""
+    """The lines of a recording's file of records."""
     return [json.loads(line) for line in (recording / "records.jsonl").read_text().splitlines()]

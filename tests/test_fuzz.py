@@ -1,4 +1,4 @@
-"""10,000 malformed inputs: each ends in what it is worth, or in one clear line; never a traceback, never a hang."""
+"""Fuzz tests with 10,000 malformed inputs: each gives a valid result or one clear line, never a traceback or a hang."""
 
 import functools
 import json
@@ -45,7 +45,7 @@ def _hangs(number: int, frame: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def alarm() -> Iterator[None]:
-    """Ends an example that computes for ever."""
+    """End an example that computes forever."""
     before = signal.signal(signal.SIGVTALRM, _hangs)
     yield
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
@@ -53,11 +53,11 @@ def alarm() -> Iterator[None]:
 
 
 def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable[[Any], Any]:
-    """Run a test of `data` on so many of them, the same ones every time."""
+    """Run a test of `data` on this many examples, the same ones every time."""
     asked = settings(
         max_examples=examples,
         derandomize=True,
-        deadline=None,  # of CPU time, below: a busy machine is no hang
+        deadline=None,  # `timed` limits CPU time instead: a busy machine is not a hang
         database=None,
         suppress_health_check=list(HealthCheck),
     )
@@ -74,7 +74,7 @@ def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable
 
 
 def lines() -> list[Any]:
-    """Records of each kind: a time, a memory, and one of another neuron."""
+    """One record of each kind: a time, a memory, and another neuron."""
     found = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
     other = ROOT / "results" / "2026-11-21_library-defaults_epyc-2cpu_2" / RECORDS
     own = next(line for line in other.read_text().splitlines() if "own_rule" in line)
@@ -94,12 +94,12 @@ REPLY = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A recording that every example writes anew."""
+    """The folder of a recording; every example writes it anew."""
     return tmp_path_factory.mktemp("recording")
 
 
 def written(folder: Path, line: str | bytes = b"", **documents: str | bytes) -> Path:
-    """A recording of two sound lines and another."""
+    """A recording of two sound lines and this one."""
     text = "".join(f"{json.dumps(sound)}\n" for sound in LINES[:2]).encode()
     (folder / RECORDS).write_bytes(text + (line.encode() if isinstance(line, str) else line) + b"\n")
     for name, document in DOCUMENTS.items():
@@ -109,7 +109,7 @@ def written(folder: Path, line: str | bytes = b"", **documents: str | bytes) -> 
 
 
 def use(folder: Path) -> None:
-    """Everything that reads a recording; what it says is printable and, where it is an error, short."""
+    """Run all readers of a recording. Their output must be printable, and an error must be short."""
     try:
         found = record.read(folder)
     except RecordingError as error:
@@ -164,7 +164,7 @@ def test_replies_with_something_in_them(data: str) -> None:
 
 @fuzz(scribbled(dumped(REPLY)))
 def test_replies_that_were_scribbled_on(data: bytes) -> None:
-    """A reply that is whole says what it says; of any other nothing is believed, and nothing is measured."""
+    """A whole reply counts as it is. Any other reply is not believed, and gives no measurement."""
     reply = decode_reply(data)
     found = outcome_of(Ending(reply, 1, False, "", 1.0), 10.0)
     whole = reply is not None and not schema.complaint("reply", asdict(reply))
@@ -195,7 +195,7 @@ ASKED = {
 
 @fuzz(mutated(ASKED).map(dumped))
 def test_configs_with_something_in_them(folder: Path, data: str) -> None:
-    path = folder / "config.yaml"  # of which JSON is a part
+    path = folder / "config.yaml"  # JSON is part of YAML
     path.write_text(data)
     load(path)
 

@@ -1,4 +1,4 @@
-"""The package's layers: imports only point down, the worker's side stays lean, and the core knows no library."""
+"""Tests of the package's layers: imports only point down, the worker's side stays lean, the core names no library."""
 
 import ast
 import re
@@ -17,9 +17,9 @@ FROM_THE_BOTTOM_UP = (
     *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
     *("report", "report.text", "report.charts", "report.page", "cli", "__main__"),
 )
-"""A package imports from itself and from packages before it. `ground` is what stands directly in snnbench/."""
+"""A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""
 WORKER_SIDE = ("ground", "workloads", "adapter", "kernels", "backends", "backends.torch", "proof", "worker")
-"""Packages of which a worker imports something."""
+"""Packages from which a worker imports."""
 MOST_IN_GROUND = 8
 
 OF_TORCH = (
@@ -33,7 +33,7 @@ FRAMEWORKS = {
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_triton": {"torch", "triton"},
 }
-"""What else a module of the worker's side may import: the framework that it drives, or that its kernel is for."""
+"""Additional imports allowed to a module of the worker's side: its own framework, or its kernel's framework."""
 
 
 def name_of(path: Path) -> str:
@@ -46,7 +46,7 @@ MODULES = {name_of(path): path for path in sorted(PACKAGE.rglob("*.py")) if "dat
 
 
 def package_of(module: str) -> str:
-    """The package that a module stands in, by its folder."""
+    """The package of a module, by its folder."""
     folder = ".".join(MODULES[module].parent.relative_to(PACKAGE).parts)
     return folder or ("__main__" if module == "__main__" else "ground")
 
@@ -58,7 +58,7 @@ def tree(module: str) -> ast.Module:
 
 
 def imported(module: str) -> tuple[set[str], set[str]]:
-    """Every module that this one imports anywhere: those of the package, and the others by their top-level names."""
+    """All imports of a module: (modules of the package, top-level names of other modules)."""
     inside, outside = set(), set()
     for node in ast.walk(tree(module)):
         if isinstance(node, ast.Import):
@@ -104,7 +104,7 @@ def test_every_package_has_its_layer() -> None:
 
 
 def test_imports_only_point_down(capsys: pytest.CaptureFixture[str]) -> None:
-    """And the graph, for a reader of the test's output."""
+    """Also prints the graph in the test's output."""
     with capsys.disabled():
         print(f"\n{len(FROM_THE_BOTTOM_UP)} packages, {len(arrows())} arrows between them:")
         for package in reversed(FROM_THE_BOTTOM_UP):
@@ -155,13 +155,13 @@ def test_a_cell_enters_at_most_9_packages_each_once() -> None:
 
 
 LIBRARIES = sorted({path.stem for path in (ROOT / "adapters").glob("*.py")} - {"reference"})
-"""Names of contenders; `reference` is also what the core calls its own."""
+"""Names of libraries, without `reference`: the core has its own `reference`."""
 READ_BY_PEOPLE = {"help", "metavar", "epilog"}
-"""Arguments whose text may hold an example."""
+"""Arguments with text that may hold an example."""
 
 
 def format_duration(code: ast.AST) -> Iterator[ast.AST]:
-    """Subtrees that are text for a reader, where a library may stand as an example: docstrings, helps and errors."""
+    """Subtrees with text for a reader, in which a library may be an example: docstrings, helps and errors."""
     for node in ast.walk(code):
         match node:
             case ast.Expr(value=ast.Constant() as text) | ast.Raise(exc=ast.AST() as text):
@@ -187,7 +187,7 @@ def words(code: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def named(code: ast.AST) -> list[str]:
-    """Where this code names a library."""
+    """The places at which this code names a library."""
     pattern = re.compile("|".join(re.escape(name).replace("\\-", "[-_]") for name in LIBRARIES), re.IGNORECASE)
     return [f"line {line}: {word!r}" for line, word in words(code) if pattern.search(word)]
 

@@ -1,4 +1,4 @@
-"""Mutants: which edits there are of a source, and that the list of those that change nothing is up to date."""
+"""Tests of mutants: the edits of a source, and that the list of equivalent mutants is up to date."""
 
 from tests.mutants.__main__ import ROOT, drawn, equivalent, path_of
 from tests.mutants.edits import edits
@@ -6,7 +6,7 @@ from tests.mutants.suites import SUITES, WEIGHTS
 
 
 def changes(source: str) -> set[str]:
-    """What the edits of a source say of themselves."""
+    """The descriptions of a source's edits."""
     return {edit.change for edit in edits(source)}
 
 

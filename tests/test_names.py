@@ -1,4 +1,4 @@
-"""Names: a variable, an argument or a function of the package is named for what it holds or does."""
+"""Tests of names: every variable, argument and function of the package is named for its content or its action."""
 
 import ast
 from collections.abc import Iterator

@@ -2,9 +2,9 @@
 # requires-python = ">=3.11"
 # dependencies = ["torch==2.13.0", "numpy==2.4.6"]
 # ///
-"""Plain PyTorch that lies: each variant leaves out work in its own way, and answers right as far as anybody looks.
+"""A dishonest PyTorch adapter: each variant skips work in its own way, and its checked answers look right.
 
-Only the variant `honest` may get a time. `python benchmarks/liars.py` says whether that is so.
+Only the variant `honest` may get a time. `python benchmarks/liars/run.py` checks this.
 """
 
 import threading
@@ -56,7 +56,7 @@ class Spike(torch.autograd.Function):
 
 
 class Kept(torch.autograd.Function):
-    """The neuron, whose spikes and gradients come from `store` where their keys are known."""
+    """The neuron, with spikes and gradients from `store` if their keys are known."""
 
     @staticmethod
     def forward(ctx, current, content, neuron, store, key):
@@ -81,7 +81,7 @@ class Kept(torch.autograd.Function):
 
 
 class Store:
-    """Answers by key, so many of each kind; `active(key)` says whether this pass lies."""
+    """A store of answers by key, `entries` of each kind. `active(key)` says whether this pass lies."""
 
     def __init__(self, entries, active):
         self.entries, self.active, self.answers = 2 * entries, active, {}
@@ -97,7 +97,7 @@ class Store:
 
 
 class Altered(torch.autograd.Function):
-    """A tensor whose values, or whose gradient, are changed."""
+    """A tensor with changed values or a changed gradient."""
 
     @staticmethod
     def forward(ctx, tensor, values, gradient):
@@ -110,7 +110,7 @@ class Altered(torch.autograd.Function):
 
 
 class Late(torch.autograd.Function):
-    """A linear layer whose weight gradient comes later."""
+    """A linear layer with a late weight gradient."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):
@@ -142,7 +142,7 @@ def by_first_step(tensor):
 
 
 def kept(variant):
-    """How a variant keys its answers, how many it keeps, and when it does."""
+    """A variant's key of answers, the number it keeps, and when it keeps them."""
     counts, passes = {}, [0]
 
     def repeated(key):

@@ -1,10 +1,10 @@
-"""Does every liar end without a time? One run of all of them, and what came of it.
+"""A check that no liar gets a time: one run of all liars, and their outcomes.
 
     python benchmarks/liars/run.py [--set protocol.trials=1] [--only "neurons=256"] [--output FOLDER]
 
-Runs `snnbench run` with liars.toml, the adapter liars.py and these options, prints a line for each variant and size,
-and exits with 1 if a trial of a liar has a time or `honest` lacks one. Two liars that keep little may have a time where
-every repetition is a single pass: each is on new content then, and takes what the work takes.
+Runs `snnbench run` with liars.toml, the adapter liars.py and these options. Prints a line for each variant and size.
+Exits with 1 if a trial of a liar has a time or `honest` lacks one. If every repetition is a single pass, two liars that
+keep little may have a time: each pass is then on new content, and takes its full time.
 """
 
 import subprocess
@@ -21,7 +21,7 @@ KEEPING_LITTLE = {"kept-at-random", "kept-in-backward"}
 
 
 def main() -> int:
-    """Run, print, and say whether it is as it must be."""
+    """Run, print, and return 1 if an outcome is wrong."""
     options = sys.argv[1:]
     with tempfile.TemporaryDirectory() as scratch:
         if "--output" not in options:
@@ -32,7 +32,7 @@ def main() -> int:
         try:
             records = record.read(Path(options[options.index("--output") + 1])).records
         except record.RecordingError:
-            return 2  # the run has said why
+            return 2  # the run printed the reason
     outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     reasons: dict[tuple[str, int], str] = {}
     for entry in records:

@@ -1,4 +1,4 @@
-"""Adapter files: what is read from one without running it, what is refused, and a new library in one file."""
+"""Tests of adapter files: reading one without running it, refusals, and a new library in one file."""
 
 import csv
 import io
@@ -322,7 +322,7 @@ def build(case, weights, variant):
 
 
 def test_a_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
-    """Written to a folder of its own, named on the command line, and measured as exact; nothing else is touched."""
+    """The file lies in its own folder, is named on the command line, and is measured as exact."""
     assert len(NEW_LIBRARY.splitlines()) < 60
     mine = write(tmp_path, NEW_LIBRARY, "shortlif")
     config = write_config(tmp_path, ["shortlif"], trials=1)

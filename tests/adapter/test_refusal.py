@@ -1,4 +1,4 @@
-"""Refusals: one class each in all code, and the word that a cell gets for it."""
+"""Tests of refusals: one class each in all code, and the word that a cell gets for it."""
 
 import ast
 import subprocess
@@ -17,7 +17,7 @@ NAMES = {"Unsupported", "Unavailable"}
 
 
 def test_each_refusal_is_one_class_in_all_code() -> None:
-    """Two classes of a name made a missing compiler `unsupported` once: no adapter's `except` knew the other."""
+    """Two classes of one name once made a missing compiler `unsupported`: an adapter's `except` missed the other."""
     defined = [
         (node.name, path.relative_to(ROOT).as_posix())
         for path in FILES
@@ -62,7 +62,7 @@ def test_a_kernel_s_device_and_format_are_of_the_kernel_and_not_of_the_machine()
 def test_the_yardstick_refuses_by_the_right_word(
     tmp_path: Path, device: str, dtype: str, variant: str, kind: str, reason: Any
 ) -> None:
-    """In a process of its own, whose PATH holds no compiler; the adapter adds nothing to what the kernel says."""
+    """In a separate process without a compiler on its PATH. The adapter passes the kernel's message on unchanged."""
     pytest.importorskip("torch")
     script = (
         "from pathlib import Path; from snnbench import adapter; from snnbench.adapter import loading\n"

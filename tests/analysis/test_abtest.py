@@ -1,4 +1,4 @@
-"""A/B tests of recordings made by hand: pairs, looks, and the word of each cell."""
+"""Tests of A/B tests on recordings made by hand: pairs, looks, and the word of each cell."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -56,7 +56,7 @@ def test_the_word_is_of_new_over_base(factor: float, word: str) -> None:
 
 
 def test_what_meets_both_of_a_pair_is_no_difference() -> None:
-    """The machine takes twice as long from the seventh trial on, which an unpaired test could not see through."""
+    """The machine takes twice as long from the seventh trial on. That would hide the change from an unpaired test."""
     step = [1.0] * 6 + [2.0] * 6
     base = [ms * by for ms, by in zip(QUIET, step, strict=True)]
     new = [1.1 * ms * (1.002 if number % 2 else 0.998) for number, ms in enumerate(base)]
@@ -65,7 +65,7 @@ def test_what_meets_both_of_a_pair_is_no_difference() -> None:
 
 
 def test_repetitions_are_compared_with_those_beside_them() -> None:
-    """The machine gets twice as slow in the middle of a phase, in every second trial one repetition later for new.
+    """The machine gets twice as slow in the middle of a phase; in every second trial, one repetition later for new.
 
     Then the median of base is a slow repetition, and that of new a fast one.
     """
@@ -93,7 +93,7 @@ def test_a_recording_without_sides_is_refused() -> None:
 
 
 def test_the_first_look_that_gives_a_word_decides() -> None:
-    """Later trials, which the run took for another work, take nothing back."""
+    """Later trials, made for another work, change no word."""
     slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     early = [cell.word for cell in settled(of_sides(*both(slow[:4])), Rule())]
     assert early == ["slower"]
@@ -128,7 +128,7 @@ def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
 
 @pytest.mark.parametrize(("turns", "counted"), [({"base": 7, "new": 7}, 12), ({"base": 7, "new": 0}, 10), ({}, 10)])
 def test_a_disturbed_pair_counts_where_its_sides_took_turns(turns: dict[str, int], counted: int) -> None:
-    """Others do not know whose turn it is. A side whose partner was gone took none."""
+    """Other processes disturb both sides alike. A side without its partner took no turns."""
     records = [
         replace(one, flags=["contended", "drifted"], settings={"turns": turns.get(one.side, 0)})
         if one.trial in (1, 5)
@@ -156,7 +156,7 @@ def test_a_trial_without_its_other_side_is_no_pair() -> None:
 
 
 def test_trials_that_were_measured_on_different_numbers_are_no_pairs() -> None:
-    """Which no statistic may divide by one another, be they as many or not."""
+    """No statistic may divide one by the other, even if their counts are equal."""
     for numbers in ((2, 3), (2, 3, 4)):
         base = [timed("a", number, train=1.0, side="base") for number in (0, 1)]
         new = [timed("a", number, train=2.0, side="new") for number in numbers]
@@ -166,7 +166,7 @@ def test_trials_that_were_measured_on_different_numbers_are_no_pairs() -> None:
 
 
 def test_sides_that_were_measured_far_apart_are_no_pair() -> None:
-    """A run was stopped between them, and continued on another day."""
+    """The run stopped between them, and continued on another day."""
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     base = [replace(one, started=f"2026-11-21T10:{one.trial:02}:00+00:00") for one in side("base", QUIET[:8])]
     new = [replace(one, started=f"2026-11-21T10:{one.trial:02}:30+00:00") for one in side("new", noise[:8])]
@@ -178,7 +178,7 @@ def test_sides_that_were_measured_far_apart_are_no_pair() -> None:
 
 
 def test_a_look_judges_the_first_trials_only() -> None:
-    """A run that continues asks again what it asked before, and must get the answer that it got."""
+    """A run that continues repeats its earlier looks, and must get the same answers."""
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     unclear = [1.0, 1.3, 0.8, 1.1, *noise[4:]]
     whole = of_sides(*both(unclear))
@@ -267,7 +267,7 @@ def test_an_inconclusive_cell_says_how_many_trials_would_tell() -> None:
 
 @pytest.mark.parametrize("world", simulation.WORLDS, ids=lambda world: world.about)
 def test_tests_of_the_same_report_a_change_in_about_a_twentieth_at_most(world: simulation.World) -> None:
-    """Of 60 draws at 5 % more than 6 have a false word once in 30 times."""
+    """With a rate of 5 %, more than 6 of 60 draws have a false word once in 30 times."""
     outcomes = [simulation.test(world, np.random.default_rng([1, number])) for number in range(60)]
     assert sum(outcome.false_words > 0 for outcome in outcomes) <= 6
 

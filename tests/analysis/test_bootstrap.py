@@ -1,4 +1,4 @@
-"""Statistics on lists that were reckoned by hand."""
+"""Tests of statistics on lists, against values computed by hand."""
 
 from statistics import median
 
@@ -25,7 +25,7 @@ from snnbench.worker.durations import summarise, trial_median
 def test_a_summary_is_the_median_and_the_quartiles(
     trials: list[float], expected: tuple[float, float, float, int]
 ) -> None:
-    """Quartiles stand at (count - 1) / 4 and 3 (count - 1) / 4 of the sorted values, between them in proportion.
+    """Quartiles stand at (count - 1) / 4 and 3 (count - 1) / 4 of the sorted values, by linear interpolation.
 
     Hyndman & Fan 1996, definition 7.
     """
@@ -90,12 +90,13 @@ def test_ratios_are_above_0(ratios: list[float]) -> None:
 def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
     group: list[list[float]], confidence: float, expected: Interval
 ) -> None:
-    """What a resample can give, reckoned by hand, as each tail of 0.3, 0.2, 0.475 or 0.05 lies clear of its steps.
+    """The distribution of resamples by hand; each tail of 0.3, 0.2, 0.475 or 0.05 lies clear of its steps.
 
-    Three of [1 2 3] have the median 1 where two or three of them are 1: 3 * 1/9 * 2/3 + 1/27 = 7/27 = 0.26. Two of
-    [1 2] have it in a quarter, and so do two trials of [10] and [20]. Of [1 2 3] and [6 6]: both the first in a
-    quarter, whose median of two medians of 0.26, 0.48, 0.26 is at most 1 in 0.017, at most 1.5 in 0.079 of all; both
-    the second, 6, in a quarter; one of either, (1 or 2 or 3 + 6) / 2 in a half, 4 from 0.38 to 0.62.
+    Three draws from [1 2 3] have the median 1 if two or three of them are 1: 3 * 1/9 * 2/3 + 1/27 = 7/27 = 0.26. Two
+    draws from [1 2] have the median 1 in a quarter of cases, and two trials of [10] and [20] likewise. Of [1 2 3] and
+    [6 6]: both draws are the first in a quarter of cases, and the median of their two medians (0.26, 0.48, 0.26) is at
+    most 1 in 0.017 and at most 1.5 in 0.079 of all cases. Both are the second, 6, in a quarter. One of each, in a half,
+    gives (1 or 2 or 3 + 6) / 2: 4 from 0.38 to 0.62.
     """
     assert bootstrap([group], seed=1, resamples=20_000, confidence=confidence) == [expected]
 
@@ -104,7 +105,7 @@ def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
 def test_an_interval_leaves_out_a_fortieth_at_either_end_if_nothing_else_is_said(
     ones: int, twos: int, ends: tuple[float, float]
 ) -> None:
-    """A median is 2 where most of what is drawn is: of 7 ones and 2 twos in 3.0 % of all draws, of 15 and 6 in 1.8 %.
+    """A median is 2 if most draws are 2: with 7 ones and 2 twos in 3.0 % of resamples, with 15 and 6 in 1.8 %.
 
     sum of C(9, k) (2/9)^k (7/9)^(9 - k) from k = 5 is 0.0304; of C(21, k) (6/21)^k (15/21)^(21 - k) from 11 0.0183.
     """

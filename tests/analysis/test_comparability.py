@@ -1,4 +1,4 @@
-"""What two recordings must agree in, what a user may insist on, and what is listed as changed."""
+"""Tests of comparability: required agreement of two recordings, a user's own requirements, and the listed changes."""
 
 from dataclasses import replace
 from typing import Any

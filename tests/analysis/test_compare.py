@@ -1,4 +1,4 @@
-"""Comparison of recordings made by hand: a word for every cell, and the ratio where the work is the same."""
+"""Tests of comparisons of recordings made by hand: a word for every cell, and the ratio if the work is the same."""
 
 import json
 from dataclasses import replace
@@ -187,7 +187,7 @@ def test_flags_stand_beside_the_word() -> None:
 
 
 def flagged(factor: float, *flags: str, first: int = 0) -> list[Record]:
-    """Trials of a contender, so many times as long, with these flags from one of them on."""
+    """Trials of a contender, `factor` times as long, with these flags from trial `first` on."""
     times = enumerate(factor * ms for ms in BASE)
     return [timed("a", trial, train=ms, flags=list(flags) if trial >= first else []) for trial, ms in times]
 
@@ -212,7 +212,7 @@ def test_one_disturbed_trial_of_several_is_enough() -> None:
 
 
 def test_what_others_disturbed_takes_no_part_in_q() -> None:
-    """Its p would be far below all others, and make room for one of them."""
+    """Its p would be far below all others, and so lower the q of one of them."""
     base = [*flagged(1.0), *trials("b", BASE)]
     new = [*flagged(1.5, "contended"), *trials("b", [1.5 * ms for ms in BASE])]
     qs = {cell.contender: (cell.q, cell.difference and cell.difference.p) for cell in cells(base, new)}
@@ -258,7 +258,7 @@ def test_changes_come_first_and_the_largest_before_the_others() -> None:
 
 
 def test_all_cells_of_the_command_are_tested_together() -> None:
-    """A p of 0.03 is a change in a command of one cell, and none among twenty that did not change."""
+    """A p of 0.03 is a change in a command of one cell, but no change among twenty unchanged cells."""
     odd = (1.05, 1.06, 1.1, 1.14, 1.15)
     alone = only(trials("a", (1, 1.03, 1.0, 1.06, 1.09)), trials("a", odd))
     quiet = [record for number in range(20) for record in trials(f"q{number}", (1, 1.03, 1.0, 1.06, 1.09))]
@@ -301,7 +301,7 @@ def test_recordings_of_different_schemas_are_compared() -> None:
 
 
 def test_what_a_machine_cannot_show_is_inconclusive() -> None:
-    """Whatever the spread within the two recordings: an A/A experiment knows better."""
+    """The noise of an A/A experiment counts, even if the spread within both recordings is small."""
     old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
     new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
     asked: list[tuple[str, str, int]] = []

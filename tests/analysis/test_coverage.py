@@ -1,4 +1,4 @@
-"""Coverage: what spot checks say that they compared, put together over processes and phases."""
+"""Tests of coverage: the compared parts that spot checks report, joined over processes and phases."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ LARGE = CASE.with_(neurons=200, batch=16)
 
 
 def part(seed: int, neurons: int = 40, samples: int = 1) -> dict[str, Any]:
-    """What a check of a part says of itself."""
+    """The coverage fields of a partial check."""
     return {"neurons": neurons, "samples": samples, "seed": seed}
 
 

@@ -1,4 +1,4 @@
-"""Looks: after how many trials an A/B run asks, and what each asking may cost."""
+"""Tests of looks: the trials after which an A/B run looks, and each look's share of alpha."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Movement: what the machine explains of the ratios of two recordings made by hand."""
+"""Tests of movement: the part of two recordings' ratios that the machine explains."""
 
 import json
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ KINDS = ("interpreter", "calls", "copy", "product")
 
 
 def probes(*factors: float) -> dict[str, Any]:
-    """Probes whose fastest repetitions took 1 ms in both looks, times the factor of their kind."""
+    """Probes with fastest repetitions of 1 ms times the factor of their kind, in both looks."""
     kinds = dict(zip(KINDS, factors or (1.0,) * len(KINDS), strict=True))
     return {kind: {"looks_ns": [[round(1e6 * f), round(9e6 * f)]] * 2} for kind, f in kinds.items()}
 
@@ -33,7 +33,7 @@ def probed(records: Iterable[Record], *factors: float, version: str = "1.0") -> 
 
 
 def slowed(name: str, factor: float, *factors: float, version: str = "1.0") -> list[Record]:
-    """Five trials that took so much longer than BASE, where probes took so much longer."""
+    """Five trials at `factor` times BASE, with probes at `factors`."""
     return probed(trials(name, [factor * ms for ms in BASE]), *factors, version=version)
 
 
@@ -91,7 +91,7 @@ def test_contenders_that_have_not_changed_are_controls_and_the_baseline_is_the_o
     cell = of(compared(base, new, baseline="fused"), "a")
     assert cell.word == "inconclusive"
     assert cell.reason.startswith("the machine moved, which explains 0.78 to 3.96, and this is 1.74 of the control")
-    assert of(compared(base, new), "a").explained != cell.explained  # without a baseline: their geometric mean
+    assert of(compared(base, new), "a").explained != cell.explained  # without a baseline: the geometric mean of all
 
 
 def test_many_controls_say_how_far_another_one_lies_from_them() -> None:

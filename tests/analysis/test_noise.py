@@ -1,4 +1,4 @@
-"""What trials of the same thing differ by, and what can be seen through it."""
+"""Tests of run-to-run noise and of the smallest detectable change."""
 
 import math
 from pathlib import Path
@@ -44,7 +44,7 @@ def test_one_trial_says_nothing() -> None:
 
 
 def test_what_differs_by_chance_is_the_critical_value_of_student_s_t() -> None:
-    """2.306 with 8 degrees of freedom and 12.706 / 4.303 with 2, from any table, and sqrt(2 / n) times the spread."""
+    """2.306 with 8 degrees of freedom and 12.706 / 4.303 with 2, from any table, times sqrt(2 / n) times the spread."""
     assert by_chance(0.01, 5) == pytest.approx(math.expm1(2.306 * 0.01 * math.sqrt(2 / 5)), rel=1e-3)
     assert by_chance(0.01, 2) == pytest.approx(math.expm1(4.303 * 0.01), rel=1e-3)
     assert by_chance(0.0, 5) == 0.0
@@ -52,7 +52,7 @@ def test_what_differs_by_chance_is_the_critical_value_of_student_s_t() -> None:
 
 @pytest.mark.parametrize("trials", [3, 5, 10])
 def test_a_change_of_the_size_that_is_said_to_be_seen_passes_the_bar_so_often(trials: int) -> None:
-    """Mean logarithms do, 80 % of the time or more; medians, whose ratio is shown, a little less often."""
+    """Mean logarithms pass in 80 % of cases or more; the medians of the shown ratio pass a little less often."""
     random = np.random.default_rng(0)
     spread, change = 0.05, math.log1p(detectable(0.05, trials))
     old, new = random.normal(0, spread, (4000, trials)), random.normal(change, spread, (4000, trials))
@@ -64,7 +64,7 @@ def test_a_change_of_the_size_that_is_said_to_be_seen_passes_the_bar_so_often(tr
 
 
 def test_compare_says_slower_of_such_a_change_more_often_than_not() -> None:
-    """Its own test must be passed, too; a bar as large as the change would let half of these pass, at the most."""
+    """The change must pass compare's own test, too. A bar as large as the change would pass at most half of these."""
     random = np.random.default_rng(1)
     known, factor, found = Noise("aa", 10, {"cpu train": 0.05}), 1 + detectable(0.05, 5), []
     for _ in range(300):
@@ -99,7 +99,7 @@ def test_what_was_found_is_kept_by_machine(tmp_path: Path, monkeypatch: pytest.M
     assert (noise.known("a laptop"), noise.known("a server"), noise.known("another")) == (first, second, None)
     noise.keep("a laptop", second)
     assert noise.known("a laptop") == second
-    old = '{"a laptop": {"recording": "aa", "trials": 10, "spreads": {"train": 0.02}}}'  # by no device
+    old = '{"a laptop": {"recording": "aa", "trials": 10, "spreads": {"train": 0.02}}}'  # without a device
     for broken in ("{", '{"a laptop": {"spreads": 1}}', '{"a laptop": 3}', old):
         path.write_text(broken)
         with pytest.raises(ValueError, match="delete it and run `snnbench doctor --aa` again"):

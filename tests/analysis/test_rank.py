@@ -1,4 +1,4 @@
-"""Rankings of recordings made by hand: who shares a rank, who has none, and over what a mean is taken."""
+"""Tests of rankings of recordings made by hand: shared ranks, contenders without a rank, and the cases of a mean."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,12 +26,12 @@ def times(name: str, factor: float, **fields: object) -> list[Record]:
 
 
 def quiet() -> list[Record]:
-    """So many contenders with as large a spread that it is well known."""
+    """Eight contenders with one large spread, so that the estimate of the variance is good."""
     return [one for n in range(8) for one in trials(f"q{n}", (10.0 * 3**n, 11.0 * 3**n, 12.0 * 3**n))]
 
 
 def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
-    """A recording's ranking, whose config names the baseline `a`."""
+    """The ranking of a recording. Its config names the baseline `a`."""
     return rank(recording(*records, baseline="a"), baseline, Thresholds(), **more)  # type: ignore[arg-type]
 
 
@@ -46,9 +46,9 @@ def test_contenders_come_by_time_with_a_word_and_a_ratio_to_the_baseline() -> No
 
 
 def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_one_in_it() -> None:
-    """Above a by 4 % is within the floor, by 8 % is slower: c is slower than a, though not than b, and begins a rank.
+    """4 % above a is within the floor, 8 % is slower: c is slower than a, but not than b, and begins a rank.
 
-    The intervals of a and b reach 0.9 % or so either way. They lie apart, which made two ranks once.
+    The intervals of a and b reach about 0.9 % either way. They lie apart, and once made two ranks.
     """
     factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
@@ -60,7 +60,7 @@ def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_
 
 
 def test_a_contender_slower_than_the_first_of_a_rank_is_not_in_it_though_it_is_as_fast_as_the_last() -> None:
-    """The baseline is far from all three, and has one word for them."""
+    """The baseline is far from all three, so all three get the same word."""
     factors = {"a": 0.2, "b": 1.0, "c": 1.04, "d": 1.08}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
@@ -68,7 +68,7 @@ def test_a_contender_slower_than_the_first_of_a_rank_is_not_in_it_though_it_is_a
 
 
 def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() -> None:
-    """4 torch-loop baseline, 4 spikingjelly slower: one rank and two words, which a shipped recording had."""
+    """A shipped recording had one rank and two words: 4 torch-loop baseline, 4 spikingjelly slower."""
     (ranking,) = ranked(*trials("a", (1.0, 1.1, 1.2)), *trials("b", (1.2, 1.32, 1.44)), *quiet(), baseline="a").rankings
     entries = {one.contender: one for one in ranking.entries}
     first, second = entries["a"], entries["b"]
@@ -104,7 +104,7 @@ def test_a_contender_of_one_trial_stands_between_two_of_a_rank() -> None:
 
 
 def contended(name: str, factor: float) -> list[Record]:
-    """Five trials, of which others disturbed the last."""
+    """Five trials; the last is contended."""
     return [replace(one, flags=["contended"] if one.trial == 4 else []) for one in times(name, factor)]
 
 
@@ -136,7 +136,7 @@ def test_a_baseline_that_others_disturbed_leaves_ranks_and_no_words() -> None:
 
 
 def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
-    """Three contenders in two cases are 6 tests; the largest p of them is its own q."""
+    """Three contenders in two cases give 6 tests; the largest p among them is its own q."""
     noisy = (0.8, 0.9, 1.0, 1.1, 1.2)
     records = [one for case in (CASE, LARGE) for name in "abc" for one in trials(name, noisy, case=case)]
     found = ranked(*records, *times("d", 0.5)).rankings
@@ -148,7 +148,7 @@ def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*/records.jsonl")), ids=str)
 def test_no_rank_of_a_committed_recording_has_two_words(folder: Path) -> None:
-    """Neither against the baseline, whichever that is, nor against one another."""
+    """Neither against any baseline, nor against one another."""
     real = read(folder)
     for baseline in sorted({f"{record.library}/{record.variant}" for record in real.records}):
         name = baseline.removesuffix(f"/{ONLY_VARIANT}")
@@ -205,7 +205,7 @@ def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
 
 
 def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
-    """The five times that b has are of the trials that went well; in the larger case all did."""
+    """b's five times are of its good trials; in the larger case all trials are good."""
     records = [*times("a", 1), *times("b", 0.5), *times("a", 1, case=LARGE), *times("b", 3, case=LARGE)]
     found = ranked(*records, failed("b", "timeout", "no answer in 9 s", trial=5))
     first, second = found.rankings
@@ -247,7 +247,7 @@ def test_phases_are_ranked_apart_and_can_be_chosen() -> None:
 
 
 def test_a_mean_is_over_the_cases_that_all_have_and_says_how_many_those_are() -> None:
-    """b takes 2 and 8 times as long as a where c, with 1 and 9, is there too; where c failed, nobody's ratio counts."""
+    """In two cases b takes 2 and 8 times as long as a, c 1 and 9 times. c fails in the third, so no ratio counts."""
     sizes = [CASE.with_(neurons=neurons) for neurons in (16, 32, 64)]
     records = [record for case in sizes for record in times("a", 1, case=case)]
     records += [one for case, factor in zip(sizes, (2, 8, 1000), strict=True) for one in times("b", factor, case=case)]

@@ -1,4 +1,4 @@
-"""Standings of records made by hand: what each trial gave, and everything that was timed."""
+"""Tests of standings of records made by hand: the result of each trial, and every timed metric."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ def order(*records: Record) -> list[str]:
 
 
 def equivalent(name: str, **fields: Any) -> Record:
-    """A cell that was found right within a format of fewer digits."""
+    """A cell with the verdict `equivalent`: right within a format of fewer digits."""
     return timed(name, outcome={"status": "measured", "verdict": "equivalent"}, **fields)
 
 
 def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without_a_time() -> None:
-    """However fast each is: here the later verdicts are the faster ones, and names go the other way, too."""
+    """Speed does not matter: here later verdicts are faster, and names run the other way, too."""
     records = [
         *[failed("a", "crash", "died"), deviating("b", train=1.0), equivalent("c", train=2.0), timed("d", train=9.0)],
         *[skipped("e", "unsupported", "no reset"), equivalent("f", train=1.5), timed("g", train=8.0)],

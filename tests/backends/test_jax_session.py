@@ -1,4 +1,4 @@
-"""A session of JAX, in the environment that snnbench makes: what its compiler plans, and whose its arrays are."""
+"""Tests of a JAX session, in the environment that snnbench makes: its compiler's plans, and its arrays' owner."""
 
 import json
 import subprocess
@@ -50,7 +50,7 @@ print(json.dumps(said))
 
 @pytest.fixture(scope="module")
 def said() -> Iterator[dict[str, Any]]:
-    """What the script prints, in the environment of jax-scan."""
+    """The script's output, in the environment of jax-scan."""
     adapter = discover()["jax-scan"]
     planned = store.sync(store.plan(adapter, "default", cuda=False), print)
     command = [str(planned.python), "-P", "-c", SCRIPT, str(adapter.path), json.dumps(asdict(CASE))]

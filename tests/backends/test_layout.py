@@ -1,4 +1,4 @@
-"""Between the harness's order of axes and a library's own, there and back."""
+"""Tests of the conversion between the harness's order of axes and a library's own, in both directions."""
 
 from itertools import permutations
 
@@ -34,7 +34,7 @@ def test_what_a_late_copy_gives_back_is_what_came_in(array: np.ndarray, order: s
     entering = layout.input(array)
     axis = order.index("T")
     assert entering.shape[axis] == T + latency
-    leaving = np.roll(entering, latency, axis)  # the library's output, late; what it wraps around is silence
+    leaving = np.roll(entering, latency, axis)  # the library's output, late; the steps that wrap around are silent
     assert np.array_equal(layout.spikes(leaving), array)
     back = np.roll(layout.cotangent(array), -latency, axis)  # its gradient, early
     assert np.array_equal(layout.input_gradient(back), array)

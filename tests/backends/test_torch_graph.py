@@ -1,4 +1,4 @@
-"""Captured passes, with stand-ins for CUDA's graphs that note when they begin and end and run nothing twice."""
+"""Tests of captured passes. Stand-ins for CUDA's graphs note their begin and end, and run nothing twice."""
 
 import gc
 import weakref
@@ -31,7 +31,7 @@ VARIANT = read(ADAPTER).variants["cuda-graph"]
 
 @pytest.fixture
 def trace(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What would have been captured and replayed."""
+    """The captures and replays that a GPU would have done."""
     seen: list[str] = []
 
     class Graph:
@@ -125,7 +125,7 @@ def test_what_cannot_be_captured_is_refused_and_what_fails_before_is_not(
 def test_a_pass_that_runs_out_of_memory_in_a_capture_says_so_and_is_no_refusal(
     trace: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The end of a capture hides the first error by one of its own; graphs and cuBLAS have texts of theirs."""
+    """The end of a capture hides the first error behind its own. Graphs and cuBLAS have their own error texts."""
     captured = session(Captured)
     backend = Backend(CASE)
     backend.device = torch.device("cuda")
@@ -150,7 +150,7 @@ def test_why_a_capture_failed_is_what_is_said(trace: list[str], monkeypatch: pyt
 
 
 def failing_in_capture(first: RuntimeError, trace: list[str]) -> Any:
-    """A pass that fails while it is captured, and then the end of the capture fails, too."""
+    """A pass that fails during its capture; then the end of the capture fails, too."""
 
     def run() -> Any:
         if trace[-1:] != ["capturing"]:
@@ -165,7 +165,7 @@ def failing_in_capture(first: RuntimeError, trace: list[str]) -> Any:
 
 
 def test_what_a_graph_reads_outside_of_itself_is_kept_alive(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """As of a library that clears the state of the pass before and then replaces it."""
+    """For a library that clears the state of the previous pass and then replaces it."""
     captured = session(Captured)
     states = [torch.ones(3)]
     dead: list[int] = []

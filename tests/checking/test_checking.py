@@ -1,4 +1,4 @@
-"""The checker: recordings that are sound, and each with one thing wrong."""
+"""Tests of the checker: sound recordings, and recordings with one error each."""
 
 import json
 import shutil
@@ -40,7 +40,7 @@ def edited(folder: Path, name: str, change: Callable[[Document], Any]) -> None:
 
 
 def edited_record(folder: Path, measure: str, change: Callable[[Document], Any]) -> None:
-    """Change the first record that was measured so."""
+    """Change the first record of this kind of measurement."""
     lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
     change(next(line for line in lines if line["measure"] == measure))
     (folder / RECORDS).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
@@ -62,12 +62,12 @@ def spot(record: Document) -> Document:
 
 
 def sound(measure: str) -> Document:
-    """A record that was measured so, and keeps all rules."""
+    """A record of this kind of measurement that keeps all rules."""
     return asdict(next(one for one in read(RESULTS / TIMED).records if one.measure == measure))
 
 
 def proof(document: Document) -> list[str]:
-    """What does not hold of the proof in a record of schema 3."""
+    """The complaints about the proof in a record of schema 3."""
     return list(records.proof(Record(**document | {"case": Case(**document["case"])}), 3))
 
 
@@ -165,7 +165,7 @@ def test_lines_that_are_none_or_twice_there(tmp_path: Path) -> None:
 
 
 def relabelled(schema: int, more: Callable[[Document], Any] = lambda line: None) -> Callable[[Document], Any]:
-    """A line that says it is older, without what its schema did not have, but for `more`."""
+    """A line with an older schema, without that schema's missing fields, and with the change `more`."""
 
     def change(line: Document) -> None:
         line["schema"] = schema
@@ -287,7 +287,7 @@ def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
     ],
 )
 def test_an_outcome_is_one_of_those_there_are(outcome: Document, complaint: str) -> None:
-    """Asked of the rule itself: a line with most of these is no record, and never gets as far."""
+    """Tests the rule itself: most of these lines are malformed records, and are refused earlier."""
     nothing = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "flags": []}
     record = Record(**(sound("time") | nothing | {"outcome": outcome}))
     assert list(records.outcome(record)) == ([complaint] if complaint else [])
@@ -485,7 +485,7 @@ def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
 
 
 def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None:
-    """One spike that rounding moved in a hidden layer puts a whole sample on another path."""
+    """One spike that rounding moves in a hidden layer changes a whole sample."""
     (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
     check = sound.checks["spot-inference"] | {"differing": 400}
     record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
@@ -522,7 +522,7 @@ def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any]
 
 
 def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> None:
-    """Each contender of a case is timed once, one after the other; with a second trial that is no turn."""
+    """Each contender of a case is timed once, one after the other. With a second trial, that breaks the turns."""
     folder = copied(tmp_path)
     turns = "they should take turns"
     kept(folder, lambda line: line["measure"] == "time" and line["trial"] == 0)

@@ -1,4 +1,4 @@
-"""What must hold of one record: each line that the checker draws, with a record on either side of it."""
+"""Tests of the rules for one record: each limit of the checker, with a record on either side of it."""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ NEURON = {"slope": 1.0}
 
 
 def check(compared: int, **changes: Any) -> Document:
-    """What a check says that compared so many places, and found no fault."""
+    """A check that compared so many places without a fault."""
     sound = {"compared": compared, "differing": 0, "unexplained": 0, "first_wrong": "", "rate": 0.25}
     sound |= {"gradient_errors": dict(ERRORS), "complaints": [], "correct": True, "neurons": 64, "samples": 20}
     return sound | changes
 
 
 def measured(checks: Document, changes: Document = LONG, measure: str = "time", **outcome: Any) -> Record:
-    """A record of a training pass with these checks, and sound ones of what else is asked for."""
+    """A record of a training pass with these checks, and sound ones in place of the other required checks."""
     phases = {"train": {}} if measure == "time" else {}
     sound = {"exam-1": check(EXAM_PLACES), "spot-train": check(LONG_PLACES)}
     declared = {"status": "measured", "verdict": "exact", **outcome}
@@ -68,7 +68,7 @@ def test_a_sound_record_has_no_complaint() -> None:
 def test_a_check_compares_as_many_places_as_there_are(
     name: str, changes: Document, given: Document, declared: Document, least: int, most: int
 ) -> None:
-    """Of 500 steps, 20 samples and 64 neurons: 10,000 places a neuron, and 32,000 a sample."""
+    """500 steps, 20 samples and 64 neurons give 10,000 places a neuron, and 32,000 a sample."""
 
     def complaints(compared: int) -> list[str]:
         cell_record = measured({name: check(compared, **given)}, LONG | changes, **declared)
@@ -105,7 +105,7 @@ def test_a_check_that_found_a_fault_is_one(changes: Document, fault: str) -> Non
     [({}, 4, True), ({}, 5, False), ({"dtype": "float64"}, 5, False), ({"dtype": "bfloat16"}, 5, True)],
 )
 def test_as_many_spikes_may_differ_as_rounding_allows(changes: Document, differing: int, sound: bool) -> None:
-    """Of 640,000 in float32: 0.64, four times its root, 3.2, and one. In 16 bits it is not counted."""
+    """For 640,000 spikes in float32: 0.64, plus four times its root (3.2), plus one. No limit applies in 16 bits."""
     verdict = "equivalent" if changes.get("dtype") == "bfloat16" else "exact"
     complaints = proof(
         measured({"spot-train": check(LONG_PLACES, differing=differing)}, LONG | changes, verdict=verdict)
@@ -135,7 +135,7 @@ def test_a_rate_is_within_its_window_unless_the_neuron_is_the_library_s_own(rate
 def test_a_gradient_is_within_its_tolerance(
     name: str, gradient: str, roundoffs: int, allowed: str, slope: float | None, magnified: int
 ) -> None:
-    """A narrow surrogate of the library's own magnifies it by its slope, and a wide one by nothing."""
+    """If the library's own surrogate is narrow, its slope raises the tolerance; if it is wide, nothing changes."""
     declared: Document = (
         {} if slope is None else {"own_rule": {"slope": slope}, "deviation": "x", "verdict": "deviates"}
     )

@@ -1,4 +1,4 @@
-"""`snnbench ab` on fake adapters: real processes, two sides, a word for each time."""
+"""Tests of `snnbench ab` on fake adapters: real processes, two sides, a word for each time."""
 
 import json
 import subprocess
@@ -27,11 +27,11 @@ return Network(forward, right.backward)
 )
 """The fake library with 20 ms of spinning in its forward pass."""
 ALLOWED = ("--allow", "contended")
-"""What else runs on the machine of a test does not matter here."""
+"""Other processes on the test machine do not matter here."""
 
 
 class Place:
-    """A folder with the adapter of a fake library `lib`, another file of it that spins, and a config."""
+    """A folder with the adapter of a fake library `lib`, a slow version of the adapter, and a config."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -124,7 +124,7 @@ def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(plac
 
 
 def test_progress_counts_the_cells_of_the_look_that_comes(place: Place) -> None:
-    """No word is given at such an alpha, and no two times are the same at such a floor."""
+    """The alpha is too small for a word, and the floor too small to call two times the same."""
     done = place.ab("--time-floor", "0", "--alpha", "1e-12", trials=12)
     looks = [line for line in done.stderr.splitlines() if line.startswith("[1/")]
     assert [line.partition("]")[0] for line in looks] == ["[1/8", "[1/4", "[1/4", "[1/8"], done.stderr
@@ -209,7 +209,7 @@ def test_what_cannot_be_asked_ends_with_one_line(place: Place, more: list[str], 
 
 
 def test_what_has_been_edited_since_is_another_test(place: Place) -> None:
-    """Else trials of today's file would be paired with those of yesterday's machine."""
+    """Otherwise trials of today's file are paired with trials of yesterday's file."""
     place.ab("--new", place.slow, "-o", "one", trials=4)
     place.slow.write_text(place.slow.read_text().replace("0.02", "0.01"))
     again = place.ab("--new", place.slow, "-o", "one", trials=4)

@@ -1,4 +1,4 @@
-"""The command line, as a user meets it: real processes of `python -m snnbench` on fake adapters."""
+"""Tests of the command line as a user meets it: real processes of `python -m snnbench` on fake adapters."""
 
 import csv
 import io
@@ -28,7 +28,7 @@ MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()
 
 
 class Place:
-    """A folder with fake adapters `good` and `other`, a config for them, and what runs in it."""
+    """A folder with fake adapters `good` and `other`, a config for them, and methods to run commands in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class Place:
         return snnbench(self.folder, *arguments)
 
     def ask(self, *arguments: str | Path) -> str:
-        """What a command that must succeed prints."""
+        """The output of a command that must succeed."""
         done = self(*arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Place:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, "subprocess.CompletedProcess[str]"]:
-    """A place where a run has ended well, and what it printed. Nothing may be changed there."""
+    """A place with a successful run, and the run's output. Tests must not change it."""
     place = Place(tmp_path_factory.mktemp("finished"))
     done = place.run()
     assert done.returncode == 0, done.stderr
@@ -195,7 +195,7 @@ def test_two_recordings_are_compared(finished: tuple[Place, Any], recording: Pat
 
 
 def edited(folder: Path, to: Path, old: str, new: str, name: str = "records.jsonl") -> Path:
-    """A copy of a recording in which a file says something else."""
+    """A copy of a recording with a change in one file."""
     shutil.copytree(folder, to)
     text = (to / name).read_text()
     assert old in text
@@ -389,7 +389,7 @@ def test_an_error_is_one_line_and_an_exit_code(place: Place, arguments: Sequence
 
 
 def test_an_environment_that_cannot_be_made_is_a_failed_cell_beside_measured_ones(place: Place) -> None:
-    """Managed: one library's pins are nowhere to be had; there is no other network than none."""
+    """Managed environments: one library's pins do not exist anywhere. Tests have no network."""
     write(place.folder, UNPINNED, "other")
     managed = [part for part in run_arguments(place.config, place.adapters) if part not in ("--env", "current")]
     done = snnbench(place.folder, *managed, "--only", "library=other")
@@ -414,7 +414,7 @@ def test_the_version_is_told(place: Place) -> None:
 
 
 def test_help_is_there_in_half_a_second(place: Place) -> None:
-    """Of its own time: what neighbours take from the CPUs meanwhile is not its fault."""
+    """Half a second of its own CPU time: other processes on the CPUs do not count."""
     taken_s = []
     for _ in range(5):
         before = os.times()

@@ -1,4 +1,4 @@
-"""The documents name all there is: commands, options, config keys, kinds of outcome, verdicts, flags, exit codes."""
+"""Tests that the documents name every command, option, config key, kind of outcome, verdict, flag and exit code."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ from snnbench.workloads.case import PROFILES
 DOCUMENTS = ("README.md", "METHODOLOGY.md", "CONTRIBUTING.md")
 TEXT = "\n".join((Path(__file__).parents[2] / name).read_text(encoding="utf-8") for name in DOCUMENTS)
 CODE = " ".join(re.findall(r"`+([^`]+)`+", TEXT))
-"""What stands in backquotes: words of the language would be found anywhere."""
+"""The text in backquotes: plain English words would be found anywhere."""
 
 
 def assert_in_code(what: str, words: Iterable[str]) -> None:
@@ -36,7 +36,7 @@ def assert_in_code(what: str, words: Iterable[str]) -> None:
 
 
 def commands(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """(name, command) of every command that can be given, groups left out."""
+    """(name, command) of every command, without groups."""
     for name, one in getattr(command, "commands", {}).items():
         yield from commands(one, f"{path} {name}".strip())
     if not hasattr(command, "commands"):

@@ -1,8 +1,8 @@
-"""What `compare` and `rank` print, of a small recording pair made by hand, against files that a reader has looked at.
+"""Golden tests of the output of `compare` and `rank` for a small recording pair made by hand.
 
-    python -m tests.cli.test_golden         writes the files anew: look at what git says of them
+    python -m tests.cli.test_golden         writes the files anew: review the git diff
 
-The pair has a cell of every word, two cases, another machine that was allowed, and a library of another version.
+The pair has a cell of every word, two cases, a second machine (allowed), and a library of another version.
 """
 
 import csv
@@ -33,7 +33,7 @@ SUFFIXES = {"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "jun
 
 
 def scaled(factor: float, times: Iterable[float] = ONE) -> list[float]:
-    """These times, so many times as long."""
+    """These times, multiplied by `factor`."""
     return [round(factor * time, 6) for time in times]
 
 
@@ -80,7 +80,7 @@ def compared() -> Comparison:
 
 
 def outputs() -> dict[str, str]:
-    """Everything that is printed, by the name of its file."""
+    """Each output, by the name of its file."""
     comparison, ranked = compared(), rank(several(), "", Thresholds())
     found = {
         f"compare.{SUFFIXES[form]}": write(comparison, False, ["slower", "failed"])

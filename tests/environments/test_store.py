@@ -1,4 +1,4 @@
-"""Managed environments, made for real by uv from packages of a few kilobytes."""
+"""Tests of managed environments, which uv really makes from packages of a few kilobytes."""
 
 import fcntl
 import json
@@ -53,7 +53,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def no_uv(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
-    """From its call on, whoever needs uv fails."""
+    """A function that makes uv missing from its call on."""
 
     def missing() -> str:
         raise FileNotFoundError("uv")
@@ -155,7 +155,7 @@ def test_half_made_folder_is_made_anew(home: Path) -> None:
     assert store.is_ready(planned)
     assert not (planned.folder / "left-over").exists()
 
-    planned.python.unlink()  # its interpreter was uninstalled
+    planned.python.unlink()  # the interpreter is uninstalled
     assert not store.is_ready(planned)
     store.sync(planned, quiet)
     assert store.is_ready(planned)
@@ -165,7 +165,7 @@ def test_half_made_folder_is_made_anew(home: Path) -> None:
 
 
 def test_missing_package_is_one_line_with_a_next_step(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "80")  # at which uv breaks lines
+    monkeypatch.setenv("COLUMNS", "80")  # uv breaks lines at this width
     wanted = plan(adapter("mine", ("snnbench-no-such-package-xyz==1",)), cuda=False)
     with pytest.raises(EnvironmentFailed) as caught:
         store.sync(wanted, quiet)
@@ -231,7 +231,7 @@ def test_overrides_keep_a_dependency_out(home: Path) -> None:
 
 
 def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The wheel is for another Python, and asks for what does not exist."""
+    """The wheel is for another Python, and requires a package that does not exist."""
     name = "snnbench_of_old-1.0"
     files = {
         "METADATA": "Metadata-Version: 2.1\nName: snnbench-of-old\nVersion: 1.0\n"

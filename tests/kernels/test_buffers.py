@@ -1,4 +1,4 @@
-"""Memory that stays for the next pass: it is lent once at a time, and given back when nobody will ask for it."""
+"""Tests of memory that is kept for the next pass: it is lent once at a time, and freed when no longer needed."""
 
 import gc
 import subprocess
@@ -23,7 +23,7 @@ def nothing_waits() -> Iterator[None]:
 
 
 def waiting() -> list[int]:
-    """Sizes of what is free, in bytes."""
+    """Sizes of the free arrays, in bytes."""
     return [size for size, arrays in buffers._free.items() for _ in arrays]
 
 
@@ -92,7 +92,7 @@ def test_small_tensors_and_other_devices_are_torch_s_own_business() -> None:
 
 
 def test_spikes_of_one_pass_survive_the_next() -> None:
-    """What a user holds is not written to by a later pass."""
+    """A later pass does not write to arrays that a user holds."""
     from snnbench.kernels import lif
 
     currents = torch.randn(2, 64, 16, 1024)

@@ -1,4 +1,4 @@
-"""Compiling at first use, keeping what was compiled, and saying what is missing."""
+"""Tests of compilation at first use, the cache of compiled code, and the message about a missing compiler."""
 
 from collections.abc import Iterator
 from ctypes import c_int
@@ -13,7 +13,7 @@ SOURCE = "int answer(void) { return ANSWER; }\n"
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """A cache of its own, and no memory of the machine's compiler."""
+    """An own cache folder, and cleared in-process caches of the machine's compiler."""
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
     caches = (compiler.compiler, compiler._version, compiler._processor)
     for cached in caches:

@@ -1,4 +1,4 @@
-"""`lif_cuda.launch` with the real cuda-core: a stub takes the place of the driver, an emulator that of a GPU."""
+"""Tests of `lif_cuda.launch` with the real cuda-core, a stub as the driver, and an emulator as the GPU."""
 
 import ctypes
 import json
@@ -24,7 +24,7 @@ STUB = Path(__file__).parents[1] / "stub_libcuda.c"
 
 @pytest.fixture(scope="module")
 def observed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What a process saw whose driver is the stub. Machine code is made here, where there is none."""
+    """The observations of a process with the stub as its driver. NVRTC compiles real machine code first."""
     folder = tmp_path_factory.mktemp("stub")
     command = [needed("gcc"), "-Wall", "-Werror", "-shared", "-fPIC", str(STUB), "-o", str(folder / "libcuda.so.1")]
     subprocess.run(command, check=True)

@@ -1,4 +1,4 @@
-"""Formulas as text: what a language's text computes is what the table computes."""
+"""Tests of formulas as text: a language's text computes the same values as the table."""
 
 import math
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ NAMES = {
 
 
 def as_python(text: str) -> str:
-    """C's casts and choices, of which there is one at the most, in Python's words."""
+    """C's casts and its conditional (at most one) as a Python expression."""
     text = text.replace("((real)", "(float)(")
     if "?" in text:
         condition, _, rest = text[1:-1].partition(" ? ")

@@ -1,7 +1,7 @@
-"""The CUDA kernels: their text run on the CPU thread by thread, compiled for GPUs without one, and run on one.
+"""Tests of the CUDA kernels: run on the CPU thread by thread, compiled for GPUs without a GPU, and run on a GPU.
 
-On the CPU an emulator (emulator.py) takes the place of `lif_cuda.launch`; so what chooses, names and calls a kernel is
-tested, too. test_cuda_launch.py tests `lif_cuda.launch` itself.
+On the CPU an emulator (emulator.py) takes the place of `lif_cuda.launch`. So the code that chooses, names and calls a
+kernel is tested, too. test_cuda_launch.py tests `lif_cuda.launch` itself.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ from tests.emulator import Emulator
 from tests.oracle import FORMATS, NEURONS
 
 STRIPS = [Strip(vector=1, rows=3, threads=4), Strip(2, 2, 4), Strip(4, 3, 2)]
-COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last of which has idle threads
+COLUMNS = {1: 37, 2: 38, 4: 36}  # vector -> columns: several blocks, the last one with idle threads
 ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")]
 
 
@@ -40,7 +40,7 @@ def strip_of(neuron: Neuron) -> Strip:
 
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
-    """With what most tests need compiled at once, which is faster than one by one."""
+    """An emulator with the builds that most tests need, compiled at once: faster than one by one."""
     made = Emulator(tmp_path_factory.mktemp("cuda"))
     sums = (True, True, True)
     made.compile(
@@ -62,7 +62,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
 
 @pytest.fixture(params=["emulated", pytest.param("cuda", marks=ON_GPU)])
 def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Kernels:
-    """With the strips that lif_cuda.py has."""
+    """The kernels with lif_cuda.py's own strips."""
     if request.param == "cuda":
         return Kernels(lif_cuda, "cuda")
     monkeypatch.setattr(lif_cuda, "launch", request.getfixturevalue("emulator").launch)
@@ -71,7 +71,7 @@ def kernels(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def cut(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> Callable[[Strip], Kernels]:
-    """Kernels with strips so small that a little problem has several, of which the last is ragged."""
+    """Kernels with small strips: a small problem has several strips, and the last one is ragged."""
 
     def chosen(strip: Strip) -> Kernels:
         monkeypatch.setattr(lif_cuda, "FORWARD", (strip,) * 3)
@@ -107,7 +107,7 @@ def test_both_passes_are_the_plain_loop_in_float64(cut: Cut, neuron: Neuron) -> 
 def test_strips_as_they_are(
     kernels: Kernels, monkeypatch: pytest.MonkeyPatch, size: int, columns: int, steps: int
 ) -> None:
-    """Of every size, on a little problem; the last one has an odd number of columns."""
+    """Strips of every size, on a small problem; the last one has an odd number of columns."""
     monkeypatch.setattr(lif_cuda, "size", lambda columns: size)
     contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
 
@@ -201,14 +201,14 @@ VARIANTS: list[Build] = [
         "subtract", False, "sigmoid", torch.float32, torch.float32, (True, True, True), Strip(1, 16, 128)
     ),
 ]
-"""One of each size and format, with all sums where registers are scarce, and what an odd number of columns comes to."""
+"""One build of each size and format, with all sums if registers are scarce, and the builds for odd column counts."""
 ARCHITECTURES = ("sm_80", "sm_89", "sm_90", "sm_100")
 """A100, RTX 4090 and L40, H100 and H200, B200."""
 
 
 @pytest.fixture
 def nvrtc(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """NVRTC, which needs no GPU, and an empty cache."""
+    """NVRTC (it needs no GPU) and an empty cache."""
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path))
     try:
         lif_cuda._nvrtc_version()
@@ -231,7 +231,7 @@ NO_SPILLS = "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads"
 
 @pytest.fixture
 def assembled(nvrtc: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Build, str], str]:
-    """Compiles a build for an architecture, and returns what NVRTC's assembler reports of its registers."""
+    """A function that compiles a build for an architecture, and returns the assembler's report of its registers."""
     monkeypatch.setitem(lif_cuda.OPTIONS, "ptxas_options", ["-v"])
 
     def report(build: Build, arch: str) -> str:

@@ -1,6 +1,6 @@
-"""The Triton kernels: interpreted on the CPU, compiled for a GPU without one, and run on one where there is one.
+"""Tests of the Triton kernels: interpreted on the CPU, compiled for a GPU without one, and run on a GPU if present.
 
-The interpreter rounds to bfloat16 by cutting off, a GPU to nearest.
+The interpreter truncates to bfloat16, a GPU rounds to nearest.
 """
 
 import importlib.util
@@ -13,7 +13,7 @@ import pytest
 from packaging.version import Version
 
 torch = pytest.importorskip("torch")
-triton = pytest.importorskip("triton")  # before TRITON_INTERPRET is set below, which would leak into its own functions
+triton = pytest.importorskip("triton")  # before TRITON_INTERPRET is set below: it must not affect its own functions
 
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -31,7 +31,7 @@ ON_GPU = [pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), rea
 
 @pytest.fixture(scope="module", params=["interpreted", pytest.param("cuda", marks=ON_GPU)])
 def kernels(request: pytest.FixtureRequest) -> Kernels:
-    """On the CPU a second copy of the module, interpreted because it was made while the variable was set."""
+    """On the CPU, a second copy of the module, interpreted because the variable is set at its import."""
     if request.param == "cuda":
         return Kernels(lif_triton, "cuda")
     if Version(triton.__version__) < Version("3.7") and Version(numpy.__version__) >= Version("2.4"):
@@ -50,7 +50,7 @@ def kernels(request: pytest.FixtureRequest) -> Kernels:
 
 @pytest.fixture
 def small(kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> Kernels:
-    """With strips so small that a little problem has several, of which the last is ragged in both directions."""
+    """Kernels with small strips: a small problem has several strips, and the last one is ragged in both directions."""
     monkeypatch.setattr(kernels.module, "strip_for", lambda columns: Strip(width=16, warps=1, rows=3))
     return kernels
 
@@ -107,7 +107,7 @@ ARCHITECTURES = (80, 89, 90, 100)
 
 
 def compiled(function: Any, architecture: int, strip: Strip, **constants: Any) -> dict[str, Any]:
-    """What Triton makes of a kernel for a GPU: name of the stage -> its text. Needs no GPU."""
+    """Triton's compilation of a kernel for a GPU: name of the stage -> its text. Needs no GPU."""
     constants |= {"RESETS_TO_ZERO": False, "ROWS": strip.rows, "WIDTH": strip.width}
     types = {"steps": "i32", "columns": "i32", "beta": "fp32", "threshold": "fp32", "slope": "fp32"}
     signature = {name: "constexpr" if name in constants else types.get(name, "*fp32") for name in function.arg_names}
@@ -132,7 +132,7 @@ def loads_before_a_store(ptx: str) -> int:
 
 
 def target(ptx: str) -> str:
-    """The architecture that the assembler is told."""
+    """The assembler's target architecture."""
     return ptx.split(".target ", 1)[1].split()[0]
 
 

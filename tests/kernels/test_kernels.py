@@ -1,4 +1,4 @@
-"""`lif` and `linear_lif` as a user calls them: gradients, formats, shapes, torch.compile, and what they refuse."""
+"""Tests of `lif` and `linear_lif` as a user calls them: gradients, formats, shapes, torch.compile, and refusals."""
 
 import subprocess
 import sys
@@ -18,7 +18,7 @@ EXACT = [(kernel, keep) for kernel in ("torch", "cpu") for keep in ("potential",
 
 
 def problem(steps: int, batch: int, entering: int, neurons: int, seed: int = 0) -> dict[str, torch.Tensor]:
-    """Input, weight, bias, where the potentials start, and the cotangents of spikes and last potentials, in float64."""
+    """Input, weight, bias, start potentials, and the cotangents of spikes and last potentials, in float64."""
     random = torch.Generator().manual_seed(seed)
 
     def normal(*shape: int) -> torch.Tensor:
@@ -83,7 +83,7 @@ def test_every_gradient_of_every_neuron(
     fired, got = found(given, neuron, torch.float32, kernel=kernel, keep=keep)
     assert torch.equal(fired.double(), spikes)
     for name, one, other in zip(NAMES, got, gradients, strict=True):
-        assert distance(one.reshape(other.shape), other) < 2e-5, name  # of single numbers too, with cancellation
+        assert distance(one.reshape(other.shape), other) < 2e-5, name  # single numbers too, with cancellation
 
 
 @settings(deadline=None, max_examples=150, derandomize=True)
@@ -160,7 +160,7 @@ def test_16_bit_storage_with_a_float32_state(dtype: torch.dtype, keep: str, kern
     assert torch.equal(fired.double(), spikes.detach())
     (by_current,) = torch.autograd.grad(fired, leaf, given["cotangent"].to(dtype))
     (other,) = torch.autograd.grad(spikes, exact, given["cotangent"].to(dtype).double())
-    kept = 5e-3 if keep == "bfloat16" else 0.0  # what is kept may have fewer digits than what is stored
+    kept = 5e-3 if keep == "bfloat16" else 0.0  # the kept format may have fewer digits than the storage format
     assert distance(by_current, other) < max(kept, torch.finfo(dtype).eps)
     weight = given["weight"].to(dtype).requires_grad_()
     spikes = linear_lif(given["inputs"].to(dtype), weight, beta=0.9, threshold=1.0, keep=keep, kernel=kernel)
@@ -238,7 +238,7 @@ def test_gradients_can_be_taken_again_from_a_kept_graph(kernel: str, keep: str) 
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
 @pytest.mark.parametrize("surrogate", ["fast_sigmoid", "sigmoid", "atan"])
 def test_gradients_are_the_slopes_of_a_smooth_neuron(surrogate: str, kernel: str) -> None:
-    """torch.autograd.gradcheck by finite differences, where no neuron fires: there dv/dx and dL/dbeta are smooth."""
+    """torch.autograd.gradcheck by finite differences. No neuron fires, so dv/dx and dL/dbeta are smooth."""
     random = torch.Generator().manual_seed(1)
     current = 0.05 * torch.randn(6, 2, 4, generator=random, dtype=torch.float64)
     leaves = (current.requires_grad_(), torch.zeros(2, 4, dtype=torch.float64).requires_grad_())
@@ -264,7 +264,7 @@ def test_gradients_are_the_slopes_of_a_smooth_neuron(surrogate: str, kernel: str
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
 def test_it_is_an_operator_as_torch_wants_them(kernel: str, keep: str) -> None:
-    """torch.library's own examination: schema, fake results, autograd registration, under dynamic shapes too."""
+    """torch.library's own check: schema, fake results, autograd registration, under dynamic shapes too."""
     given = {name: one.float() for name, one in problem(9, 2, 5, 6).items()}
     arguments = (
         given["inputs"].requires_grad_(),

@@ -1,4 +1,4 @@
-"""The machine's facts, read from made-up /proc and /sys trees and a made-up driver."""
+"""Tests of the machine's facts, read from made-up /proc and /sys trees and a made-up driver."""
 
 import json
 import os
@@ -45,7 +45,7 @@ def facts_of(cpu: str = "Intel(R) Xeon(R) Processor @ 2.50GHz", usable: int = 2,
 
 
 def test_facts_are_json_quick_and_without_the_host_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    platform.uname()  # kept by `platform` from the first call on: not the made-up one
+    platform.uname()  # `platform` caches the first result: the real one, not the made-up one
     monkeypatch.setattr(platform, "node", lambda: "secret-host")
     monkeypatch.setattr("socket.gethostname", lambda: "secret-host")
     monkeypatch.setattr("os.uname", lambda: os.uname_result(("Linux", "secret-host", "6", "#1", "x86_64")))
@@ -262,11 +262,11 @@ def test_only_listed_settings_are_recorded() -> None:
 
 
 class NoAnswer(Exception):
-    """What the made-up driver says to a question that its card does not know."""
+    """The made-up driver's error for a question that its card cannot answer."""
 
 
 class TooOld(Exception):
-    """What pynvml says, in place of the above, where the driver lacks a function."""
+    """pynvml's error if the driver lacks a function."""
 
 
 def refuse(*arguments: object) -> object:

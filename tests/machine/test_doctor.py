@@ -1,4 +1,4 @@
-"""The doctor, on machines made of files and a driver made of answers."""
+"""Tests of the doctor, on machines made of files and a fake driver with fixed answers."""
 
 import errno
 from pathlib import Path
@@ -22,7 +22,7 @@ MEMORY: dict[str, Any] = {"total_bytes": 16 << 30, "limit_bytes": None}
 
 
 def spoiled(findings: Any) -> dict[str, str]:
-    """What spoils measurements, and the step, by name; a step is always there."""
+    """The findings that spoil measurements, by name. Asserts that each has a step."""
     found = [one for one in findings if one.state == "spoils"]
     assert all(one.step for one in found)
     return {one.name: one.what for one in found}
@@ -88,7 +88,7 @@ def test_others_that_compute_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kernel(root: Path, vmstat: str = "oom_kill 0\n") -> Path:
-    """A machine whose kernel has what workers need."""
+    """A machine with a kernel that has all features workers need."""
     (root / "proc/self").mkdir(parents=True)
     (root / "proc/self/clear_refs").write_text("")
     (root / "proc/vmstat").write_text(vmstat)

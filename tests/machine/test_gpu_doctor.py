@@ -1,4 +1,4 @@
-"""The doctor's look at GPUs, on a driver made of answers."""
+"""Tests of the doctor's look at GPUs, on a fake driver with fixed answers."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ NEEDS = {"torch==2.13.0": 13, "jax[cuda13]==0.10.2": 13}
 
 
 class Driver:
-    """Cards that answer what they are asked, or do not. `refused` are cards that the driver does not open."""
+    """Cards that answer some questions and not others. `refused` are cards that the driver does not open."""
 
     NVML_CLOCK_SM, NVML_CLOCK_MEM = 1, 2
     NVML_MEMORY_ERROR_TYPE_UNCORRECTED, NVML_VOLATILE_ECC = 1, 0
@@ -69,7 +69,7 @@ QUIET: dict[str, Any] = {
 
 
 def look(answers: dict[str, Any], root: Path = Path("/none"), **driver: Any) -> dict[str, Finding]:
-    """The findings by name; one that spoils has a step."""
+    """The findings by name. Asserts that each finding that spoils has a step."""
     found = list(gpu_doctor.gpus(Driver(QUIET | answers, **driver), root, NEEDS))
     assert all(one.step for one in found if one.state == "spoils")
     assert len({one.name for one in found}) == len(found)

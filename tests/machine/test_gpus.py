@@ -1,4 +1,4 @@
-"""Cards: which may be used, and who else is on one."""
+"""Tests of cards: the usable cards, and other processes on them."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +12,7 @@ CARDS = [Card(uuid, index, "H200") for index, uuid in enumerate(UUIDS)]
 
 
 class Driver:
-    """Three cards; who is on them, and who was, is set by the test."""
+    """Three cards; the test sets their present and past processes."""
 
     class NVMLError(Exception):
         pass

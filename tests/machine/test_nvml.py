@@ -1,4 +1,4 @@
-"""What asks NVML, through the real pynvml on a stub of NVIDIA's library, in a process of its own."""
+"""Tests of the code that queries NVML, with the real pynvml on a stub of NVIDIA's library, in separate processes."""
 
 import json
 import os
@@ -55,7 +55,7 @@ def stub(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., dict[str, st
 
 
 def gcc() -> str:
-    """The compiler's path. Without it the test is skipped, but not where the tests are meant to be complete."""
+    """The compiler's path. If it is missing, the test is skipped; in CI it fails."""
     if path := shutil.which("gcc"):
         return path
     if os.environ.get("CI"):
@@ -64,7 +64,7 @@ def gcc() -> str:
 
 
 def python(environment: dict[str, str], *arguments: str) -> str:
-    """What a process with the stub prints."""
+    """The output of a process with the stub."""
     command = [sys.executable, *arguments]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -153,7 +153,7 @@ def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callab
     ("visible", "macros", "found"),
     [
         (uuid(0), [], {"sm": 345, "memory": 2619}),
-        (uuid(1), [], {"sm": 345, "memory": 2619}),  # by its UUID the driver opens it
+        (uuid(1), [], {"sm": 345, "memory": 2619}),  # the driver opens it by its UUID
         (None, [], {"sm": 345, "memory": 2619}),
         ("0", ["REFUSED=0"], {}),
         ("GPU-9", [], {}),
@@ -163,7 +163,7 @@ def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callab
 def test_a_worker_asks_the_clocks_of_the_card_that_it_sees(
     stub: Callable[..., dict[str, str]], visible: str | None, macros: list[str], found: dict[str, int]
 ) -> None:
-    """Without pynvml, which a library's environment lacks."""
+    """Without pynvml: a library's environment lacks it."""
     environment = stub(*macros) | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {})
     code = """
 import json, sys

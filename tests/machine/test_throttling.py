@@ -1,4 +1,4 @@
-"""Counters of throttling, from a fake /sys and a fake driver."""
+"""Tests of throttling counters, from a fake /sys and a fake driver."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -8,15 +8,15 @@ from snnbench.machine.throttling import counters, grown
 
 
 class NVMLError(Exception):
-    """What the driver raises for a question that a card does not answer."""
+    """The driver's error for a question that a card cannot answer."""
 
 
 class NVMLLibraryMismatchError(Exception):
-    """What pynvml raises for a function that the driver lacks."""
+    """pynvml's error for a function that the driver lacks."""
 
 
 def driver(power_ns: int) -> Any:
-    """A driver with two cards, of which the second counts nothing."""
+    """A driver with two cards; the second has no counters."""
 
     def violation(handle: int, policy: str) -> Any:
         if handle == 1:
@@ -35,7 +35,7 @@ def driver(power_ns: int) -> Any:
 
 
 def sysfs(root: Path, cpu: int, count: int) -> None:
-    """A CPU that was throttled so often."""
+    """Write a CPU that was throttled `count` times."""
     folder = root / f"sys/devices/system/cpu/cpu{cpu}/thermal_throttle"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "core_throttle_count").write_text(f"{count}\n")

@@ -1,17 +1,17 @@
-"""Mutants: small changes of the modules that trust rests on, each of which should make a test fail.
+"""Mutation testing of the modules that trust rests on: each mutant is a small change that should make a test fail.
 
     python -m tests.mutants                                   420 mutants of all modules
     python -m tests.mutants --modules proof/comparison,proof/tolerance --count 80
     python -m tests.mutants --seed 2 --least 95               another draw; exits 1 below 95 %
 
 A mutant is one edit (edits.py) of a copy of the repository in a temporary folder; the work tree is never touched. It
-runs against the tests of its module and the nearest others (suites.py), until one fails. What fails, or takes three
-times as long as without an edit, is killed. The score is the share of mutants that were killed, without those that are
-known to change nothing (equivalent.toml), and every survivor is named by its file, its line and its edit.
+runs against the tests of its module and the nearest others (suites.py), until one fails. A mutant is killed if a test
+fails, or if the tests take three times as long as without an edit. The score is the share of killed mutants, without
+the equivalent ones (equivalent.toml). Every survivor is named by its file, its line and its edit.
 
-The same seed draws the same mutants as long as a module stays as it is. Not part of the test run: 420 take half an
-hour on one core. Tools for this exist. mutmut 3 edits functions only, and many margins here are constants outside of
-them; cosmic-ray edits the work tree, and runs one command for all modules.
+The same seed draws the same mutants as long as a module is unchanged. This is not part of the test run: 420 mutants
+take half an hour on one core. Existing tools do not fit. mutmut 3 edits functions only, and many margins here are
+constants outside of functions. cosmic-ray edits the work tree, and runs one command for all modules.
 """
 
 import argparse
@@ -37,7 +37,7 @@ ROOT = Path(__file__).parent.parent.parent
 EQUIVALENT = Path(__file__).parent / "equivalent.toml"
 LEFT_OUT = (".git", ".venv", "__pycache__", ".*_cache", ".hypothesis", "runs", "build", "dist")
 AT_LEAST_S = 20.0
-"""A test run is given that long, however short it is without an edit."""
+"""The shortest time limit of a test run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +49,12 @@ class Mutant:
 
     @property
     def name(self) -> str:
-        """Where it is and what it changes."""
+        """Its file, line and change."""
         return f"snnbench/{self.module}.py:{self.edit.line}: {self.edit.change}    in: {self.edit.source}"
 
 
 def main() -> None:
-    """Run the mutants that were asked for, and exit 1 where too few are killed."""
+    """Run the requested mutants. Exit with 1 if too few are killed."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--modules", default=",".join(SUITES), help="comma-separated (default: all)")
     parser.add_argument("--count", type=int, default=420, help="how many mutants (default: 420)")
@@ -78,7 +78,7 @@ def main() -> None:
 
 
 def drawn(modules: list[str], count: int, seed: int) -> list[Mutant]:
-    """So many mutants, of each module a share that goes by its number of edits and its weight."""
+    """`count` mutants; each module's share depends on its number of edits and its weight."""
     of_module = {module: edits((ROOT / "snnbench" / f"{module}.py").read_text(encoding="utf-8")) for module in modules}
     shares = {module: WEIGHTS.get(module, 1) * len(candidates) ** 0.5 for module, candidates in of_module.items()}
     mutants = []
@@ -90,13 +90,13 @@ def drawn(modules: list[str], count: int, seed: int) -> list[Mutant]:
 
 
 def equivalent() -> set[tuple[str, str, str]]:
-    """(module, source, change) of the mutants that are known to change nothing."""
+    """(module, source, change) of the equivalent mutants."""
     content = tomllib.loads(EQUIVALENT.read_text(encoding="utf-8"))
     return {(one["module"], one["source"], one["change"]) for one in content["mutant"]}
 
 
 def run(copy: Path, mutants: list[Mutant]) -> Iterator[Mutant]:
-    """The mutants that survive; prints what becomes of each."""
+    """The mutants that survive. Prints the result of each mutant."""
     limits_s: dict[str, float] = {}
     for number, mutant in enumerate(mutants, 1):
         module = mutant.module
@@ -118,7 +118,7 @@ def run(copy: Path, mutants: list[Mutant]) -> Iterator[Mutant]:
 
 
 def forget(path: Path) -> None:
-    """Drop what Python compiled of a file: it tells two texts of one second and one length not apart."""
+    """Drop a file's cached bytecode: Python cannot tell apart two texts of the same second and length."""
     for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
         compiled.unlink()
 
@@ -130,7 +130,7 @@ def path_of(name: str) -> str:
 
 
 def passes(copy: Path, suite: tuple[str, ...], limit_s: float) -> bool:
-    """Whether all of these tests pass in time. Whatever a test started ends with it."""
+    """Whether all of these tests pass in time. Ends all processes that a test started."""
     paths = [f"tests/{path_of(name)}" for name in suite]
     left_out = [f"--deselect=tests/{name}" for name in suites.LEFT_OUT]
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *left_out, *paths]

@@ -1,4 +1,4 @@
-"""Edits: small changes of a Python source that leave it valid, each of one expression or statement.
+"""Edits: small changes of one expression or statement that leave a Python source valid.
 
 Comparisons, arithmetic and constants become others; conditions, terms and elements are dropped or negated; calls of
 min, any, floor and the like become their opposites; statements are left out. Messages (f-strings), docstrings, types
@@ -41,7 +41,7 @@ OPPOSITES = {
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """Put `text` in place of what stands from byte `start` to byte `end`; `change` says so in one line.
+    """A replacement of the bytes `start` to `end` by `text`; `change` describes it in one line.
 
     `source` is the line where it begins, without its indent.
     """
@@ -60,7 +60,7 @@ class Edit:
 
 
 def edits(source: str) -> list[Edit]:
-    """Every edit of a source, by its place; none twice, and none that is no Python."""
+    """All edits of a source, by place, without duplicates and without invalid Python."""
     starts = [0]
     for line in source.encode().splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -89,7 +89,7 @@ Change = tuple[ast.expr | ast.stmt, str]
 
 
 def _changes(node: ast.AST) -> Iterator[Change]:
-    """All changes within a node, of what a number or a verdict can rest on."""
+    """All changes within a node that can affect a number or a verdict."""
     if isinstance(node, ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.expr):
@@ -98,7 +98,7 @@ def _changes(node: ast.AST) -> Iterator[Change]:
         yield from _of_statement(node)
     for name, value in ast.iter_fields(node):
         if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple) and name == "slice":
-            value = node.slice.elts  # of numbers of axes, or of types, none can be dropped
+            value = node.slice.elts  # axis numbers and types cannot be dropped
         if name in ("annotation", "returns", "decorator_list", "bases"):
             continue
         for child in value if isinstance(value, list) else [value]:
@@ -183,6 +183,6 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _text(node: ast.expr) -> str:
-    """Source of an expression, in brackets where it is not one word."""
+    """Source of an expression, in brackets if it is not one word."""
     text = ast.unparse(node)
     return text if isinstance(node, ast.Name | ast.Constant | ast.Call | ast.Attribute) else f"({text})"

@@ -1,6 +1,6 @@
-"""Which tests a mutant of a module runs against: those that kill most of them first, slow ones last.
+"""The test suites for each module's mutants: the suites that kill most mutants first, slow suites last.
 
-Tests that start whole runs are left out. They wait for the CPUs on which others measure, and would fail for that.
+Tests that start whole runs are left out: they wait for CPUs that other runs use, and would fail for that reason.
 """
 
 SUITES: dict[str, tuple[str, ...]] = {
@@ -62,7 +62,7 @@ WEIGHTS = dict.fromkeys(
     ),
     2,
 )
-"""How many mutants a module gets for one of another module of its length, where not as many."""
+"""A module's weight in the draw relative to a module of the same length; 1 if missing."""
 
 LEFT_OUT = (
     "recording/test_attempts.py::test_a_killed_run_goes_on_with_the_attempts_that_are_left",
@@ -75,4 +75,4 @@ LEFT_OUT = (
     "recording/test_attempts.py::test_the_protocol_says_how_often",
     "worker/test_timing.py::test_work_that_lands_when_synchronised_is_timed_in_full",
 )
-"""Tests that start runs, and one that a busy machine fails; with all of their parameters."""
+"""Tests that start runs, and one that fails on a busy machine; with all of their parameters."""

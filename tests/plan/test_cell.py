@@ -1,4 +1,4 @@
-"""Cells: which there are, in which order they run, what names them and what their workers are asked."""
+"""Tests of cells: their set, run order, names and worker requests."""
 
 from collections import Counter
 from pathlib import Path
@@ -32,7 +32,7 @@ def changed(**fields: Any) -> Protocol:
 
 
 def blocks(plan: list[Cell]) -> list[tuple[str, int]]:
-    """(measure, trial) of each block in turn; a block that is interrupted by another shows up twice."""
+    """(measure, trial) of each block in turn. If another block interrupts a block, it appears twice."""
     found: list[tuple[str, int]] = []
     for cell in plan:
         if not found or found[-1] != (cell.measure, cell.trial):
@@ -79,7 +79,7 @@ def test_memory_is_not_measured_where_it_is_not_asked_for() -> None:
 
 
 def key(folder: Path, source: str = CORRECT, environment: str = "e", machine: str = "m", **changes: Any) -> str:
-    """The key of one cell, with something changed."""
+    """The key of one cell, with these changes."""
     folder.mkdir(exist_ok=True)
     found = reading.read(write(folder, source))
     protocol = changed(**changes.pop("protocol", {}))

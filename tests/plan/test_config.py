@@ -1,4 +1,4 @@
-"""Config files: what they mean, and what a user reads when one is wrong."""
+"""Tests of config files: their meaning, and the error messages for malformed ones."""
 
 import dataclasses
 import json
@@ -74,7 +74,7 @@ def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "cor
 
 
 def complaint(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml") -> str:
-    """What the user reads, with the folder of the file taken off."""
+    """The error message for the user, without the folder of the file."""
     with pytest.raises(ConfigError) as caught:
         load(folder, text, settings, name)
     return str(caught.value).replace(f"{folder}/", "")

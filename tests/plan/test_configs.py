@@ -1,4 +1,4 @@
-"""The configs that ship: each loads, says why it exists, and holds the cells it promises."""
+"""Tests of the configs that ship: each loads, says why it exists, and holds the cells it promises."""
 
 import tomllib
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> 
     loaded = config.load(CONFIGS / "quick.toml")
     works = config.expand(loaded, adapters)
     assert {work.library for work in works} == QUICK
-    # A process costs about 4 s to start, and the whole is to stay under 3 minutes on 2 cores.
+    # A process takes about 4 s to start, and the whole must stay under 3 minutes on 2 cores.
     assert len(works) * (loaded.protocol.trials + loaded.protocol.memory_trials) <= 48
 
 
@@ -67,7 +67,7 @@ def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict
     contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
     plain = [(library, name) for library, name in contenders if name not in ("compile", "amp", "defaults")]
     stacked = [each for each in plain if each[1] != "compile-cell"]
-    # Two layers sit the exam of one as well; what cannot be stacked needs a case of one.
+    # A case of two layers includes the exam of one layer; a variant that cannot be stacked needs a case of one.
     resetting = {(*each, profile, 2) for each in stacked for profile in case.PROFILES if profile != "none"}
     assert sat == resetting | {(*each, profile, 1) for each in plain for profile in ("subtract", "none")}
     short = [(work.library, work.variant) for work in common if work.case.time_steps < 50]
@@ -124,6 +124,6 @@ def test_a_shipped_config_is_named_as_its_file_and_says_why(file: Path) -> None:
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
 def test_a_config_that_ships_leaves_no_key_of_its_protocol_to_a_default(path: Path) -> None:
-    """But the memory of a worker, which is the machine's."""
+    """The exception is a worker's memory limit: it depends on the machine."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
     assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib"}

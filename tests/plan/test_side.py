@@ -1,4 +1,4 @@
-"""Sides of an A/B run: what a user may change, by which form, and which contenders that changes."""
+"""Tests of the sides of an A/B run: allowed changes, their forms, and the contenders that they affect."""
 
 import subprocess
 import sys
@@ -82,7 +82,7 @@ def test_an_interpreter_changes_all_and_a_link_stays_one(tmp_path: Path, adapter
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git says in a folder."""
+    """The output of git in a folder."""
     identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
     return subprocess.run(
         ["git", "-C", folder, *identity, *arguments], check=True, capture_output=True, text=True
@@ -194,7 +194,7 @@ def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path,
 
 @pytest.mark.parametrize("text", ["my-lib=2.0", "My_Lib=2.0", "mine=2.0"])
 def test_a_version_with_one_equals_sign_is_no_variable(adapters: dict[str, Adapter], text: str) -> None:
-    if "-" in text:  # no name of a variable either
+    if "-" in text:  # not a variable's name either
         with pytest.raises(SideError, match="cannot read the change"):
             parse([text])
         return

@@ -1,4 +1,4 @@
-"""Verification: what a comparison says, what the exam asks, and what the spot check finds at full size."""
+"""Tests of verification: the findings of comparisons, of the exam, and of the spot check at full size."""
 
 import json
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ def cube(*values: float) -> Array:
 
 
 def answer_to(problem: Problem, which: int, cotangent: int, dtype: str = "float64", case: Case | None = None) -> Answer:
-    """What the reference, in some format, answers; `case` where it answers for another case."""
+    """The reference's answer in some format; with `case`, its answer for another case."""
     case = case or problem.case
     layers = [(w.astype(dtype), b.astype(dtype)) for w, b in problem.layers()]
     inputs, given = problem.input(which).astype(dtype), problem.cotangent(cotangent).astype(dtype)
@@ -155,7 +155,7 @@ def test_spikes_of_another_shape_are_not_compared() -> None:
 
 
 def gradient(got: Any, expected: Any, tolerance: float = 1e-5) -> Finding:
-    """What one comparison of two gradients finds."""
+    """The finding of one comparison of two gradients."""
     finding = Finding()
     compare_gradient(finding, "weight", None if got is None else np.array(got), np.array(expected), tolerance)
     return finding
@@ -181,7 +181,7 @@ def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
         ([[3.0]], [3.0], "gradient of weight: got shape [1, 1], expected [1]"),
         ([np.nan, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
         ([np.inf, 4.0], [3.0, 4.0], "gradient of weight is not finite"),
-        ([1e300, 4.0], [3.0, 4.0], "gradient of weight is not finite"),  # its norm is not
+        ([1e300, 4.0], [3.0, 4.0], "gradient of weight is not finite"),  # the norm overflows
         ([np.nan, 4.0], [0.0, 0.0], "gradient of weight is not finite"),
         ([np.inf, 4.0], [0.0, 0.0], "gradient of weight is not finite"),
         ([1.0, 0.0], [0.0, 0.0], "gradient of weight is off by 1 (relative; 1e-05 allowed), cosine 0.000000"),
@@ -192,7 +192,7 @@ def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
 def test_what_is_said_of_a_gradient(got: Any, expected: Any, message: str) -> None:
     finding = gradient(got, expected)
     assert finding.message == message
-    Reply({}, {"check": finding.as_dict()}).encode()  # which no infinity and no NaN survives
+    Reply({}, {"check": finding.as_dict()}).encode()  # fails on infinity and NaN
 
 
 def test_the_worst_of_several_gradients_of_one_name_is_kept() -> None:
@@ -281,7 +281,7 @@ def test_a_profile_passes_its_own_exam_and_no_other(given: str, asked: str) -> N
 
 
 def test_a_gradient_that_ignores_time_passes_two_passes_and_not_the_third() -> None:
-    """Even one that knows the answers to both cotangents by heart."""
+    """Even one that memorised the answers to both cotangents."""
     problem = exam_problem(CASE, 1)
     known = {which: answer_to(problem, which, which) for which in (0, 1)}
     finding = exam.sit(problem, lambda which, cotangent: known[which])
@@ -293,7 +293,7 @@ def test_a_gradient_that_ignores_time_passes_two_passes_and_not_the_third() -> N
 
 @dataclass(frozen=True)
 class Given:
-    """A problem whose weights and input are given; the cotangent is dense."""
+    """A problem with given weights and input, and a dense cotangent."""
 
     case: Case
     weights: list[Layer]
@@ -310,7 +310,7 @@ class Given:
 
 
 def constant(bias: list[float], steps: int = 3, batch: int = 2, **changes: Any) -> Given:
-    """Neurons that get nothing but their bias."""
+    """Neurons with only their bias as input."""
     neurons = len(bias)
     case = CASE.with_(neurons=neurons, batch=batch, time_steps=steps, **changes)
     layer = (np.zeros((neurons, neurons), np.float32), np.array(bias, np.float32))
@@ -366,7 +366,7 @@ def test_one_wrong_spike_does_not_make_those_after_it_wrong() -> None:
 
 
 def test_a_spike_on_the_threshold_may_go_either_way_once() -> None:
-    """Rounding decides it, and what follows from it is right by the answer's own spikes."""
+    """Rounding decides it, and later steps are judged by the answer's own spikes."""
     problem = constant([1.0, 0.6], batch=1)
     check = SpotCheck(problem, 0)  # type: ignore[arg-type]
     right = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
@@ -400,7 +400,7 @@ def test_allowed_differences_are_a_rate_with_room_for_chance() -> None:
 def test_how_close_to_the_threshold_is_close(roundoffs: float, correct: bool, dtype: Any, precision: Any) -> None:
     """A current of 1 next to the threshold: 32 roundoffs of either, then one of the current and of the potential: 66.
 
-    Where tensor cores cut off, two terms may lose half a roundoff more: 66.5.
+    If tensor cores truncate, two terms may lose half a roundoff more: 66.5.
     """
     unit = 2.0 ** (-53 if dtype == "float64" else -24)
     changes = {"dtype": dtype, "precision": precision, "threshold": 1.0 - roundoffs * unit}
@@ -463,7 +463,7 @@ def test_of_several_layers_every_sample_is_compared() -> None:
 def test_a_sample_may_leave_the_path_only_where_a_hidden_potential_was_on_the_threshold(
     bias: float, excused: bool
 ) -> None:
-    # The hidden neuron fires or not by rounding where its potential is the threshold; the output neuron follows it.
+    # If the hidden neuron's potential is the threshold, rounding decides whether it fires. The output neuron follows.
     first = (np.zeros((1, 1), np.float32), np.array([bias], np.float32))
     second = (np.full((1, 1), 2, np.float32), np.zeros(1, np.float32))
     case = CASE.with_(neurons=1, batch=8, time_steps=3, layers=2, beta=0.0)
@@ -509,7 +509,7 @@ def test_rounding_takes_any_layout_and_does_nothing_twice() -> None:
 def test_the_margin_covers_what_rounding_does_to_the_state_and_little_more(
     name: str, synapse: float, gain: float
 ) -> None:
-    """The same currents and spikes, the state once in float32 and once in float64; constants are floats of 32 bits."""
+    """The same currents and spikes, with the state once in float32 and once in float64; constants are in float32."""
     case = CASE.with_(**profile(name), time_steps=400, beta=float(np.float32(0.91)))
     numbers = {field: getattr(rule_of(case), field) for field in Rule.__dataclass_fields__}
     rule = Rule(**(numbers | {"synapse": synapse, "gain": float(np.float32(gain))}))
@@ -518,7 +518,7 @@ def test_the_margin_covers_what_rounding_does_to_the_state_and_little_more(
     wide = reference.forward(current.astype(np.float64), rule)
     v = i = np.zeros_like(current[0])
     beta, factor = np.float32(rule.beta), np.float32(rule.gain)
-    plain = (synapse, gain) == (0.0, 1.0)  # then nothing but the state is rounded, else what comes in is, too
+    plain = (synapse, gain) == (0.0, 1.0)  # then only the state is rounded; else the input is, too
     summing = np.zeros_like(wide.potential) if plain else of_sums(np.abs(current), rule, case)
     margin = of_potentials(wide, rule, "float32", current, summing)
     errors = []

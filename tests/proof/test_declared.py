@@ -1,4 +1,4 @@
-"""What an adapter declares is what its answers are held to: its kernel, its own rule, its phases, its profiles."""
+"""Tests that answers match the adapter's declarations: its kernel, its own rule, its phases, its profiles."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -170,7 +170,7 @@ FIXED_POINT = {
 
 
 def other(numbers: dict[str, str] = NUMBERS, **changes: str) -> str:
-    """A library with a neuron of its own, which it declares with some numbers changed."""
+    """A library with its own neuron, declared with some changed numbers."""
     real, declared = (", ".join(f"{k}={v}" for k, v in said.items()) for said in (numbers, numbers | changes))
     return CORRECT + OTHER.format(real=real, declared=declared)
 
@@ -266,7 +266,7 @@ def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypat
 
 
 def profiled(looks: str) -> str:
-    """A fake whose profiler sees, at look number `next(looks)`, what this expression says."""
+    """A fake with a profiler that returns this expression, in which `next(looks)` is the look's number."""
     session = overridden(f"def ran(self, phase):\n    return {looks}")
     return "import itertools\n\nlooks = itertools.count()\n" + session + '\nPROVIDER = ("^fast_kernel",)\n'
 

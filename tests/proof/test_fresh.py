@@ -1,4 +1,4 @@
-"""Fresh passes: content that is new, answers put back in order, and when fresh passes take too long."""
+"""Tests of fresh passes: new content, answers put back in order, and fresh passes that take too long."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ MS = 1_000_000
 
 
 def answer_to(problem: Problem, number: int) -> Answer:
-    """What the reference makes of numbered content."""
+    """The reference's answer to numbered content."""
     case = problem.case
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     entering = problem.input(number).astype(np.float64)
@@ -130,7 +130,7 @@ def test_the_fastest_fresh_pass_may_take_a_fifth_longer(fresh_ns: list[int], wai
 
 
 def pairs_of(ratios: list[float]) -> list[tuple[int, int]]:
-    """Pairs whose fresh pass takes so many times what it may beside a repeated one of 10 ms."""
+    """Pairs of a fresh and a repeated pass: 10 ms repeated, and `ratio` times the allowed time fresh."""
     return [(round(12 * MS * ratio) + 100_000, 10 * MS) for ratio in ratios]
 
 

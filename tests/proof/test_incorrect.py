@@ -1,4 +1,4 @@
-"""Fakes that do other work than was asked for: each ends `incorrect`, says why, and leaves no time behind."""
+"""Tests of fakes that do the wrong work: each ends `incorrect`, with a reason and without a time."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -83,7 +83,7 @@ LARGE = f"x.size > {EXAM_VALUES}"
 
 @dataclass(frozen=True)
 class Fault:
-    """A fake adapter, what the complaint about it says, and the kinds of measurement that meet it."""
+    """A fake adapter, the complaint about it, and the kinds of measurement that find it."""
 
     source: str
     complaint: str
@@ -92,7 +92,7 @@ class Fault:
 
 
 def spikes_fault(expression: str, complaint: str, measures: tuple[Measure, ...] = ("time",)) -> Fault:
-    """The right spikes (and potentials `u`) with something done to them."""
+    """The right `spikes` (and potentials `u`), changed by this expression."""
     body = f"""
 def forward(x):
     spikes, kept = right.forward(x)
@@ -105,7 +105,7 @@ return Network(forward, right.backward)
 
 
 def gradient_fault(expression: str, complaint: str, measures: tuple[Measure, ...] = ("time",)) -> Fault:
-    """The right gradients `w`, `b` and `i` (of weights, biases and input) with something done to them."""
+    """The right gradients `w`, `b` and `i` (of weights, biases and input), changed by this expression."""
     body = f"""
 def backward(kept, cotangent):
     w, b, i = right.backward(kept, cotangent)
@@ -314,14 +314,14 @@ ASKED = [(name, measure) for name, fault in FAULTS.items() for measure in fault.
 
 
 def reply_to(folder: Path, source: str, measure: Measure, **case: Any) -> Reply:
-    """What a worker replies, asked to measure the adapter with this text."""
+    """A worker's reply to a request to measure the adapter with this text."""
     folder.mkdir(exist_ok=True)
     return reply_of(ask(folder, source, request(measure, CASE.with_(**case))))
 
 
 @pytest.fixture(scope="module")
 def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure], Reply]:
-    """Every fault's replies: two workers at a time, for nothing of this depends on time."""
+    """Every fault's replies, from two workers at a time: the replies do not depend on timing."""
     home = tmp_path_factory.mktemp("faults")
 
     def reply(number: int) -> Reply:

@@ -1,4 +1,4 @@
-"""Fakes that keep answers, work after the clock or leave out what few samples show: each ends without a time."""
+"""Tests of fakes that keep answers, work after the clock, or skip work that few samples show: none gets a time."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +49,7 @@ return Network(forward, backward)
 
 
 def kept(key: str = "x.tobytes()", other: str = "cotangent.tobytes()", entries: int = 1, active: str = "True") -> str:
-    """The right answers, kept by this key of the input and that of the cotangent, so many of them."""
+    """A fake that keeps `entries` right answers, by a key of the input and a key of the cotangent."""
     return altered(KEPT.format(key=key, other=other, entries=entries, active=active))
 
 
@@ -88,7 +88,7 @@ KEEPERS = {
     "by content, after two honest passes": kept(entries=64, active="seen(x) > 2"),
     "by the content of each sample": altered(PER_SAMPLE),
 }
-"""Answers that are always right."""
+"""Fakes that keep answers and are always right."""
 
 
 def timed(folder: Path, source: str, time_steps: int = 60, **changes: Any) -> Reply:
@@ -125,7 +125,7 @@ def test_answers_that_are_kept_in_one_phase_are_found_there(tmp_path: Path, phas
 
 
 def test_answers_that_are_kept_are_found_where_every_repetition_is_fresh(tmp_path: Path) -> None:
-    """The repetitions are honest then, but the warm-up is not: no time of such a library is shown."""
+    """Then the repetitions are honest, but the warm-up is not: such a library gets no time."""
     reply = timed(tmp_path, kept(entries=64), min_repetition_ns=1)
     assert_incorrect(reply, "a pass of inference takes .* times as long on content")
 
@@ -146,7 +146,7 @@ return Network(forward, right.backward)
 
 
 def test_an_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
-    """Passes of 3 ms: beside shorter ones, the 0.1 ms that any pass is allowed would hide much of what is saved."""
+    """Passes of 3 ms: in shorter passes the allowance of 0.1 ms would hide much of the saving."""
     reply = timed(tmp_path, altered(SAVED.format(steps=120)), time_steps=240, phases=("inference",))
     assert_incorrect(reply, r"a pass of inference takes [12]\.\d+ times as long on content")
 
@@ -238,7 +238,7 @@ LIES = [(name, when) for when in WHEN for name in lies(when)]
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Reply]:
-    """What became of every lie. Its answers are wrong, whatever its times are, so two run at once."""
+    """Each lie's reply. The answers are wrong regardless of timing, so two workers run at once."""
     home = tmp_path_factory.mktemp("lies")
 
     def replied(name: str, when: str, budget: str) -> Reply:
@@ -257,7 +257,7 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
 def test_what_is_left_out_anywhere_is_found(
     left_out: dict[tuple[str, str, str], Reply], name: str, when: str, budget: str
 ) -> None:
-    """In parts, too: fresh passes move samples about, and every process and phase compares other neurons."""
+    """Partial checks find it, too: fresh passes move samples, and every process and phase compares other neurons."""
     assert_incorrect(left_out[name, when, budget], "spikes differ|gradient of (weight|bias|input) is")
 
 

@@ -1,4 +1,4 @@
-"""Several layers in 16 bits: honest networks pass layer by layer, and whatever one layer does otherwise is found."""
+"""Tests of several layers in 16 bits: honest networks pass layer by layer, and a fault in one layer is found."""
 
 import re
 from dataclasses import replace
@@ -50,9 +50,9 @@ FORWARD = """
 
 
 def written(body: str) -> str:
-    """The loop in plain torch, its network a loop over layers with this body, which makes `s` of `x` and `linear`.
+    """The loop in plain torch, with a loop over layers. The body computes `s` from `x` and `linear`.
 
-    `hidden` is true in the first of several layers beyond the size of an exam, `large` in every layer beyond it.
+    Beyond the size of an exam, `large` is true in every layer, and `hidden` in the first of several layers.
     """
     lines = "".join(f"            {line}\n" for line in body.strip().splitlines())
     assert FORWARD in LOOP
@@ -66,13 +66,13 @@ def written(body: str) -> str:
 
 
 def altered(old: str, new: str) -> str:
-    """The loop in plain torch with something else in one place."""
+    """The loop in plain torch with one replacement."""
     assert LOOP.count(old) == 1
     return LOOP.replace(old, new)
 
 
 def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes: Any) -> Reply:
-    """What a worker replies, asked in this process to measure the adapter with this text."""
+    """The reply to a request to measure the adapter with this text, in this process."""
     path = folder / "loop.py"
     path.write_text(source)
     module, asked = load(path), replace(request(measure, case, **changes), variant="unbind")
@@ -182,7 +182,7 @@ LIES = {
         "gradient of weight of layer 0 is zero",
     ),
 }
-"""Each is right in the exam, whose few steps it knows by their number."""
+"""Each is right in the exam, which it recognises by its few steps."""
 
 
 @pytest.mark.parametrize("name", LIES)
@@ -202,7 +202,7 @@ def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -
     ],
 )
 def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: str, status: str) -> None:
-    """0.99 is 0.98828125 in bfloat16, which moves a potential that is kept for 100 steps by a sixth."""
+    """0.99 is 0.98828125 in bfloat16: over 100 steps that moves a potential by a sixth."""
     case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
     reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
     assert reply.outcome["status"] == status, reply.outcome
@@ -231,7 +231,7 @@ def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_b
 
 
 def test_in_float32_the_chain_is_the_network() -> None:
-    """The one place where both can be compared with a reference that runs on its own."""
+    """Only in float32 can both be compared with an independent reference."""
     case = DEEP.with_(layers=3, dtype="float32")
     links = chain_of(case).links(0, train)
     weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))
@@ -262,7 +262,7 @@ def test_a_layer_that_gives_other_spikes_when_it_runs_again_is_incorrect() -> No
 @pytest.mark.parametrize("part", ["weights", "biases", "input"])
 @pytest.mark.parametrize("place", [(3,), (slice(None), 4)], ids=["first axis", "second axis"])
 def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -> None:
-    """A twentieth off in a part of many is little in the norm of the whole."""
+    """An error of a twentieth in one small part is little in the norm of the whole."""
     case = DEEP.with_(neurons=96)
     chain = chain_of(case)
     links = chain.links(0, train)
@@ -283,7 +283,7 @@ def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -
 
 
 def test_a_silent_hidden_layer_proves_nothing() -> None:
-    """What leaves the last layer could come from its bias alone."""
+    """The last layer's output could come from its bias alone."""
     links = chain_of(DEEP).links(0, lambda session: Answer(train(session).spikes))
     silent = Link(links[0].problem, Answer(np.zeros_like(links[0].answer.spikes)))
     network = Layerwise(lambda: [silent, links[1]], lambda problem, rule: SpotCheck(problem, 0, rule))

@@ -1,4 +1,4 @@
-"""Samples of a case: the currents of a plain loop, whatever the blocks; and the spot check that computes them once."""
+"""Tests of samples of a case: any blocks give a plain loop's currents, and the spot check computes them once."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -126,7 +126,7 @@ def test_what_is_kept_from_one_answer_does_not_excuse_the_next() -> None:
 
 
 def test_a_block_holds_four_million_numbers_of_the_input_or_a_thousand_rows_of_weights() -> None:
-    """In float64 at once: 2^22 of the one, 1024 of the other; and a step at the least."""
+    """In float64 at once: 2^22 inputs or 1024 rows, and at least one step."""
     assert sample.blocks(5, 2**21) == [slice(0, 2), slice(2, 4), slice(4, 5)]
     assert sample.blocks(2, 2**21 + 1) == sample.blocks(2, 2**30) == [slice(0, 1), slice(1, 2)]
     assert sample.weight_slices(1024) == [slice(0, 1024)]
@@ -134,7 +134,7 @@ def test_a_block_holds_four_million_numbers_of_the_input_or_a_thousand_rows_of_w
 
 
 def test_a_step_of_a_draw_holds_the_inputs_of_all_its_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 5 samples of 96 neurons 480 numbers: blocks of 960 hold two steps of 23."""
+    """5 samples of 96 neurons are 480 numbers: a block of 960 holds two of the 23 steps."""
     monkeypatch.setattr(sample, "ENTRIES_AT_ONCE", 960)
     taken: list[list[slice]] = []
     real = sample.blocks

@@ -1,4 +1,4 @@
-"""The spot check: what it rounds, how far each gradient may be off, how much it compares, and what it leaves alone."""
+"""Tests of the spot check: its rounding, its tolerance for each gradient, and the parts that it compares."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,11 +18,11 @@ from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]
 ALL_NS = 10**12
-"""A budget in which everything is compared."""
+"""A budget large enough to compare everything."""
 
 
 def rounded_answer(problem: Problem, which: int, cotangent: int, products: str, dtype: str) -> Answer:
-    """The reference's answer, with what enters a product rounded to one format and everything else to another."""
+    """The reference's answer, with operands of products rounded to one format and everything else to another."""
     case = problem.case
     layers = [(round_to(weight, products), round_to(bias, dtype)) for weight, bias in problem.layers()]
     inputs = round_to(problem.input(which), products)
@@ -49,7 +49,7 @@ def rounded_answer(problem: Problem, which: int, cotangent: int, products: str, 
 def test_operands_of_products_are_rounded_to_one_format_and_biases_and_cotangents_to_the_case_s(
     dtype: Any, precision: Any, products: str, layers: int, input_kind: Any, budget_ns: int
 ) -> None:
-    """An answer from operands that were rounded so is the reference's to the rounding of float64, and no other is."""
+    """Only an answer from such rounded operands matches the reference's to float64 rounding."""
     changes = {"dtype": dtype, "precision": precision, "layers": layers, "input_kind": input_kind}
     problem = Problem(CASE.with_(**changes, input_rate=0.5))
     finding = SpotCheck(problem, 1, budget_ns=budget_ns).check(rounded_answer(problem, 1, 1, products, dtype))
@@ -78,7 +78,7 @@ def test_the_cotangent_is_the_input_s_own_or_the_one_that_is_named() -> None:
 def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
     part: str, roundoffs: float, correct: bool, layers: int
 ) -> None:
-    """Of weight and bias 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; of the input 48 neurons: 84."""
+    """Weight and bias sum 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; the input sums 48 neurons: 84."""
     problem = Problem(CASE.with_(time_steps=500, batch=20, layers=layers))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert right.weights is not None and right.biases is not None and right.input is not None
@@ -115,11 +115,11 @@ def test_a_gradient_of_another_shape_is_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("neurons", "batch", "time_steps", "budget_ns", "expected"),
     [
-        # a spike takes 250 + 6 * 512 / 40 = 326.8 ns, 500 * 16 * 512 of them 1.3386 s
+        # a spike takes 250 + 6 * 512 / 40 = 326.8 ns, 500 * 16 * 512 spikes take 1.3386 s
         (512, 16, 500, 1_338_572_801, Extent(512, 16)),
         (512, 16, 500, 1_338_572_800, Extent(512, 16)),
         (512, 16, 500, 1_338_572_799, Extent(63, 1)),
-        # 557.2 ns: a neuron of 8000 spikes 4.4576 ms, of which 250 ms hold 56; a sample of 1,024,000 0.57 s
+        # 557.2 ns: a neuron of 8000 spikes takes 4.4576 ms, 250 ms hold 56; a sample of 1,024,000 takes 0.57 s
         (2048, 16, 500, 2_000_000_000, Extent(56, 1)),
         # 403.6 ns: a neuron of 25,600 spikes 10.332 ms, a sample of 102,400 41.329 ms; 1 s holds 96 and 24
         (1024, 256, 100, 8_000_000_000, Extent(96, 24)),
@@ -132,7 +132,7 @@ def test_what_a_budget_holds_is_worked_out_by_hand(
 ) -> None:
     """A place takes 250 ns and three products of 2 N operations at 40 a nanosecond.
 
-    A part is an eighth of the budget: of each of four phases half for neurons, at least 32, and half for samples.
+    A part is an eighth of the budget: each of four phases has half for neurons, at least 32, and half for samples.
     """
     assert extent(CASE.with_(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
 
@@ -159,7 +159,7 @@ def test_a_draw_of_all_or_more_is_all_and_of_one_may_be_any() -> None:
 
 @dataclass(frozen=True)
 class Repeated:
-    """A neuron without a memory, that fires as often as spikes come in: `count` of 100 steps."""
+    """A neuron without memory that fires once for every input spike: in `count` of 100 steps."""
 
     count: int
     gain: float = 1.0
@@ -181,7 +181,7 @@ class Repeated:
 @pytest.mark.parametrize(("count", "correct"), [(0, False), (1, True), (50, True), (90, True), (91, False)])
 @pytest.mark.parametrize("most", [1, 2])
 def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct: bool, most: int) -> None:
-    """Where it may fire twice a step up to 180 spikes in a hundred; a rate below one in a hundred is too few still."""
+    """If it may fire twice a step, up to 180 spikes in a hundred steps; below one in a hundred is still too few."""
     problem = Repeated(count, gain=float(most))
     rule = Rule(**{name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__})
     rule = replace(rule, most_spikes=most)
@@ -197,7 +197,7 @@ def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct:
 
 
 def test_how_far_another_neuron_is_from_the_case_s_own() -> None:
-    """Both run freely: what is compared are two trains, and no difference is a complaint."""
+    """Both run freely: the check compares two spike trains, and no difference is a complaint."""
     problem = Problem(CASE.with_(neurons=200))
     other = Problem(CASE.with_(neurons=200, threshold=1.5))
     (weight, bias), entering = problem.layers()[0], problem.input(1).astype(np.float64)
@@ -273,9 +273,9 @@ def test_of_too_many_neurons_that_differ_the_first_1024_are_compared() -> None:
 
 @dataclass(frozen=True)
 class Chain:
-    """Three neurons of which the first hidden one gets these weights from inputs of 1, and the first output follows it.
+    """Three neurons. The first hidden one gets these weights from inputs of 1, and the first output follows it.
 
-    It has no memory: what it does in a step depends on that step alone.
+    It has no memory: each step depends on that step alone.
     """
 
     weights: tuple[float, float, float]
@@ -298,7 +298,7 @@ class Chain:
 
 
 def flipped(problem: Chain, fires: bool, *places: tuple[int, int]) -> Answer:
-    """The right spikes, but for the first output neuron in these (step, sample)."""
+    """The right spikes, except for the first output neuron at these (step, sample)."""
     spikes = np.zeros((3, problem.batch, 3))
     spikes[..., 0] = fires
     for t, b in places:
@@ -339,7 +339,7 @@ def test_no_more_samples_may_leave_the_path_than_spikes_may_differ_and_never_all
 def test_in_fixed_point_a_sample_may_leave_the_path_where_a_hidden_current_was_next_to_a_multiple(
     weight: float, excused: bool
 ) -> None:
-    """Both are cut to 0.75, a quarter below the threshold; the first is 1 where rounding takes it there."""
+    """Both are truncated to 0.75, a quarter below the threshold; rounding may move the first to 1."""
     problem = Chain((0.0, 0.0, weight))
     numbers = {name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__}
     check = SpotCheck(problem, 0, Rule(**(numbers | {"unit": 0.25})), guarded=False)  # type: ignore[arg-type]

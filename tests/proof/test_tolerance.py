@@ -1,4 +1,4 @@
-"""Rounding: margins worked out by hand, in roundoffs of the format, and a line on either side of them."""
+"""Tests of rounding margins, computed by hand in roundoffs of the format, and of values on either side of them."""
 
 from typing import Any
 
@@ -28,12 +28,13 @@ def column(*values: float) -> np.ndarray:
 def test_a_margin_with_a_synapse_and_a_gain_is_worked_out_by_hand(
     reset: Any, last: float, dtype: str, roundoff: float
 ) -> None:
-    """i = .5 .5 .75 .375 and u = .5 .75 1.125, which fires, and .375 after a reset to zero, .4375 after the other.
+    """i = .5 .5 .75 .375 and u = .5 .75 1.125; u fires, and is .375 after a reset to zero, .4375 after the other.
 
-    In roundoffs, with sums that are off by 8 4 16 0: through the synapse come .5 * .5 + 16 = 16.25,
+    In roundoffs, with sums that are off by 8 4 16 0: the synapse adds .5 * .5 + 16 = 16.25,
     .5 * (16.25 + .5) + 8 = 16.375, .5 * (16.375 + .75) + 32 = 40.5625 and .5 * (40.5625 + .375) = 20.46875. The state
-    is off by .5 + .5 = 1, then .5 * 1.5 + (.25 + .5 + .75) = 2.25, then .5 * 3 + (.375 + .75 + 1.125) = 3.75, and then
-    by .375 + .375 = .75 where the reset left nothing, by .5 * 4.875 + (.0625 + .375 + .4375) = 3.3125 where it did.
+    is off by .5 + .5 = 1, then .5 * 1.5 + (.25 + .5 + .75) = 2.25, then .5 * 3 + (.375 + .75 + 1.125) = 3.75. Then it
+    is off by .375 + .375 = .75 after a reset to zero, and by .5 * 4.875 + (.0625 + .375 + .4375) = 3.3125 after the
+    other.
     """
     rule = Rule(reset=reset, **SLOW)
     current = column(0.25, 0.125, 0.25, 0.0)
@@ -59,7 +60,7 @@ def test_sums_are_made_in_float64_for_float64_and_in_float32_for_all_others(dtyp
 
 
 def test_tensor_cores_may_cut_off_a_quarter_of_a_roundoff_of_the_threshold_a_term() -> None:
-    """After every 8 terms 2 roundoffs of a partial sum as large as the threshold: of 48 terms 12, beside the 32."""
+    """Every 8 terms add 2 roundoffs of a partial sum as large as the threshold: 48 terms add 12 to the 32."""
     case = CASE.with_(device="cuda", precision="tf32", threshold=2.0)
     assert of_sums(np.array([0.0]), rule_of(case), case).tolist() == [R * (32 * 2 + 12 * 2)]
 
@@ -67,7 +68,7 @@ def test_tensor_cores_may_cut_off_a_quarter_of_a_roundoff_of_the_threshold_a_ter
 def test_the_margin_of_a_state_of_the_case_s_own_neuron_is_worked_out_by_hand() -> None:
     """beta = 1/2, currents 3/4 and 1/2: u = .75 and .875. Off by .75 + .75, then .5 * (1.5 + .75) + (.375 + .5 + .875).
 
-    What its sums are off by, 4 and 0, is not carried.
+    The errors of its sums, 4 and 0, are not carried over.
     """
     case = CASE.with_(beta=0.5)
     current = column(0.75, 0.5)
@@ -77,7 +78,7 @@ def test_the_margin_of_a_state_of_the_case_s_own_neuron_is_worked_out_by_hand() 
 
 
 def fixed_point(gain: float) -> Rule:
-    """In quarters, far below its threshold."""
+    """A rule in quarters, with a threshold far above all values."""
     changes = {"synapse": 0.0, "gain": gain, "unit": 0.25, "threshold": 10.0, "reset": "subtract"}
     return Rule(**(SLOW | changes))
 
@@ -85,7 +86,7 @@ def fixed_point(gain: float) -> Rule:
 def test_in_fixed_point_a_margin_is_a_whole_number_of_units_behind_a_gain() -> None:
     """Currents of .5 .375 .5 double to 1, .75 and 1. A sum that is off by .3 doubles to .6: three units.
 
-    Of three units a half is one and a half, and cutting makes at most two of it; the other sums are exact.
+    Half of three units is one and a half, and truncation makes at most two units of that; the other sums are exact.
     """
     rule, current = fixed_point(2.0), column(0.5, 0.375, 0.5)
     margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(0.3, 0.0, 0.0))
@@ -102,7 +103,7 @@ def test_in_fixed_point_a_margin_is_a_whole_number_of_units_behind_a_gain() -> N
 def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_multiple(
     current: float, reach: float, margin: float
 ) -> None:
-    """0.9 is 0.1 below 1, 0.875 half a unit from two multiples, 0.8 is 0.05 above 0.75."""
+    """0.9 is 0.1 below 1, 0.875 is half a unit from two multiples, 0.8 is 0.05 above 0.75."""
     rule, entering = fixed_point(1.0), column(current)
     reached = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
     assert reached.ravel().tolist() == [margin]
@@ -111,9 +112,9 @@ def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_mu
 @pytest.mark.parametrize(
     ("current", "reach", "margins"),
     [
-        (0.5, 0.01, [0.25, 0.25]),  # far below the reset: a unit, of which a half is carried, and stays one
-        (0.75, 0.01, [0.25, 0.75]),  # a unit below: 1 or nothing, of which a half and what cutting makes of it
-        (1.25, 0.01, [0.25, 0.0]),  # a unit above, but a spike says that it did reset
+        (0.5, 0.01, [0.25, 0.25]),  # far below the reset: one unit; half is carried and rounds to one
+        (0.75, 0.01, [0.25, 0.75]),  # a unit below: 1 or 0, and half of that, truncated
+        (1.25, 0.01, [0.25, 0.0]),  # a unit above, but a spike shows the reset
         (1.0, 0.0, [0.0, 0.0]),  # on it, and nothing is rounded
     ],
 )

@@ -1,4 +1,4 @@
-"""Cells that others disturbed: measured again in rounds, every attempt kept, and the least disturbed counts."""
+"""Tests of contended cells: measured again in rounds, with every attempt kept; the least disturbed counts."""
 
 import json
 import os
@@ -50,11 +50,11 @@ with Path(__file__).with_suffix(".runs").open("a+") as file:
     TAKEN = {taken}[len(file.read()) - 1]
 contention.between = lambda *usages: {{"foreign_cpus": TAKEN, "stolen_cpus": 0.0, "own_cpus": 1.0}}
 """
-"""Makes a fake say in each of its processes, one after the other, how many CPUs others took."""
+"""Makes a fake report these foreign CPUs, one number for each of its processes in turn."""
 
 
 def disturbed(name: str = "a", attempt: int = 0, cpus: float = 0.5, **fields: Any) -> Record:
-    """A time that others disturbed by so many CPUs; flagged if that is more than a tenth of one."""
+    """A time with this many foreign CPUs; flagged if more than a tenth of a CPU."""
     one = timed(name, attempt=attempt, flags=["contended"] if cpus > 0.1 else [], **{"train": 3.0, **fields})
     one.phases["train"]["contention"] = {"foreign_cpus": cpus, "stolen_cpus": 0.0, "own_cpus": 1.0}
     return one
@@ -65,7 +65,7 @@ def attempted(kind: str, attempt: int, name: str = "a") -> Record:
 
 
 def written(folder: Path, *records: Record, remeasure: int = 2, **about: Any) -> Recording:
-    """A recording on disk, whose protocol allows so many attempts more."""
+    """A recording on disk. Its protocol allows `remeasure` more attempts."""
     config = {"config": {"protocol": {"remeasure": remeasure}}, "identity": "x", **about}
     with append(folder, config, {"model": "a laptop"}) as writer:
         for one in records:
@@ -80,7 +80,7 @@ def written(folder: Path, *records: Record, remeasure: int = 2, **about: Any) ->
 def test_the_least_disturbed_attempt_counts_and_of_equals_the_later(
     tmp_path: Path, cpus: tuple[float, ...], counts: int
 ) -> None:
-    """However long each took: the first is the fastest."""
+    """Speed does not matter: the first is the fastest."""
     records = [disturbed(attempt=n, cpus=taken, train=1.0 + n) for n, taken in enumerate(cpus)]
     found = written(tmp_path / "r", *records)
     assert found.records == [records[counts]]
@@ -104,8 +104,8 @@ def test_an_attempt_is_as_disturbed_as_its_most_disturbed_phase() -> None:
         ([disturbed(cpus=0.0)], []),
         ([disturbed(), disturbed(attempt=1, cpus=0.0)], []),
         ([disturbed(), attempted("crash", 1)], [2]),
-        ([disturbed(), attempted("cancelled", 1)], [1]),  # which says nothing of it, and is run again
-        ([disturbed(), attempted("incorrect", 1)], []),  # which decides it
+        ([disturbed(), attempted("cancelled", 1)], [1]),  # says nothing about the cell, and runs again
+        ([disturbed(), attempted("incorrect", 1)], []),  # decides the cell
         ([attempted("crash", 0)], []),
         ([attempted("crash", 0), disturbed(attempt=1)], [2]),
     ],
@@ -157,14 +157,14 @@ def test_what_is_due_is_what_is_disturbed_and_has_attempts_left(tmp_path: Path) 
 
 
 def rounds(bench: Bench, trials: int = 1, remeasure: int = 2) -> list[Record]:
-    """Run a plan of all fakes of a bench; the records in the order in which they were made."""
+    """Run a plan of all fakes of a bench. Returns the records in the order of their creation."""
     plan = [Cell(SMALL, name, "default", trial, "time") for trial in range(trials) for name in bench.adapters]
     bench.protocol = bench.protocol.model_copy(update={"remeasure": remeasure})
     return bench.run(plan)
 
 
 def test_disturbed_cells_run_again_in_rounds_after_the_plan(bench: Bench) -> None:
-    """Of a's three attempts none is undisturbed, b's second is, and c was never disturbed."""
+    """All three attempts of a are disturbed, b's second is undisturbed, and c is never disturbed."""
     for name, taken in (("a", [0.5, 0.4, 0.6, 0.0]), ("b", [0.5, 0.0, 9.9]), ("c", [0.0, 9.9])):
         bench.add(name, LYING.format(taken=taken) + CORRECT)
     made = rounds(bench)
@@ -235,7 +235,7 @@ def test_memory_and_verification_are_not_measured_again(bench: Bench) -> None:
 
 
 def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_path: Path) -> None:
-    """The node died during the second attempt: what was measured counts, and the attempt is tried again."""
+    """The node died during the second attempt: the first attempt counts, and the second is tried again."""
     shard, folder = Shard(1, 1), tmp_path / "run"
     one = disturbed(started="2026-11-21T10:00:00+00:00")
     found = jobs.create(folder, {"shards": ["1/1"], "identity": "x"})
@@ -252,7 +252,7 @@ def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_pat
 
 
 def test_a_run_whose_machine_is_never_quiet_ends_and_says_so(tmp_path: Path) -> None:
-    """The whole command, with a shard, and what other commands say of its recording."""
+    """The whole command, with a shard, and the output of other commands for its recording."""
     from tests.fakes import write
 
     adapter = write(tmp_path, LYING.format(taken=[0.5, 0.4, 0.0, 0.0, 0.0]) + CORRECT, "a")
@@ -370,7 +370,7 @@ def test_the_checker_looks_at_the_attempts_that_do_not_count_too(tmp_path: Path)
 
 
 def test_a_merge_keeps_all_attempts_and_joins_an_earlier_merge(tmp_path: Path) -> None:
-    """The earlier merge was made before the shard was measured again."""
+    """The earlier merge is older than the shard's second measurement."""
     shards = {"shard": "1/1", "whole": "w", "planned": 1, "whole_planned": 1}
     first = disturbed(started="2026-11-21T10:00:00+00:00")
     second = disturbed(attempt=1, cpus=0.2, started="2026-11-21T10:00:00+00:00")

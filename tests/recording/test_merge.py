@@ -1,4 +1,4 @@
-"""Shards of a run, and one recording made of theirs."""
+"""Tests of a run's shards, and of the merge of their recordings."""
 
 import json
 import shutil
@@ -46,7 +46,7 @@ def test_machines_that_differ_are_named(place: Path, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which two of three shards have run, and the third, and the whole."""
+    """A folder with the recordings of three shards and of the whole run."""
     folder = tmp_path_factory.mktemp("shards")
     adapters = [write(folder, CORRECT, "good"), write(folder, altered("raise ValueError('no')"), "bad")]
     config = write_config(folder, ["good", "bad"], neurons=SIZES)
@@ -105,7 +105,7 @@ def test_a_shard_that_was_not_finished_may_be_later(place: Path, tmp_path: Path)
 
 
 def copied(place: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
-    """The second part with a file of it changed."""
+    """The second part, with one file changed."""
     folder = tmp_path / "changed"
     folder.mkdir()
     for path in (place / "part2").iterdir():
@@ -162,7 +162,7 @@ def test_what_another_merge_wrote_meanwhile_is_kept(
     merge.merge([one], tmp_path / "merged")
 
     def late(*arguments: Any) -> Any:
-        """The lock of a recording, had only after somebody else merged."""
+        """Take the lock of a recording only after another merge."""
         monkeypatch.undo()
         merge.merge([two], tmp_path / "merged")
         return writer.append(*arguments)
@@ -196,7 +196,7 @@ def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
 
 
 def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
-    """The second part in which a measured cell failed so, and with `keep` was measured thereafter."""
+    """The second part, in which a measured cell first fails with `kind`; with `keep` it is measured afterwards."""
 
     def change(text: str) -> str:
         first, *others = text.splitlines(keepends=True)

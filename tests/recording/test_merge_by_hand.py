@@ -1,4 +1,4 @@
-"""Merging of recordings made by hand, without a run: what a merge says of its shards, and which record counts."""
+"""Tests of merges of recordings made by hand: the merge's entries about its shards, and the record that counts."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.recordings import failed, timed
 
 
 def shard(folder: Path, index: int, *records: Record, **about: Any) -> record.Recording:
-    """A shard of two that holds these records, as a run would have left it."""
+    """One of two shards, with these records, as a run leaves it."""
     config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 2, "whole_planned": 4}
     config |= {"config": {}, "snnbench": "1", "finished": True}
     with writer.append(folder / f"part{index}", config | about, {"model": "a laptop"}) as writing:
@@ -56,7 +56,7 @@ def test_a_merge_is_finished_where_every_shard_is_there_and_finished(
 
 
 def test_a_shard_that_was_not_finished_when_it_was_merged_stays_so_until_it_comes_again(tmp_path: Path) -> None:
-    """Merged one after the other: the second shard makes the run whole, and not the first one finished."""
+    """The second merged shard makes the run whole, but does not make the first shard finished."""
     one, two = (shard(tmp_path, index, finished=index == 2) for index in (1, 2))
     first = merge.merge([one], tmp_path / "merged").config
     assert first["unfinished"] == ["1/2"]

@@ -1,4 +1,4 @@
-"""What varies between the machines of a merge."""
+"""Tests of the facts that vary between the machines of a merge."""
 
 from itertools import permutations
 from typing import Any
@@ -7,7 +7,7 @@ from snnbench.recording.merged_machine import joined
 
 
 def machine(host: str, **facts: Any) -> dict[str, Any]:
-    """A machine of the one model."""
+    """A machine of model M."""
     known: dict[str, Any] = {"model": "M", "kernel": "6.1", "image": None, "load": [float(len(host)), 0.0, 0.0]}
     return {"host": host, "cpu": {"allowed_cpus": [len(host)], "turbo": True}, "environment": {}, **known, **facts}
 

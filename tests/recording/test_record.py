@@ -1,4 +1,4 @@
-"""Recordings: what was written once is there whatever happens afterwards, and a run finds its own again."""
+"""Tests of recordings: a written record survives every later event, and a run finds its own recording again."""
 
 import errno
 import io
@@ -34,7 +34,7 @@ NOBODY = 65534
 
 
 def keep(folder: Path, *records: Record, about: dict[str, Any] = ABOUT) -> set[str]:
-    """Append records; returns the cells that were done before."""
+    """Append records. Returns the cells done before."""
     with append(folder, about, FACTS) as writer:
         done = set(writer.done())
         for one in records:
@@ -44,7 +44,7 @@ def keep(folder: Path, *records: Record, about: dict[str, Any] = ABOUT) -> set[s
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Where a recording goes; it is not there yet."""
+    """The folder for a recording; it does not exist yet."""
     return tmp_path / "results" / "one"
 
 
@@ -123,7 +123,7 @@ def test_a_newer_schema_is_refused_with_the_folder_and_the_next_step(folder: Pat
 
 
 def test_another_field_is_another_schema() -> None:
-    """Else an older snnbench would take the records for torn lines, and say nothing."""
+    """Otherwise an older snnbench takes the records for torn lines, without a message."""
     measured = ["checks", "settings", "phases", "memory", "peaks", "probes", "flags", "started", "wall_s", "log"]
     names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "attempt", "side"]
     names += ["version", "adapter", "environment"]
@@ -131,7 +131,7 @@ def test_another_field_is_another_schema() -> None:
 
 
 def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
-    """Which had no `peaks`, and whose input was always spikes."""
+    """The first schema has no `peaks`, and its input is always spikes."""
     keep(folder, *three)
     lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
     for line in lines:
@@ -142,7 +142,7 @@ def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record])
 
 
 def test_the_recordings_of_this_repository_are_read() -> None:
-    """However old."""
+    """Old ones are read, too."""
     paths = sorted((Path(__file__).parents[2] / "results").glob("*/records.jsonl"))
     assert paths, "of none nothing can be said"
     for path in paths:
@@ -205,7 +205,7 @@ def test_a_cancelled_cell_is_not_done_but_a_failed_one_is(folder: Path) -> None:
 
 @pytest.mark.parametrize("change", [{"adapter": "new"}, {"environment": "new"}])
 def test_records_of_a_changed_adapter_or_environment_do_not_count(folder: Path, change: dict[str, str]) -> None:
-    """They are no trials of what there is now; another library's are untouched."""
+    """They are not trials of the present adapter and environment. Another library's records count."""
     old = {"adapter": "old", "environment": "old"}
     keep(folder, *(timed(name, trial, train=9.0, **old) for name in "ab" for trial in (0, 1)))
     keep(folder, timed("a", 2, train=1.0, **(old | change)))
@@ -241,7 +241,7 @@ def test_versions_by_environment_only_grow(folder: Path) -> None:
 
 @contextmanager
 def unprivileged() -> Iterator[None]:
-    """As a user to whom permissions apply."""
+    """Act as a user without root's rights."""
     root = os.geteuid() == 0
     if root:
         os.seteuid(NOBODY)
@@ -253,7 +253,7 @@ def unprivileged() -> Iterator[None]:
 
 
 def refusal(folder: Path) -> str:
-    """What is said of a folder that cannot be written."""
+    """The error message for a folder that cannot be written."""
     with pytest.raises(RecordingError) as caught:
         keep(folder)
     return str(caught.value)
@@ -272,7 +272,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 @contextmanager
 def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """No file may grow beyond this: the kernel then writes what fits and refuses the rest, as a full disk does."""
+    """Limit the size of every file. The kernel writes up to the limit and refuses the rest, as a full disk does."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
     try:
@@ -299,7 +299,7 @@ class Full(io.FileIO):
     room = 30
 
     def write(self, data: Any) -> int:
-        """What fits, then the error of a full disk."""
+        """Write as many bytes as fit, then raise the error of a full disk."""
         if not self.room:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written = super().write(data[: self.room])

@@ -1,4 +1,4 @@
-"""What charts show, reckoned by hand: break-even, the front, parts of memory, and where labels go."""
+"""Tests of the charts' content, computed by hand: break-even, the Pareto front, parts of memory, label places."""
 
 import json
 from typing import Any
@@ -26,7 +26,7 @@ def found(*records: Any, baseline: str = "") -> Findings:
 
 
 def values(chart: Chart) -> list[dict[str, Any]]:
-    """All rows that stand in a specification."""
+    """All rows in a specification."""
     datasets = chart.specification.get("datasets", {}).values()
     return [row for rows in datasets for row in rows]
 
@@ -75,7 +75,7 @@ def test_the_front_is_whom_nobody_beats_in_both() -> None:
 
 
 def test_parts_of_memory_add_up_to_all_that_was_in_use() -> None:
-    """static 1, and a peak of 6 above it, of which 2 are retained."""
+    """static 1, and a peak of 6 above it; 2 of the 6 are retained."""
     standing = found(weighed("a")).standings[CASE][0]
     assert parts(standing, "train", "host") == {"static": MIB, "retained": 2 * MIB, "peak above these": 4 * MIB}
     assert parts(standing, "train", "device") == {}
@@ -97,7 +97,7 @@ def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
 
 
 def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
-    """Who leads is for the headline to say: of single trials it says that they are too close to call."""
+    """Only the headline names a leader. For single trials it says that they are too close to call."""
     several = [timed(name, case=case, train=ms) for name, ms in (("a", 2.0), ("b", 1.0)) for case in (CASE, LARGE)]
     for records in (several, several[::2]):
         (chart,) = chart_sections.times(found(*records)).charts
@@ -235,7 +235,7 @@ def test_every_chart_is_valid_has_words_and_numbers_and_a_name_of_its_own() -> N
 
 
 def test_a_specification_names_no_colour() -> None:
-    """So that page, print and paper can have their own."""
+    """Page, print and paper have their own colours."""
     text = json.dumps([chart.specification for chart in every_chart()])
     assert "#" not in text and "rgb" not in text
 

@@ -1,4 +1,4 @@
-"""Figures for papers: every chart of the page as SVG and PDF, in colours of their own, with lines that cite them."""
+"""Tests of figures for papers: every chart as SVG and PDF, in its own colours, with lines to cite it."""
 
 from pathlib import Path
 from xml.etree import ElementTree
@@ -12,7 +12,7 @@ from tests.recordings import recording, timed, weighed
 
 
 def written(folder: Path, *names: str) -> dict[str, str]:
-    """What is said of each file, of recordings with these names."""
+    """The line about each file, for recordings with these names."""
     records = [timed("a<&", train=1.0, forward=1.0, backward=2.0), timed("b", train=2.0), weighed("a<&"), weighed("b")]
     made = [recording(*records, name=name) for name in names]
     return {path.name: said for path, said in figures.write(made, folder)}

@@ -1,4 +1,4 @@
-"""The headline claims no more than was seen: a lead is what the test of `rank` finds, and nothing from one trial."""
+"""Tests that the headline claims only a lead that the test of `rank` finds, and no lead from one trial."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ EQUIVALENT: dict[str, Any] = {"outcome": {"status": "measured", "verdict": "equi
 
 
 def steady(name: str, *ms: float, **fields: Any) -> list[Any]:
-    """A trial for each of these times, all of whose repetitions took as long."""
+    """A trial for each of these times, with equal repetitions."""
     made = [timed(name, trial, train=one, **fields) for trial, one in enumerate(ms)]
     for one in made:
         one.phases["train"]["repetitions_ns"] = one.phases["train"]["repetitions_ns"][:1] * 3
@@ -38,7 +38,7 @@ def test_a_lead_is_claimed_where_the_test_finds_the_others_slower() -> None:
 
 
 def test_intervals_that_lie_apart_make_no_lead() -> None:
-    """The bootstrap's, of two trials, end at them: 2 to 2.2 and 2.3 to 3. The distance is 1.6 standard errors."""
+    """A bootstrap interval of two trials ends at the trials: 2 to 2.2 and 2.3 to 3, 1.6 standard errors apart."""
     found = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
     first, second = found.points(CASE, "train")
     assert first.high and second.low and first.high < second.low

@@ -1,4 +1,4 @@
-"""The page as text: one file that asks for nothing, whose every word from a stranger stays a word."""
+"""Tests of the page as text: one file without requests, in which every text from a stranger stays text."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
 class Elements(HTMLParser):
-    """What a browser makes of it: every element with its attributes, and the text of scripts and cells."""
+    """The page as a browser parses it: every element with its attributes, and the text of scripts and cells."""
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)

@@ -1,4 +1,4 @@
-"""Report tables of recordings made by hand: who is listed where, with which numbers, and why a number is not there."""
+"""Tests of report tables of recordings made by hand: rows, numbers, and reasons for missing numbers."""
 
 import re
 from typing import Any
@@ -17,14 +17,14 @@ ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def table(*records: Record, baseline: str = "") -> list[dict[str, str]]:
-    """The rows of the one table that a recording of these records has, by column."""
+    """The rows of the only table of a recording with these records, by column."""
     lines = [line for line in markdown([recording(*records, baseline=baseline)]).splitlines() if "|" in line]
     header, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
     return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 def remarks(*records: Record) -> list[str]:
-    """What is said below the table."""
+    """The remarks below the table."""
     return [line[2:] for line in markdown([recording(*records)]).splitlines() if line.startswith("- ")]
 
 
@@ -97,7 +97,7 @@ def test_a_floor_is_that_of_its_own_case_and_of_the_headline() -> None:
 
 
 def test_without_a_floor_there_is_a_dash() -> None:
-    """As in recordings of schema 1, and for memory alone."""
+    """So for recordings of schema 1, and for memory alone."""
     rows = table(timed("a", train=1.0), weighed("b"))
     assert [(row["library"], row["x floor"]) for row in rows] == [("a", "-"), ("b", "-")]
     assert "x floor" not in table(weighed("b"))[0]
@@ -178,7 +178,7 @@ def test_one_incorrect_cell_takes_every_number_of_its_contender(cell: dict[str, 
 
 
 def distant(name: str, **fields: Any) -> Record:
-    """One that deviates, by a known distance from the case's own neuron."""
+    """A record that deviates by a known distance from the case's own neuron."""
     common = {"compared": 400, "differing": 20, "rate": 0.25, "expected_rate": 0.125, "correct": True}
     common |= {"cosines": {"weight": 0.75}, "gradient_errors": {"weight": 0.5}, "complaints": []}
     outcome = {"status": "measured", "verdict": "deviates", "deviation": "another neuron", "own_rule": {"beta": 0.5}}
@@ -215,7 +215,7 @@ CHANGES = [
     {"input_gradient": False},
     {"input_kind": "gaussian"},
 ]
-"""Every field of a case but the workload, of which there is one."""
+"""A change of every field of a case except the workload, which has only one value."""
 
 
 def test_every_field_of_a_case_is_in_its_title() -> None:

@@ -1,6 +1,6 @@
-"""What `report` prints of a small recording made by hand, against files that a reader has looked at.
+"""Golden tests of the output of `report` for a small recording made by hand.
 
-python -m tests.report.test_report_golden         writes the files anew: look at what git says of them
+python -m tests.report.test_report_golden         writes the files anew: review the git diff
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ def small() -> Recording:
 
 
 def outputs() -> dict[str, str]:
-    """Everything that is printed, by the name of its file."""
+    """Each output, by the name of its file."""
     return {"report.md": markdown([small()]), "report.csv": tidy.to_csv(tidy.rows([small()]))}
 
 

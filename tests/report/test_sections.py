@@ -1,4 +1,4 @@
-"""The sections that are tables: who does the same work, what failed, how steady it was, and where it comes from."""
+"""Tests of the sections that are tables: contenders of the same work, failures, steadiness, and provenance."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_the_matrix_has_a_sign_and_a_word_for_every_contender_and_setting() -> N
 
 
 def part(neurons: int, samples: int, seed: int | None) -> dict[str, Any]:
-    """The checks of a record, of which one compared so many neurons and samples."""
+    """The checks of a record: one check of so many neurons and samples."""
     return {"spot-train": {"neurons": neurons, "samples": samples, "seed": seed}}
 
 

@@ -1,4 +1,4 @@
-"""Tidy tables: a row for each case, contender, trial, phase and metric, and none for what was not proved."""
+"""Tests of tidy tables: a row for each case, contender, trial, phase and metric, and no row for unproved work."""
 
 import csv
 import io
@@ -107,7 +107,7 @@ def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:
 
 
 def test_one_incorrect_cell_takes_every_measurement_of_its_contender_and_case() -> None:
-    """Whatever its other processes measured was not proved to be the work."""
+    """Its other processes' measurements are not proved to be of the right work."""
     wrong = "exam: 3 of 100 spikes differ"
     for cell in ({"measure": "memory"}, {"trial": 1}):
         rows = written(

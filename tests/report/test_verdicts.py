@@ -1,4 +1,4 @@
-"""The table of verdicts, of records made by hand."""
+"""Tests of the table of verdicts, of records made by hand."""
 
 from snnbench.recording.record import Record
 from snnbench.report.text.verdict_table import COLUMNS, table
@@ -9,7 +9,7 @@ ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
 def check(compared: int = 100, differing: int = 0, **errors: float) -> dict[str, object]:
-    """What one comparison found."""
+    """The findings of one comparison."""
     return {"compared": compared, "differing": differing, "gradient_errors": errors, "complaints": []}
 
 
@@ -22,7 +22,7 @@ def rows(*records: Record) -> list[dict[str, str]]:
 
 
 def remarks(*records: Record) -> list[str]:
-    """What stands below the table."""
+    """The remarks below the table."""
     return [line for line in table(records).splitlines() if line.startswith("- ")]
 
 

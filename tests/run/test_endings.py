@@ -1,4 +1,4 @@
-"""The judge: from how a worker ended to the outcome, and from earlier outcomes to later ones."""
+"""Tests of outcomes: from a worker's ending to its outcome, and from earlier outcomes to later ones."""
 
 import signal
 from dataclasses import replace
@@ -23,7 +23,7 @@ LARGER = CASE.with_(neurons=CASE.neurons * 2)
 def ended(
     reply: Any = None, status: int = 0, timed_out: bool = False, log: str = "", oom_killed: bool = False
 ) -> Ending:
-    """A worker that ended so; `reply` is an outcome."""
+    """The ending of a worker; `reply` is an outcome."""
     return Ending(None if reply is None else Reply(reply), status, timed_out, log, 1.0, oom_killed)
 
 
@@ -86,7 +86,7 @@ def cell(library: str = "a", trial: int = 0, measure: Measure = "time", case: An
 
 
 def predicted(learned: dict[str, Any], of: Cell) -> dict[str, Any] | None:
-    """What is predicted of a cell after the first cell of `a` ended so."""
+    """The prediction for a cell after the first cell of `a` ended with this outcome."""
     inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), learned)
     return inference.predict(of)
@@ -149,7 +149,7 @@ def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
 
 
 def test_an_inferred_outcome_is_no_new_evidence() -> None:
-    """Else the reason would name a size at which nothing was tried."""
+    """Otherwise the reason names a size that was never tried."""
     inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), OUT_OF_MEMORY)
     inferred = inference.predict(cell(case=LARGER))

@@ -1,4 +1,4 @@
-"""What is left of a run, estimated from what has ended."""
+"""Tests of the estimate of a run's remaining time from its ended cells."""
 
 import numpy as np
 import pytest
@@ -83,7 +83,7 @@ def test_a_duration_as_one_says_it() -> None:
 
 
 def test_a_cell_that_ran_elsewhere_ends_without_having_started_here() -> None:
-    """As those of jobs do, of which only records are seen."""
+    """So do the cells of jobs: only their records are seen."""
     pace = Pace([cell("a", trial=trial) for trial in range(3)])
     pace.end(cell("a", trial=0))
     assert pace.left == "about 0 s left"

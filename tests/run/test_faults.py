@@ -1,4 +1,4 @@
-"""Sweeps with faulty fakes: every fault is recorded as what it is, every other cell is measured, nothing is left."""
+"""Tests of sweeps with faulty fakes: each fault gets its own outcome, other cells are measured, no process is left."""
 
 import csv
 import io
@@ -29,7 +29,7 @@ note(os.getpid())
 
 
 def faulty(statement: str) -> str:
-    """A fake whose worker notes its pid, and in whose build this is done."""
+    """A fake that runs this statement in its build. Its worker notes its pid."""
     return altered(f"{statement}\nreturn right") + NOTE
 
 
@@ -75,14 +75,14 @@ SOUND = {
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep that has been run."""
+    """A finished sweep."""
 
     folder: Path
     done: "CompletedProcess[str]"
 
     @property
     def records(self) -> list[dict[str, Any]]:
-        """What stands in its records."""
+        """The lines of its records."""
         (recording,) = recordings(self.folder)
         return lines(recording)
 
@@ -133,7 +133,7 @@ def test_the_table_has_a_row_for_what_was_measured_and_a_reason_for_the_rest(fau
 
 
 def test_nothing_is_left_alive(faults: Sweep) -> None:
-    """Neither workers nor what they started, in a session of their own or not."""
+    """Neither workers nor their child processes are, in a separate session or not."""
     pids = noted(faults.folder / "pids")
     workers = len(set(FAULTS) - {"missing"}) + len(set(SOUND) - {"first", "last"})
     assert len(set(pids)) == workers + 2 + 2, (
@@ -157,11 +157,11 @@ with Path(__file__).with_suffix(".workers").open("a+") as file:
     file.write("x")
     WORKER = file.tell()
 """
-"""Lets a fake know which of its workers it runs in: 1 for the first."""
+"""Gives a fake the number of its worker: 1 for the first."""
 
 
 def lying(condition: str) -> str:
-    """A fake with another decay where this holds."""
+    """A fake with another decay if this condition holds."""
     return (
         altered(f"beta = case.beta - 0.1 * ({condition})\nreturn network(replace(case, beta=beta), weights)") + COUNTED
     )
@@ -172,7 +172,7 @@ LIARS: dict[str, tuple[str, list[tuple[str, int]]]] = {
     "in-memory": ("WORKER == 2", [("memory", 0)]),
     "in-a-trial": ("WORKER == 3", [("time", 1)]),
 }
-"""When a fake does other work, and in which of its cells that is."""
+"""The condition under which a fake does other work, and the cells in which that happens."""
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ def lies(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 
 
 def wrong(of: Sweep, name: str) -> list[dict[str, Any]]:
-    """The records of a liar that were found incorrect."""
+    """The `incorrect` records of a liar."""
     return [line for line in of.records if line["library"] == name and line["outcome"].get("kind") == "incorrect"]
 
 

@@ -1,4 +1,4 @@
-"""Runs that are stopped: nothing that was measured is lost, nobody is left alive, the same command does the rest."""
+"""Tests of stopped runs: no measurement is lost, no process is left alive, and the same command does the rest."""
 
 import signal
 import subprocess
@@ -40,11 +40,11 @@ if len((folder / "pids").read_text().split()) == 2:
         time.sleep(0.01)
 {CORRECT}
 """
-"""A fake whose workers note their pids, and whose second one waits for a file before it does anything."""
+"""A fake. Its workers note their pids, and its second worker first waits for a file."""
 
 
 class Run:
-    """A run of `snnbench` that is under way in `folder`."""
+    """A running `snnbench run` in `folder`."""
 
     def __init__(self, folder: Path, source: str, trials: int) -> None:
         self.folder = folder
@@ -65,7 +65,7 @@ class Run:
         return noted(self.folder / "pids")
 
     def stop(self, how: signal.Signals) -> None:
-        """Send a signal to the harness, and to it alone, while its second worker waits; wait for its end."""
+        """Send a signal only to the harness, while its second worker waits; wait for its end."""
         assert within(20, lambda: len(self.workers) == 2)
         self.process.send_signal(how)
         self.process.wait(10)
@@ -77,7 +77,7 @@ class Run:
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
-    """A run of TRIALS cells, or of as many as the test's parameter says."""
+    """A run of TRIALS cells, or of the test's parameter."""
     started = Run(tmp_path, WAITING, getattr(request, "param", TRIALS))
     with started.process:
         yield started
@@ -85,7 +85,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Run]:
 
 
 def outcomes(folder: Path) -> list[str]:
-    """Of every line that was written: its status, or its kind."""
+    """The kind of every written line, or else its status."""
     (recording,) = recordings(folder)
     return [line["outcome"].get("kind") or line["outcome"]["status"] for line in lines(recording)]
 
@@ -131,7 +131,7 @@ def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: P
     workers: list[int] = []
 
     def starting() -> bool:
-        with suppress(psutil.NoSuchProcess):  # a child that looks at the machine has ended meanwhile
+        with suppress(psutil.NoSuchProcess):  # a child that inspects the machine may have ended
             workers[:] = [child.pid for child in harness.children() if "snnbench.worker" in child.cmdline()]
         return bool(workers)
 
@@ -144,7 +144,7 @@ def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: P
 
 @pytest.mark.parametrize("run", [1], indirect=True, ids=["one cell"])
 def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after_that_is_new(run: Run) -> None:
-    """Killed between the last record and the end of the run."""
+    """The run is killed between its last record and its end."""
     assert run.process.wait(20) == 0
     (first,) = recordings(run.folder)
     config = (first / "config.json").read_text()
@@ -173,7 +173,7 @@ def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None
 
 
 def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tmp_path: Path) -> None:
-    """A limit on the size of files stands in for the disk: what fits is written, the rest is refused."""
+    """A file size limit stands in for the disk: bytes up to the limit are written, the rest is refused."""
     config = write_config(tmp_path, ["fake"], trials=2, memory_trials=0)
     arguments = run_arguments(config, [write(tmp_path, CORRECT)])
     limited = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (4000, -1)); sys.argv[0] = 'snnbench'"
@@ -207,7 +207,7 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) 
     records = tmp_path / "recording" / RECORDS
 
     def killed_after(wait: Callable[[], object]) -> int:
-        """Records that a run leaves which is killed after this."""
+        """The number of records of a run that is killed after this wait."""
         process = subprocess.Popen(
             command(*arguments),
             cwd=tmp_path,

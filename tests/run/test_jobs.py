@@ -1,4 +1,4 @@
-"""What jobs left, and what Slurm says of them: on folders and with a squeue that says what a test has written down."""
+"""Tests of jobs' results and of their Slurm states, on folders and with a fake squeue that prints a test's text."""
 
 import json
 import os
@@ -27,7 +27,7 @@ LOST = {"status": "failed", "kind": "lost", "reason": "gone"}
 
 @pytest.fixture
 def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A squeue that prints the file answer, and, where there is a file refusal, that as an error."""
+    """A squeue that prints the file `answer`. If a file `refusal` exists, it prints that as an error."""
     folder = tmp_path / "bin"
     folder.mkdir()
     script = f"#!/bin/sh\ncat {tmp_path}/answer\n[ -e {tmp_path}/refusal ] && cat {tmp_path}/refusal >&2 && exit 1\n:\n"
@@ -40,7 +40,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def run(tmp_path: Path) -> Jobs:
-    """A run of two shards that were submitted."""
+    """A run of two submitted shards."""
     config = {"identity": "x", "machine": "slurm", "shards": ["1/2", "2/2"], "planned": 4}
     return jobs.remember_ids(jobs.create(tmp_path / "runs" / "tiny", config), {ONE: "12_0", TWO: "12_1"})
 
@@ -227,7 +227,7 @@ def test_json_of_a_run_is_a_document_of_its_own(run: Jobs) -> None:
 
 @pytest.mark.parametrize("state", ["TIMEOUT", "DEADLINE", "FAILED", "COMPLETED"])
 def test_only_the_first_cell_of_a_job_is_guilty_of_its_end(state: str) -> None:
-    """The sum of all cells ran out of a job's time, or the harness died: that says nothing of the one that ran then."""
+    """A job's cells together exceed its time, or the harness dies: that says nothing about the running cell."""
     assert scheduler.kind(State(state), first=True) == scheduler.KINDS[state] != "cancelled"
     assert scheduler.kind(State(state), first=False) == "cancelled"
     assert scheduler.kind(State("OUT_OF_MEMORY"), first=False) == "oom-host"

@@ -1,4 +1,4 @@
-"""A worker from outside: however it ends, the harness knows how, has slept meanwhile, and is alone again."""
+"""Tests of a worker's process: the harness sleeps while it runs, knows how it ended, and leaves no child process."""
 
 import os
 import signal
@@ -26,7 +26,7 @@ SETTLED_S = 10.0
 
 
 def dying(statement: str) -> str:
-    """A fake whose build does this."""
+    """A fake that runs this statement in its build."""
     return altered(f"import ctypes, os, signal, subprocess, sys, time\n{statement}\nreturn right")
 
 
@@ -49,23 +49,23 @@ GRANDCHILDREN = {
     "a fork": "pid = os.fork()\nif not pid:\n    os.setsid()\n    time.sleep(60)\nrecord(pid)",
 }
 ADOPTED = [name for name in GRANDCHILDREN if "of its own without an environment" not in name]
-"""Those that can be told from strangers when the worker is gone."""
+"""Grandchildren that can be told apart from other processes after the worker's end."""
 
 
 def family(grandchild: str, then: str) -> str:
-    """A fake that starts a process, notes its own pid and that one's, and then does something."""
+    """A fake that starts a process, notes both pids, and then runs `then`."""
     body = f"pids = str(Path(__file__).with_name('pids'))\nrecord(os.getpid())\n{GRANDCHILDREN[grandchild]}\n{then}"
     return dying(body) + RECORDED
 
 
 def recorded(folder: Path) -> list[int]:
-    """The pids that a fake in this folder has noted."""
+    """The pids noted by a fake in this folder."""
     return noted(folder / "pids")
 
 
 @pytest.fixture(scope="module")
 def hung(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ending, list[int]]]:
-    """How workers that hang end, and the pids they noted: all at once, for they do nothing but wait."""
+    """The endings of workers that hang, and their noted pids: all at once, because they only wait."""
 
     home = tmp_path_factory.mktemp("hung")
 
@@ -212,7 +212,7 @@ def test_a_harness_that_is_stopped_leaves_no_worker(tmp_path: Path, number: sign
         harness.send_signal(number)
         harness.wait(SETTLED_S)
         assert within(SETTLED_S, lambda: not alive(worker))
-        if number == signal.SIGINT:  # nobody is left who could, after SIGKILL
+        if number == signal.SIGINT:  # after SIGKILL no process is left to end it
             assert not alive(grandchild)
     finally:
         for pid in (worker, grandchild):
@@ -240,7 +240,7 @@ def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: 
 
 
 def test_compilers_find_nothing_where_passes_are_timed_and_their_own_elsewhere(tmp_path: Path) -> None:
-    """And what a timed worker compiled is gone with it."""
+    """A timed worker's compiled files are removed at its end."""
     noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 found = [os.environ[name] for name in names]
 print(*set(found), os.path.isdir(found[0]) and len(os.listdir(found[0])), flush=True)
@@ -275,7 +275,7 @@ def test_torch_s_extensions_have_a_folder_for_each_python_that_stays(tmp_path: P
 
 
 def test_a_worker_that_is_killed_leaves_no_lock_of_a_build(tmp_path: Path) -> None:
-    """Torch waits for the lock of a build without an end, even if its owner is dead."""
+    """Torch waits forever for the lock of a build, even if the lock's owner is dead."""
     folder = compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable)) / "dynamics"
     taken = f"os.makedirs({str(folder)!r}, exist_ok=True); open({str(folder / 'lock')!r}, 'w').close()"
     ending = ask(tmp_path, dying(f"{taken}; time.sleep(60)"), VERIFY, timeout_s=2)

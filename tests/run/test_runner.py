@@ -1,4 +1,4 @@
-"""The runner, with real workers of fake adapters: every planned cell becomes exactly one record."""
+"""Tests of the runner, with real workers of fake adapters: every planned cell becomes exactly one record."""
 
 import json
 import sys
@@ -44,11 +44,11 @@ PROTOCOL = Protocol(
 )
 HERE = Interpreter(Path(sys.executable), "here", {"numpy": "0.0"})
 NOTED = "from pathlib import Path\nPath(__file__).with_suffix('.built').open('a').write('x')\n"
-"""Makes a fake leave a mark each time that a worker runs it."""
+"""Makes a fake leave a mark for each worker that runs it."""
 
 
 class Watcher:
-    """Notes which cells start and end."""
+    """Notes the cells that start and end."""
 
     def __init__(self) -> None:
         self.started: list[Cell] = []
@@ -76,7 +76,7 @@ class Bench:
         self.watcher = Watcher()
 
     def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
-        """Put a fake there."""
+        """Add a fake to the folder."""
         self.adapters[name] = reading.read(write(self.folder, source, name))
         self.interpreters[name, "default"] = interpreter
 
@@ -85,7 +85,7 @@ class Bench:
         return [Work(SMALL, name, "default") for name in self.adapters]
 
     def workers(self, name: str) -> int:
-        """How many workers ran a fake that leaves marks."""
+        """The number of workers that ran a fake with marks."""
         marks = self.folder / f"{name}.built"
         return len(marks.read_text()) if marks.exists() else 0
 
@@ -96,7 +96,7 @@ class Bench:
             yield writer
 
     def run(self, plan: list[Cell]) -> list[Record]:
-        """Run what is missing of a plan."""
+        """Run the missing cells of a plan."""
         self.watcher = Watcher()
         setup = Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
         with self.writer() as writer:
@@ -293,7 +293,7 @@ def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) ->
 
 
 def test_nobody_waits_for_an_environment_in_which_nothing_will_run(bench: Bench) -> None:
-    """As one that only a machine with a CUDA toolkit could make."""
+    """For example, an environment that needs a CUDA toolkit."""
     bench.add("elsewhere", CORRECT + '\nDEVICES = ("cuda",)\n', Interpreter(Path(), "", {}, "cannot be made"))
     assert bench.one("elsewhere").outcome == {"status": "skipped", "kind": "unsupported", "reason": "runs on cuda only"}
 

@@ -1,4 +1,4 @@
-"""Slots: one cell at a time on the CPUs, and one on each card, in whichever process."""
+"""Tests of slots: one cell at a time on the CPUs, and one on each card, over all processes."""
 
 import multiprocessing
 import os
@@ -29,7 +29,7 @@ def hold(card: str | None, held: Any, go: Any) -> None:
 
 @contextmanager
 def another(card: str | None) -> Iterator[Any]:
-    """Another process holds a slot until the event is set."""
+    """Let another process hold a slot until the event is set."""
     held, go = CONTEXT.Event(), CONTEXT.Event()
     process = CONTEXT.Process(target=hold, args=(card, held, go))
     process.start()
@@ -42,7 +42,7 @@ def another(card: str | None) -> Iterator[Any]:
 
 
 def wait_for(card: str | None) -> str:
-    """What is said while a slot is waited for, before giving up; nothing if it was free."""
+    """The message while waiting for a slot, before giving up; empty if the slot is free."""
     said: list[str] = []
     stop = os.eventfd(0)
     try:
@@ -107,7 +107,7 @@ def cells_of(card: str | None, count: int, order: Any, started: Any) -> None:
 
 @pytest.mark.parametrize("others", [["a", "b"], [None]])
 def test_cells_take_turns_and_none_is_kept_out(others: list[str | None]) -> None:
-    """One that wants the CPUs is served while others, with cell after cell, never leave them alone."""
+    """A process that wants the CPUs gets them, though others run cell after cell without a pause."""
     order, started = CONTEXT.Queue(), CONTEXT.Event()
     busy = [CONTEXT.Process(target=cells_of, args=(card, 200, order, started)) for card in others]
     for process in busy:

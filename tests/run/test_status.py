@@ -1,4 +1,4 @@
-"""What `snnbench status` says of recordings and runs, and the marks that it rests on."""
+"""Tests of `snnbench status` on recordings and runs, and of the marks that it reads."""
 
 import signal
 from dataclasses import replace

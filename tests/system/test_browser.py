@@ -1,4 +1,4 @@
-"""The page in a browser that has no network: every chart drawn, on a phone and a desk, in light and in dark."""
+"""Tests of the page in a browser without a network: every chart drawn, on phone and desktop, in light and dark."""
 
 import json
 import os
@@ -25,7 +25,7 @@ DRAWN_WITHIN_S = 60
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Chromium without a screen and without a network; what it says and asks for is in its logs."""
+    """Chromium without a screen and without a network; its logs hold its messages and requests."""
     if not (CHROMIUM and CHROMEDRIVER):
         missing = "no chromium and chromedriver here (on Debian: apt-get install chromium-driver)"
         if REQUIRED:
@@ -48,7 +48,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Files: a sweep, one size alone, and one whose every name wants to run."""
+    """Page files: a sweep, a single size, and a hostile one with a script in every name."""
     folder = tmp_path_factory.mktemp("pages")
     made = {
         "sweep": sample(neurons=(64, 128, 1024, 4096), steps=(25, 50, 100)),
@@ -67,7 +67,7 @@ def show(browser: Any, path: Path, width: int, scheme: str, media: str = "") -> 
     features = [{"name": "prefers-color-scheme", "value": scheme}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
     for log in ("browser", "performance"):
-        browser.get_log(log)  # what an earlier page said
+        browser.get_log(log)  # drop an earlier page's messages
     browser.get(path.as_uri())
     end = time.monotonic() + DRAWN_WITHIN_S
     while browser.execute_script("return document.documentElement.dataset.charts") != "drawn":
@@ -76,7 +76,7 @@ def show(browser: Any, path: Path, width: int, scheme: str, media: str = "") -> 
 
 
 def asked(browser: Any) -> list[str]:
-    """Addresses that the page asked for."""
+    """The addresses that the page requested."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = (m["params"] for m in messages if m["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"))
     return [one.get("request", one)["url"] for one in sent]

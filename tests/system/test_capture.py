@@ -1,4 +1,4 @@
-"""What the libraries' passes do that a CUDA graph cannot replay, as capture_watch.py sees it without a GPU."""
+"""Tests of the libraries' passes for operations that a CUDA graph cannot replay, with capture_watch.py, no GPU."""
 
 import gc
 import json
@@ -28,12 +28,12 @@ CAPTURED = [
     for name, variant in adapter.variants.items()
     if variant.way == "cuda-graph" and "cpu" in adapter.variants[variant.built_as].devices
 ]
-"""Those whose kernels are torch's. Our own CUDA kernels allocate nothing and are captured in test_kernel_cuda.py."""
+"""Contenders with torch's kernels. Our own CUDA kernels allocate nothing; test_kernel_cuda.py captures them."""
 NOTHING: dict[str, list[str]] = {"inference": [], "forward": [], "backward": [], "train": []}
 
 
 OTHER_DEVICE: dict[tuple[str, Pins], list[str]] = {}
-"""Torch variants of both devices, by library and environment, but for those that Inductor compiles: it has no code for
+"""Torch variants of both devices, by library and environment, without those that Inductor compiles: it does not support
 the device meta."""
 for library, adapter in ADAPTERS.items():
     for name, variant in adapter.variants.items():
@@ -43,7 +43,7 @@ for library, adapter in ADAPTERS.items():
 
 
 def reported(command: str, library: str, *names: str) -> Any:
-    """What capture_watch.py prints of variants that share an environment, which is the library's managed one."""
+    """The output of capture_watch.py for variants that share the library's managed environment."""
     adapter = ADAPTERS[library]
     planned = store.sync(store.plan(adapter, names[0], cuda=False), print)
     done = subprocess.run(
@@ -101,7 +101,7 @@ def test_rockpool_copies_its_state_from_the_host_and_so_is_not_captured() -> Non
     ids=[f"{library}/{names[0]}" for (library, _), names in OTHER_DEVICE.items()],
 )
 def test_networks_run_on_another_device_than_the_host(library: str, names: list[str]) -> None:
-    """No tensor is left on the host that would have to be on the device: on a GPU that is a crash."""
+    """A tensor left on the host that belongs on the device is a crash on a GPU."""
     assert reported("devices", library, *names) == dict.fromkeys(names, "meta")
 
 
@@ -124,7 +124,7 @@ def test_watch_sees_what_needs_the_host(name: str) -> None:
     with capture_watch.HostFunctions() as functions, capture_watch.HostOperators() as operators:
         try:
             function()
-        except RuntimeError:  # this device has no numbers to give
+        except RuntimeError:  # the device meta holds no numbers
             assert operators.seen
     assert functions.seen + operators.seen == [expected]
 

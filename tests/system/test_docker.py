@@ -1,4 +1,4 @@
-"""The image, built by buildah on a bare Debian, and run without a network."""
+"""Tests of the image, built by buildah on a bare Debian, and run without a network."""
 
 import json
 import os
@@ -21,19 +21,19 @@ ROOT = Path(__file__).parents[2]
 DOCKERFILE = ROOT / "docker" / "Dockerfile"
 REQUIRED = "docker" in os.environ.get("SNNBENCH_TEST_REQUIRES", "").replace(",", " ").split()
 SUITE = "bookworm"
-"""What the Dockerfile's own base image is; a bare Debian of this name stands in for it."""
+"""The Debian release of the Dockerfile's own base image; a bare Debian of this name replaces it."""
 OWNER, STRANGER = 12345, 54321
-"""User ids that neither this machine nor the image knows."""
+"""User ids unknown to this machine and to the image."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """buildah with a store of its own, in a folder."""
+    """buildah with its own store, in a folder."""
 
     folder: Path
 
     def __call__(self, *arguments: str, offline: bool = False, fails: bool = False) -> str:
-        """What it printed; its errors are the test's."""
+        """Run buildah. Returns its output; an unexpected exit status fails the test."""
         store = ["--root", str(self.folder / "store"), "--runroot", str(self.folder / "run")]
         command = [*(["unshare", "--net"] if offline else []), "buildah", *store, *arguments]
         done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -47,7 +47,7 @@ class Engine:
         return self("build", *options, *reach(), *given, ".", fails=fails)
 
     def run(self, *words: str, results: Path, user: int | None = None) -> str:
-        """Run words in a new container without a network, as the image's entry point would."""
+        """Run these words in a new container without a network, as the image's entry point does."""
         container = self("from", "--pull-never", "snnbench").splitlines()[-1]
         who = ["--user", f"{user}:{user}"] if user else []
         try:
@@ -58,7 +58,7 @@ class Engine:
 
 
 def reach() -> list[str]:
-    """Options of a build that let pip and uv find packages in it where they are found here."""
+    """Build options that let pip and uv find packages in the same places as on this machine."""
     options = []
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT"):
         words = os.environ.get(name, "").split()
@@ -69,13 +69,13 @@ def reach() -> list[str]:
                 words[place] = f"{folder}/{path.name}" if path.is_file() else folder
         if words:
             options.append(f"--build-arg={name}={' '.join(words)}")
-    if os.environ.get("PIP_FIND_LINKS"):  # a folder is not looked at where uv's backend names an index of its own
+    if os.environ.get("PIP_FIND_LINKS"):  # uv ignores a folder if its backend names its own index
         options.append("--build-arg=UV_TORCH_BACKEND=")
     return options
 
 
 def mirror() -> str:
-    """Where apt has the suite from on this machine, or nothing for debootstrap's own."""
+    """This machine's apt source of the suite, or "" for debootstrap's default."""
     asked = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
     said = subprocess.run(asked, capture_output=True, text=True).stdout.splitlines()
     return next((line.split()[0] for line in said if line.split()[1:] == [SUITE]), "")
@@ -89,7 +89,7 @@ def engine() -> Iterator[Engine]:
     if missing:
         reason = f"no {', '.join(missing)} here (on Debian as root: apt-get install buildah debootstrap)"
         pytest.fail(reason) if REQUIRED else pytest.skip(reason)
-    with tempfile.TemporaryDirectory(prefix="snnbench-image-") as name:  # gigabytes, which pytest's folders would keep
+    with tempfile.TemporaryDirectory(prefix="snnbench-image-") as name:  # gigabytes; pytest would keep its own folders
         folder = Path(name)
         made = [shutil.which("debootstrap"), "--variant=minbase", SUITE, str(folder / "debian"), mirror()]
         done = subprocess.run([one for one in made if one], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,4 +1,4 @@
-"""docker/Dockerfile: what it is made from, what it holds, and that docker/README.md tells of all that can be chosen."""
+"""Tests of docker/Dockerfile: its base, its content, and the description of all its arguments in docker/README.md."""
 
 import json
 import re
@@ -26,7 +26,7 @@ def instructions() -> list[tuple[str, str]]:
 
 
 def arguments() -> dict[str, str | None]:
-    """Name -> default of every build argument; that before the first FROM, where there are several."""
+    """Name -> default of every build argument; the first default if several exist."""
     found: dict[str, str | None] = {}
     for _, rest in (one for one in instructions() if one[0] == "ARG"):
         for name, default in re.findall(r'(\w+)(?:=("[^"]*"|\S*))?', rest):
@@ -79,7 +79,7 @@ def test_every_build_argument_is_documented() -> None:
 
 
 def test_what_is_copied_from_the_folder_is_not_ignored() -> None:
-    """Of the folder only what is named gets into the build, and snnbench is installed from it."""
+    """Only the named files of the folder get into the build, and snnbench is installed from them."""
     _, rule, *kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert rule == "*"
     assert all((ROOT / line.removeprefix("!")).exists() for line in kept if line.startswith("!"))

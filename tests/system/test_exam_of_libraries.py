@@ -1,4 +1,4 @@
-"""The exam of every library, in the environments that snnbench makes for them: each is what it is said to be."""
+"""Tests of every library in the exam, in its managed environment: each verdict is as declared."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -17,12 +17,12 @@ from tests.managed import ROOT, recorded, snnbench
 pytestmark = pytest.mark.libraries
 
 HALF = "torch-loop|torch-compile|norse|spyx-haiku|spyx|reference"
-"""Libraries that take about as long as the others. Nothing is timed in an exam, so two can be sat at once."""
+"""Libraries that take about as long as all the others. An exam times nothing, so two exams can run at once."""
 
 
 @pytest.fixture(scope="module")
 def exam(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
-    """Every adapter, variant and profile."""
+    """The exam's records of every adapter, variant and profile."""
     folder = tmp_path_factory.mktemp("exam")
     halves = {"one": f"library={HALF}", "other": f"library!={HALF}"}
     with ThreadPoolExecutor(len(halves)) as pool:
@@ -45,7 +45,7 @@ def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
 
 
 def here(adapters: dict[str, Adapter]) -> Iterator[tuple[str, str, Variant]]:
-    """(library, contender, what it declares) of all that can run on a CPU with what package indexes have."""
+    """(library, contender, declared variant) of all variants that run on a CPU with packages from package indexes."""
     for adapter in adapters.values():
         for name, variant in adapter.variants.items():
             if "cpu" in variant.devices and not variant.needs:

@@ -1,4 +1,4 @@
-"""The examples: every command in them is one that the command line takes, with these options and these words."""
+"""Tests that the command line accepts every command in the examples, with its options and words."""
 
 import re
 import shlex
@@ -40,7 +40,7 @@ def calls() -> list[list[str]]:
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
-    """What the command line makes of these arguments. Raises TyperException where it does not take them."""
+    """The parsed arguments of a command line. Raises TyperException if it does not accept them."""
     command: Any = get_command(app)
     while hasattr(command, "commands"):
         name, words = words[0], words[1:]
@@ -49,7 +49,7 @@ def parsed(words: list[str]) -> dict[str, Any]:
 
 
 def options(name: str) -> Iterator[dict[str, Any]]:
-    """What is asked of every call of one command."""
+    """The parsed arguments of every call of one command."""
     return (parsed(words) for words in calls() if words[0] == name)
 
 

@@ -1,6 +1,6 @@
-"""What only a CUDA device can show, in a Python that has the libraries: `pytest -m gpu -n 8 tests/system/test_gpu.py`.
+"""Tests that need a CUDA device, and a Python with the libraries: `pytest -m gpu -n 8 tests/system/test_gpu.py`.
 
-Each test is one worker or a few, independent of the others, so that they can run side by side. A test that times passes
+Each test is one worker or a few, independent of the others, so tests can run side by side. A test that times passes
 waits until it has the device to itself. Needs neither a network nor the package uv.
 """
 
@@ -30,7 +30,7 @@ pytestmark = [
 
 GPU = CASE.with_(device="cuda", neurons=256, batch=8, time_steps=64)
 SHORT = {"compile": 6}
-"""Steps where a loop over time is unrolled."""
+"""Time steps for variants that unroll the loop over time."""
 PHASES = ("inference", "forward", "backward", "train")
 ADAPTERS = discover()
 CONTENDERS = [
@@ -45,18 +45,18 @@ KERNELS = [(library, name) for library, name in CONTENDERS if ADAPTERS[library].
 
 @pytest.fixture
 def share() -> Iterator[None]:
-    """The device beside other tests."""
+    """Share the device with other tests."""
     yield from held(fcntl.LOCK_SH)
 
 
 @pytest.fixture
 def alone() -> Iterator[None]:
-    """The device without other tests, for what times passes."""
+    """Hold the device without other tests, to time passes."""
     yield from held(fcntl.LOCK_EX)
 
 
 def held(lock: int) -> Iterator[None]:
-    """A lock on the device until the test ends."""
+    """Hold a lock on the device until the test ends."""
     home().mkdir(parents=True, exist_ok=True)
     with (home() / "gpu-tests.lock").open("w") as file:
         fcntl.flock(file, lock)
@@ -64,14 +64,13 @@ def held(lock: int) -> Iterator[None]:
 
 
 def same_release(installed: str, pinned: str) -> bool:
-    """Whether a library is close enough to the one that its adapter is written for: by the major version, or by the
-    minor one before 1.0."""
+    """Whether the installed release has the pinned release's major version (before 1.0: minor version)."""
     digits = 2 if Version(pinned).major == 0 else 1
     return (*Version(installed).release, 0)[:digits] == (*Version(pinned).release, 0)[:digits]
 
 
 def python_of(library: str, name: str) -> Path:
-    """The managed environment where it was made (`snnbench env sync`), or this Python where it has the library."""
+    """The managed environment's Python if it exists (`snnbench env sync`), or this Python if it has the library."""
     planned = store.plan(ADAPTERS[library], name, cuda=True)
     if store.is_ready(planned):
         return planned.python
@@ -87,7 +86,7 @@ def python_of(library: str, name: str) -> Path:
 
 
 def start(library: str, name: str, path: Path, measure: Measure, case: Case) -> Ending:
-    """A worker's end: the adapter file at `path`, in the Python of the contender."""
+    """The ending of a worker with the adapter file at `path`, in the contender's Python."""
     python = python_of(library, name)
     request = Request(measure=measure, case=case, variant=name, phases=PHASES, repetitions=3)
     worker = environment(1, home(), current=python == store.current())
@@ -95,7 +94,7 @@ def start(library: str, name: str, path: Path, measure: Measure, case: Case) -> 
 
 
 def ask(library: str, name: str, measure: Measure, **changes: Any) -> Reply:
-    """What a worker replies, in the first profile and surrogate that the contender does not refuse."""
+    """A worker's reply, in the first profile and surrogate that the contender accepts."""
     adapter = ADAPTERS[library]
     variant = adapter.variants[name]
     asked: dict[str, Any] = {"time_steps": SHORT.get(name, GPU.time_steps)}

@@ -1,4 +1,4 @@
-"""The real libraries, in the environments that snnbench makes for them: what is claimed of each is tried here."""
+"""Tests of the claims about the real libraries, in their managed environments."""
 
 import json
 import re
@@ -94,7 +94,7 @@ def test_every_library_is_measured_with_raw_durations(quick: list[Record], adapt
 def test_old_releases_are_made_again_without_the_network(
     adapters: dict[str, Adapter], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From pins, and from what making them the first time left in uv's cache, wherever that was."""
+    """From pins, and from uv's cache, filled when the environments were first made."""
     old = {"lava-dl": "0.6.0", "spikingjelly/old-torch": "0.0.0.0.14", "spyx-haiku": "0.1.20"}
     for folder, offline in (("first", "0"), ("again", "1")):
         monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / folder))
@@ -110,7 +110,7 @@ def test_old_releases_are_made_again_without_the_network(
 
 
 def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -> None:
-    """What is for CUDA devices alone is not installed here; that its pins agree is found out all the same."""
+    """Variants only for CUDA devices are not installed here; the test still checks that their pins agree."""
     done = snnbench("env", "sync", "--dry-run", cwd=ROOT)
     assert done.returncode == 0, done.stderr[-2000:]
     resolved = dict(line.split(": ", 1) for line in done.stdout.splitlines())
@@ -125,7 +125,7 @@ def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -
 
 @pytest.mark.skipif(gpus.has_cuda(), reason="there is a CUDA device")
 def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
-    """On the CPU by its declaration, on a device that is not there by the framework, never by a crash."""
+    """On the CPU the declaration refuses; on a missing device the framework does. It never crashes."""
     ready = {"torch": "torch-loop", "jax": "jax-scan"}
     for adapter in adapters.values():
         for name, variant in adapter.variants.items():
@@ -144,7 +144,7 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
             ending = run(python, adapter.path, request, environment(1, home()), timeout_s=120)
             assert ending.reply is not None, ending.log
             outcome = ending.reply.outcome
-            if outcome["kind"] == "import":  # of a library that is not in the Python that stood in
+            if outcome["kind"] == "import":  # the substitute Python lacks the library
                 assert not store.is_ready(own), outcome
                 continue
             lacking = re.search("sees no CUDA device|is built without CUDA|has no device cuda", outcome["reason"])
@@ -179,7 +179,7 @@ def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
 
 
 def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str, Any]:
-    """The outcome of a changed adapter, in the environment of the one it was made from."""
+    """The outcome of a changed adapter, in the original adapter's environment."""
     python = store.plan(pins, variant, cuda=False).python
     request = Request(measure="verify", case=CASE.with_(**changes), variant=variant)
     ending = run(python, adapter, request, environment(1, home()), timeout_s=120)

@@ -1,4 +1,4 @@
-"""Runs as jobs of a real Slurm, which is this machine's alone: killed, lost, requeued, left and taken up again."""
+"""Tests of runs as jobs of a real Slurm on this machine: killed, lost, requeued, left and continued."""
 
 import json
 import signal
@@ -33,47 +33,47 @@ while len((folder / "pids").read_text().split()) == 3 and time.monotonic() < unt
     time.sleep(0.01)
 {CORRECT}
 """
-"""A fake whose workers note their pids, and whose third one waits for a file before it does anything."""
+"""A fake. Its workers note their pids, and its third worker first waits for a file."""
 
 
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
-    """A Slurm on which nothing runs yet."""
+    """A Slurm without jobs."""
     with running(tmp_path_factory.mktemp("slurm")) as started:
         yield started
 
 
 class Run:
-    """A run of `snnbench run --executor slurm` in `folder`; the jobs are named by what squeue calls them."""
+    """A run of `snnbench run --executor slurm` in `folder`; jobs have squeue's names."""
 
     def __init__(self, folder: Path, slurm: Slurm, arguments: list[str | Path]) -> None:
         self.folder, self.slurm, self.arguments = folder, slurm, arguments
         self.process: subprocess.Popen[str] | None = None
-        # Slots are a machine's: in a folder of its own for temporary files this run shares them with nobody.
+        # Slots belong to a machine: with its own folder for temporary files, this run has its own slots.
         (folder / "tmp").mkdir()
         self.environment = surroundings(folder) | slurm.environment | {"TMPDIR": str(folder / "tmp")}
         self.known = set(slurm.states())
 
     def start(self, *more: str) -> "subprocess.Popen[str]":
-        """The command, under way."""
+        """Start the command."""
         options = {"cwd": self.folder, "env": self.environment, "text": True}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         self.process = subprocess.Popen(command(*self.arguments, "--executor", "slurm", *more), **options, **pipes)  # type: ignore[call-overload]
         return self.process
 
     def end(self) -> tuple[int, str]:
-        """The end of the command: its exit status, and what it said."""
+        """Wait for the command's end. Returns its exit status and its messages."""
         assert self.process is not None
         _, said = self.process.communicate(timeout=SLOW_S)
         return self.process.returncode, said
 
     def whole(self, *more: str) -> tuple[int, str]:
-        """The command from its start to its end."""
+        """Run the command from its start to its end."""
         self.start(*more)
         return self.end()
 
     def say(self, *arguments: str | Path) -> str:
-        """What another command prints."""
+        """The output of another command."""
         done = subprocess.run(
             command(*arguments), cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=SLOW_S
         )
@@ -82,39 +82,39 @@ class Run:
 
     @property
     def jobs(self) -> dict[str, str]:
-        """State by job, of those of this run."""
+        """The state of each of this run's jobs."""
         return {job: state for job, state in self.slurm.states().items() if job not in self.known}
 
     def waits(self) -> bool:
-        """Whether the third worker has started, which waits."""
+        """Whether the third worker, the waiting one, has started."""
         return within(SLOW_S, lambda: len(noted(self.folder / "pids")) == 3)
 
     def go(self) -> None:
-        """Let it go on, and all others."""
+        """Let the waiting worker and all later ones go on."""
         (self.folder / "go").touch()
 
     def at(self) -> tuple[str, str]:
-        """The job and the shard that run the cell which waits."""
+        """The job and the shard of the waiting cell."""
         (mark,) = (self.folder / "runs").glob("*/*/*.running")
         shard = mark.parent.name.replace("of", "/")
         return self.ids[shard], shard
 
     @property
     def ids(self) -> dict[str, str]:
-        """Job by shard, of those that were submitted last."""
+        """The last submitted job of each shard."""
         found: dict[str, str] = {}
         for jobs in (self.folder / "runs").glob("*/jobs.json"):
             found |= json.loads(jobs.read_text())
         return found
 
     def running(self) -> set[str]:
-        """The jobs that are at a cell."""
+        """The jobs that run a cell."""
         marked = {mark.parent.name.replace("of", "/") for mark in (self.folder / "runs").glob("*/*/*.running")}
         return {self.ids[shard] for shard in marked} & {job for job, state in self.jobs.items() if state == "RUNNING"}
 
     @property
     def records(self) -> list[Record]:
-        """Those of the merged recording."""
+        """The records of the merged recording."""
         (found,) = (self.folder / "results").glob("*")
         return read(found).records
 
@@ -128,7 +128,7 @@ def arguments(folder: Path) -> list[str | Path]:
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a run without Slurm records."""
+    """The recording of a run without Slurm."""
     folder = tmp_path_factory.mktemp("local")
     (folder / "go").touch()
     assert snnbench(folder, *arguments(folder), "-o", "recording").returncode == 0
@@ -137,7 +137,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def run(slurm: Slurm, tmp_path: Path) -> Iterator[Run]:
-    """A run of them with a shard for each case, of which some cell waits."""
+    """A run with a shard for each case, in which one cell waits."""
     started = Run(tmp_path, slurm, arguments(tmp_path))
     yield started
     if started.process is not None and started.process.poll() is None:
@@ -150,7 +150,7 @@ def run(slurm: Slurm, tmp_path: Path) -> Iterator[Run]:
 
 
 def cells(records: list[Record]) -> list[tuple[Any, ...]]:
-    """Which there are and how they ended."""
+    """The cells and their outcomes."""
     return sorted(
         (one.cell, one.status, one.outcome.get("verdict", ""), one.outcome.get("kind", "")) for one in records
     )
@@ -265,7 +265,7 @@ def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
 
 @pytest.mark.libraries
 def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tmp_path: Path) -> None:
-    """12 cells over 3 shards; the same command does what was lost, and the whole is what one machine records."""
+    """12 cells over 3 shards. The same command repeats the lost cells; cells and verdicts then equal one machine's."""
     libraries = ["torch-loop/unbind", "sinabs"]
     config = write_config(tmp_path, libraries, neurons=SIZES, trials=2, memory_trials=0, timeout_seconds=60.0)
     run = Run(tmp_path, slurm, ["run", "--config", config, "--set", 'protocol.phases=["train"]'])

@@ -1,6 +1,6 @@
-"""adapters/snntorch-ipu.py where there is no IPU: stand-ins for PopTorch and for the neuron, from their documentation.
+"""Tests of adapters/snntorch-ipu.py without an IPU: stand-ins for PopTorch and the neuron, from their documentation.
 
-They show that the adapter asks for what is documented, and that the exam would tell if the neuron were another.
+The tests show that the adapter uses the documented options, and that the exam finds a different neuron.
 """
 
 import sys
@@ -28,7 +28,7 @@ PATH = data_folder("adapters") / "snntorch-ipu.py"
 
 
 class Leaky(torch.nn.Module):
-    """The update of snntorch-ipu; `late` takes the threshold off after the decay, as snnTorch itself does."""
+    """The update of snntorch-ipu; `late` subtracts the threshold after the decay, as snnTorch itself does."""
 
     late = False
 
@@ -38,7 +38,7 @@ class Leaky(torch.nn.Module):
         self.step = threshold if reset_mechanism == "subtract" else 0.0
 
     def fire(self, distance: Any) -> Any:
-        """One from 0 on, as the operator that it compiles."""
+        """1 from 0 on, like the operator that it compiles."""
         return (distance >= 0).to(distance.dtype)
 
     def forward(self, current: Any, potential: Any) -> Any:
@@ -61,7 +61,7 @@ class Options:
 
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
-    """Puts them in place; returns the options that a network is compiled with."""
+    """Install the stand-ins. Returns the options of each compiled network."""
     asked: list[Options] = []
     poptorch, snntorch = ModuleType("poptorch"), ModuleType("snntorch")
     poptorch.Options = Options
@@ -73,7 +73,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
 
 
 def complaints(profile_name: str, layers: int, variant: str) -> str:
-    """What the exam says of the spikes."""
+    """The exam's complaints about the spikes."""
     problem = exam_problem(CASE.with_(**profile(profile_name)), layers)
     build = loading.builder(loading.load(PATH))
     session = Session(build, reading.read(PATH).variants[variant], problem, torch.device("cpu"))

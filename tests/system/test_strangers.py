@@ -1,4 +1,4 @@
-"""What strangers send is data: no command runs or imports anything of a recording, or writes elsewhere."""
+"""Tests that strangers' files are only data: no command runs or imports part of a recording, or writes elsewhere."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "s
 
 @pytest.fixture
 def trapped(tmp_path: Path) -> Path:
-    """A copy of a recording, with modules in it that leave a mark where anybody imports or runs them."""
+    """A copy of a recording, with modules in it that leave a mark if they are imported or run."""
     folder = Path(shutil.copytree(RESULTS / SOUND, tmp_path / "recording"))
     marker = tmp_path / "ran"
     for name in NAMES:
@@ -61,7 +61,7 @@ def test_no_command_that_reads_a_recording_runs_anything_of_it(trapped: Path) ->
 
 
 def test_a_replay_runs_the_installed_adapter_and_not_the_recording_s(trapped: Path) -> None:
-    """Where the contender is not installed, nothing runs at all."""
+    """If the contender is not installed, nothing runs at all."""
     lines = (trapped / RECORDS).read_text().replace('"library": "snntorch"', '"library": "evil"')
     (trapped / RECORDS).write_text(lines)
     done = snnbench(trapped, "show", first_cell(trapped), "--in", ".", "--replay")

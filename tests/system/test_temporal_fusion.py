@@ -1,6 +1,6 @@
-"""adapters/temporal-fusion.py on the CPU: a module written from the equations takes the compiled one's place.
+"""Tests of adapters/temporal-fusion.py on the CPU: a module written from the equations replaces the compiled one.
 
-The exam must pass with it and catch every way of calling it wrongly, or being wrong, that would still give an answer.
+The exam must pass with it, and must find every wrong call and every wrong module that still gives an answer.
 """
 
 import sys
@@ -44,7 +44,7 @@ def attached(y: Any, v: Any, surrogate: Any, decay: float, threshold: float) -> 
 def fused_forward(
     x: Any, kept: Any, y: Any, steps: int, decay: float, threshold: float, rest: float, every: bool
 ) -> None:
-    """What fusedForwardLIF does."""
+    """Compute the same as fusedForwardLIF."""
     assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in (x, kept, y))
     assert len(x) == steps and kept.shape == (x.shape if every else x[0].shape)
     v = torch.full_like(x[0], rest)
@@ -71,13 +71,13 @@ def module(forward: Any = fused_forward, through: Gradient = attached, half_widt
 
 
 def session(problem: Problem) -> Session:
-    """The adapter's network, on the CPU that it does not offer to run on."""
+    """The adapter's network on the CPU, which its declaration does not offer."""
     build = loading.builder(loading.load(PATH))
     return Session(build, reading.read(PATH).variants["default"], problem, torch.device("cpu"))
 
 
 def complaints(case: Case) -> str:
-    """What the exam says of it."""
+    """The exam's complaints about the network."""
     problem = exam_problem(case, case.layers)
     sitting = session(problem)
 
@@ -90,7 +90,7 @@ def complaints(case: Case) -> str:
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType | None], None]:
-    """Puts a module where the compiled one is looked for; None for none at all."""
+    """A function that puts a module in the compiled one's place; None removes it."""
     return lambda made: monkeypatch.setitem(sys.modules, "temporal_fusion_kernel", made)
 
 
@@ -108,7 +108,7 @@ def test_is_the_reference(layers: int, installed: Any) -> None:
 
 
 def undecayed(x: Any, kept: Any, y: Any, steps: int, decay: float, *rest: Any) -> None:
-    """Forgets to forget."""
+    """fused_forward without decay."""
     fused_forward(x, kept, y, steps, 1.0, *rest)
 
 

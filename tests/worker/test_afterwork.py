@@ -1,4 +1,4 @@
-"""Work after the clock: threads that spin are waited for, and answers that are not there are found out."""
+"""Tests of work after the clock: the worker waits for spinning threads, and finds missing answers."""
 
 import threading
 import time
@@ -47,7 +47,7 @@ def test_waiting_ends_where_spinning_does_not() -> None:
     [
         ([LEAST_NS] * 3, 5 * MS, None),
         ([LEAST_NS + 1] * 3, 5 * MS, "17% of the work"),
-        ([9 * MS, 0, 9 * MS], 5 * MS, None),  # the least of what was seen
+        ([9 * MS, 0, 9 * MS], 5 * MS, None),  # the least of these counts
         ([9 * MS] * 3, 90 * MS, None),
         ([10 * MS] * 3, 90 * MS, "10% of the work"),
         ([], 5 * MS, None),

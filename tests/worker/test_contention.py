@@ -1,4 +1,4 @@
-"""Contention, from files like /proc/stat: what others took of all CPUs, or of those that a cell is pinned to."""
+"""Tests of contention, from files like /proc/stat: foreign use of all CPUs, or of a cell's pinned CPUs."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The roofline: formulas reckoned by hand, and fakes that answer slower and faster than the machine can."""
+"""Tests of the roofline: formulas computed by hand, and fakes slower and faster than the machine can be."""
 
 import re
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_phase_that_is_none_is_refused() -> None:
 
 
 def peaks(copy_ns: int = 0, call_ns: int = 0, **products_ns: int) -> dict[str, Peak]:
-    """Peaks that took so long for a pass, two of which make a repetition, steadily; the copy moves 100 bytes."""
+    """Steady peaks with these times of a pass, and two passes a repetition; the copy moves 100 bytes."""
     every = {**products_ns, COPY: copy_ns, CALL: call_ns}
     return {name: Peak(100 if name == COPY else 300, 2, 10**9, [2 * ns] * 3) for name, ns in every.items()}
 
@@ -79,7 +79,7 @@ STEADY = peaks(current=40, weight_gradient=50, input_gradient=60)
     [
         (SMALL, "inference", 40),
         (SMALL, "forward", 40),
-        (SMALL, "backward", 50 + 40),  # the input's gradient has the shape of the current, which was faster
+        (SMALL, "backward", 50 + 40),  # the input's gradient has the shape of the current, the faster one
         (SMALL, "train", 40 + 50 + 40),
         (INNER, "backward", 50),
         (INNER, "train", 40 + 50),
@@ -118,7 +118,7 @@ def test_or_the_least_bytes_at_the_speed_of_the_copy_whichever_is_longer_and_not
 
 
 def test_a_peak_that_nobody_measured_yet_has_no_passes() -> None:
-    """By which the first look knows that it has to find out how many make a repetition."""
+    """So the first look knows that it must find the number of passes in a repetition."""
     assert Peak(300) == Peak(300, 0, 0, [])
 
 
@@ -178,7 +178,7 @@ def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
 
 @pytest.mark.parametrize("speed", [1.0, 1.8], ids=["steady", "a clock that jumps"])
 def test_half_the_floor_is_always_found_and_a_jump_of_the_clock_is_none(speed: float) -> None:
-    """The fast mode was met by half of the peaks' repetitions, or by the phase alone while it was met by none."""
+    """Half of the peaks' repetitions run in the fast mode; or none of them does, and only the phase is fast."""
     jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
     assert floor.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
     assert (floor.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
@@ -202,9 +202,9 @@ def backward(self, kept):
 def train(self):
     return self.ready[0], self.ready[2]
 """
-"""Right answers, all of them to what was asked, and all of them made before the clock starts."""
+"""A fake with right answers, all made before the clock starts."""
 CASE_256 = CASE.with_(neurons=256, batch=8, time_steps=40)
-"""Large enough that a product takes some hundred times longer than a call."""
+"""A case in which a product takes some hundred times longer than a call."""
 
 
 def timed(folder: Path, source: str, **changes: Any) -> Reply:
@@ -281,7 +281,7 @@ def test_only_a_process_that_times_looks_at_peaks(tmp_path: Path, measure: Any, 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
 def test_a_backend_without_peaks_is_told_what_it_lacks(tmp_path: Path, measure: Any) -> None:
-    """Its times could be anything, and no floor would tell."""
+    """Without peaks, no floor can disprove its times."""
     source = (
         CORRECT
         + """
@@ -325,7 +325,7 @@ class Backend(driver.Backend):
         return {{name: lambda run=run: (time.sleep(slow), run())[1] for name, run in super().peaks(*given).items()}}
 """
 )
-"""Something keeps the machine busy during the first looks at its peaks, and at no other time."""
+"""A fake on a machine that is busy only during the first looks at its peaks."""
 
 
 @pytest.mark.parametrize(("disturbed", "looks"), [(0, 2), (3, 4)])
@@ -340,7 +340,7 @@ def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
 
 
 def test_peaks_are_looked_at_before_between_and_after_the_phases(tmp_path: Path) -> None:
-    """Here always, by a share of no time at all."""
+    """Here always, because SHARE is 0."""
     source = "from snnbench.worker import peaks\npeaks.SHARE = 0\n" + DISTURBED.format(disturbed=0)
     reply = reply_of(ask(tmp_path, source, request("time")))
     assert (tmp_path / "fake.looks").read_text() == str(len(PHASES) + 1)

@@ -1,4 +1,4 @@
-"""Instructions: the kernel's counter of what a process retired."""
+"""Tests of the kernel's counter of a process's retired instructions."""
 
 import threading
 import time
@@ -20,14 +20,14 @@ SOFTWARE, TASK_CLOCK, NO_EVENT = 1, 1, 999
 
 
 def spin(seconds: float) -> None:
-    """Use a CPU for so long."""
+    """Use a CPU for `seconds`."""
     until = time.thread_time() + seconds
     while time.thread_time() < until:
         pass
 
 
 def test_threads_that_start_later_are_counted() -> None:
-    """By the clock of tasks, in nanoseconds, which every kernel has: many virtual machines count no instructions."""
+    """Counts the task clock in nanoseconds, which every kernel has: many virtual machines cannot count instructions."""
     count = counter(SOFTWARE, TASK_CLOCK)
     if count is uncounted:
         pytest.skip("this kernel lets nobody count")
@@ -67,7 +67,7 @@ def test_instructions_that_are_counted_grow_with_the_work() -> None:
 
 
 def measured(folder: Path, count: Count) -> Reply:
-    """The reply to a request for times, done in this process with such a counter."""
+    """The reply to a request for times, measured in this process with this counter."""
     path = write(folder, CORRECT)
     reply = Reply({})
     variant = read(path).variants["default"]
@@ -77,7 +77,7 @@ def measured(folder: Path, count: Count) -> Reply:
 
 
 def test_a_reply_has_the_instructions_of_every_repetition_where_they_are_counted(tmp_path: Path) -> None:
-    so_far = numbers(0, 1000)  # a thousand more each time that somebody asks
+    so_far = numbers(0, 1000)  # a thousand more at each call
     counted = measured(tmp_path, lambda: next(so_far))
     assert {name: counted.phases[name]["instructions"] for name in PHASES} == {name: [1000] * 3 for name in PHASES}
     assert all(phase["instructions"] == [] for phase in measured(tmp_path, uncounted).phases.values())

@@ -1,4 +1,4 @@
-"""Memory of a pass: what a pass needs at most, what it keeps, and nothing of what others hold."""
+"""Tests of a pass's memory: its peak and its retained memory, without the memory of others."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +39,7 @@ return Network(forward, lambda kept, cotangent: right.backward(kept[0], cotangen
 
 
 def measured(folder: Path, source: str, case: Any = SMALL, **changes: Any) -> dict[str, Any]:
-    """What a worker says of the memory of the adapter with this text."""
+    """A worker's reply about the memory of the adapter with this text."""
     reply = reply_of(ask(folder, source, request("memory", case, **changes)))
     assert reply.outcome == {"status": "measured", "verdict": "exact"}
     return reply.memory
@@ -68,7 +68,7 @@ def test_what_a_forward_pass_keeps_for_the_backward_pass_is_seen(tmp_path: Path,
 
 
 def test_a_peak_before_the_pass_is_forgotten(tmp_path: Path) -> None:
-    """What an import or the exam once needed is not the pass's."""
+    """Earlier memory of an import or the exam does not belong to the pass."""
     source = CORRECT + "\nnp.ones(200 << 20, np.uint8)\n"
     assert measured(tmp_path, source)["host"]["peak_bytes"] < 2 * MIB
 
@@ -117,15 +117,15 @@ def test_a_device_s_bytes_are_its_allocators(tmp_path: Path, used: str, unaccoun
         "used_bytes": None if unaccounted is None else 9500,
         "unaccounted_bytes": unaccounted,
         "retained_bytes": 100,
-        "growth_bytes": 100 // 40,  # asked once in the last 40 passes
+        "growth_bytes": 100 // 40,  # one query in the last 40 passes
     }
 
 
 @dataclass
 class Pass:
-    """A session and its backend whose bytes in use follow from what ran, and which notes what happens in which order.
+    """A session and its backend. They derive the bytes in use from the passes, and note all events in order.
 
-    A train pass leaves 1000 bytes in use until somebody waits for it, and 40 for good; what is read names the time.
+    A train pass leaves 1000 bytes in use until the next wait, and 40 for good. So the bytes show the time of a read.
     """
 
     events: list[str] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Pass:
 def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they_are_read_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(memory, "GROWTH_NS", 10**12)  # however slow this machine is
+    monkeypatch.setattr(memory, "GROWTH_NS", 10**12)  # even on a slow machine
     bench = Pass()
     measurement, spikes, gradients = memory.measure(bench, bench, "train")  # type: ignore[arg-type]
     assert bench.events[:7] == ["compile train", "wait", "reset", "read", "train", "wait", "read"]
@@ -203,7 +203,7 @@ def test_inference_has_no_gradients_and_keeps_nothing() -> None:
 
 
 def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> None:
-    """The clock shows 0, and 40 ms more each time it is asked: 7 passes after the tenth begin before 300 ms."""
+    """The clock starts at 0 and gains 40 ms at each call: 7 passes after the tenth begin before 300 ms."""
     bench, ticks = Pass(), iter(range(0, 10**9, 40_000_000))
     measurement = memory._growth(bench, bench, "train", lambda: next(ticks))  # type: ignore[arg-type]
     assert bench.events.count("train") == 10 + 7
@@ -292,9 +292,9 @@ class Backend(Backend):
 @pytest.mark.parametrize(
     ("reset", "resets", "pass_peak", "expected"),
     [
-        ("1000", "True", "3000", 2000),  # the counter is reset: what was before the pass is forgotten
-        ("9000", "False", "12000", 11000),  # it cannot be, and rose in the pass: it is the pass's
-        ("9000", "False", "3000", 7777),  # it cannot be, and did not rise: the compiler's plan
+        ("1000", "True", "3000", 2000),  # the counter is reset: memory before the pass is forgotten
+        ("9000", "False", "12000", 11000),  # it cannot be reset, and rises in the pass: it is the pass's
+        ("9000", "False", "3000", 7777),  # it cannot be reset, and does not rise: the compiler's plan
     ],
 )
 def test_a_device_s_peak_is_the_pass_s_own(

@@ -1,4 +1,4 @@
-"""The wire: what is sent arrives, and what is not whole is not taken for a reply."""
+"""Tests of messages on the wire: a sent message arrives, and an incomplete one is not taken for a reply."""
 
 import json
 from typing import Any
@@ -64,7 +64,7 @@ def test_a_reply_holds_no_number_that_json_has_not(value: float) -> None:
 
 
 def changed(**fields: Any) -> str:
-    """A request with some of its fields changed, and those that are None left out."""
+    """A request with these fields changed; fields set to None are left out."""
     whole = json.loads(request("time").encode()) | fields
     return json.dumps({name: value for name, value in whole.items() if value is not None or name not in fields})
 

@@ -1,4 +1,4 @@
-"""Probes: fixed work beside what a process times."""
+"""Tests of probes: fixed work that a process times beside its cell."""
 
 from typing import Any
 
@@ -12,42 +12,42 @@ from tests.fakes import CASE
 
 
 class Session:
-    """Counts what is waited for."""
+    """A session that counts its waits."""
 
     def __init__(self) -> None:
         self.waited = 0
 
     def synchronise(self, outputs: Any) -> None:
-        """Nothing takes longer than its call."""
+        """Count a wait; no work outlasts its call."""
         self.waited += 1
 
     def mark(self) -> None:
-        """No clock of its own."""
+        """Do nothing: the session has no clock."""
 
     def elapsed_ns(self, start: Any, end: Any) -> int:
-        """Nobody asks."""
+        """Never called."""
         raise NotImplementedError
 
 
 class Card:
-    """A backend whose calls are counted by name."""
+    """A backend that notes its calls by name."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
         self.sides: list[int] = []
 
     def compilations(self) -> int:
-        """None."""
+        """The number of compilations: 0."""
         return 0
 
     def peaks(self, entering: Any, cotangent: Any, weight: Any, copied_bytes: int) -> dict[str, Any]:
-        """A call each."""
+        """Passes that note one call each."""
         self.sides += [len(entering), copied_bytes]
         return {name: lambda name=name: self.calls.append(name) for name in ("current", "copy", "call")}
 
 
 def small(**fields: Any) -> Case:
-    """A case of no matter."""
+    """A case with these fields; the others do not matter."""
     return CASE.with_(**fields)
 
 

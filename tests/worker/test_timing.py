@@ -1,4 +1,4 @@
-"""Timing: what is inside the clock and what is not, on a clock that only the work moves; then on a real one."""
+"""Tests of the timed region, on a fake clock that only the work moves, then on a real clock."""
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ MS = 1_000_000
 
 @dataclass
 class Bench:
-    """A clock, and work that moves it by so many nanoseconds; `events` is what happened in which order."""
+    """A clock, and work that moves it by these nanoseconds; `events` lists all events in order."""
 
     pass_ns: int = 100
     sync_ns: int = 0
@@ -36,7 +36,7 @@ class Bench:
         return self.now
 
     def run(self, prepared: Any) -> Any:
-        """Starts work; it takes its time when somebody waits for it."""
+        """Start work; the clock moves when the caller waits for the work."""
         slow = self.runs == 0 and self.first_ns is not None
         self.pending_ns += self.first_ns if slow and self.first_ns is not None else self.pass_ns
         self.runs += 1
@@ -130,7 +130,7 @@ def test_a_repetition_lasts_at_least_as_long_as_was_asked(min_repetition_ns: int
 
 def test_a_repetition_lasts_at_least_a_thousand_empty_synchronisations() -> None:
     timing, _ = Bench(pass_ns=100, sync_ns=7).measure()
-    assert timing.passes == 66  # 7000 ns, where a pass and its synchronisation were seen to take 107
+    assert timing.passes == 66  # 7000 ns, if a pass and its synchronisation take 107
     assert timing.repetitions_ns == [66 * 100 + 7] * 4
 
 
@@ -144,7 +144,7 @@ def test_the_number_of_passes_comes_from_warm_ups_and_without_any_from_the_first
 def test_of_unequal_warm_ups_the_fastest_says_how_many_passes_a_repetition_has(
     warmups_ns: list[int], passes: int
 ) -> None:
-    """A slow one would make repetitions shorter than was asked."""
+    """A slow one would make repetitions shorter than requested."""
     bench = Bench()
     durations = iter([5000, *warmups_ns])
 
@@ -368,9 +368,9 @@ class Backend(driver.Backend):
         return Session(*build)
 """
 )
-"""Every pass returns at once, as on an accelerator, and its work lands TRUE_MS later; train takes two of them.
+"""Every pass returns at once, as on an accelerator, and its work ends TRUE_MS later; train takes twice TRUE_MS.
 
-What it would compute is computed where the answer is read: in a pass nothing but the device's own time goes by.
+The answer is computed when it is read: a pass contains only the device's own time.
 """
 
 
@@ -387,7 +387,7 @@ def passes_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, list[
 
 
 def timed_in_full(found: dict[str, list[float]]) -> bool:
-    """Whether every phase takes its true time within 2 %: no repetition less, and the least disturbed one no more."""
+    """Whether every phase's fastest repetition takes its true time within 2 %."""
     true = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
     return all(0.98 * true[name] < min(passes) < 1.02 * true[name] for name, passes in found.items())
 
@@ -399,7 +399,7 @@ def test_work_that_lands_when_synchronised_is_timed_in_full(tmp_path: Path, min_
 
 
 def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path) -> None:
-    """A product of N = 256 takes a hundred times as long as to start a pass, and no pass is waited for."""
+    """A product of N = 256 takes a hundred times as long as the start of a pass, and the fake waits for no pass."""
     source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": "pass"}
     brief = request("time", CASE.with_(neurons=256), repetitions=5, max_phase_ns=10 * MS)
     outcome = reply_of(ask(tmp_path, source, brief)).outcome
@@ -424,7 +424,7 @@ def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Pa
 
 
 def altered_device(device: str) -> str:
-    """The correct fake, which takes itself for a card."""
+    """The correct fake, with its own backend for this device."""
     return (
         CORRECT
         + OWN.format(methods="    pass")

@@ -1,4 +1,4 @@
-"""Turns: two processes that measure the same by turns, and what each does where the other one is gone."""
+"""Tests of turns: two processes measure the same work by turns, and one continues if the other is gone."""
 
 import os
 import threading
@@ -36,7 +36,7 @@ return Network(forward, right.backward)
 
 @pytest.fixture
 def ends() -> Iterator[Callable[..., Ends]]:
-    """Two workers' ends, and what closes them."""
+    """A function that makes two workers' ends; the fixture closes them."""
     opened: list[int] = []
 
     def made(patience_s: float = 10.0) -> Ends:
@@ -98,7 +98,7 @@ def test_where_the_other_one_is_gone_a_worker_goes_on_alone() -> None:
     turns.pass_on(1)
     assert turns.alone and time.monotonic() - started < 5
     os.close(back)
-    turns.pass_on(2)  # nobody reads any more
+    turns.pass_on(2)  # no reader is left
     deaf = Turns(read, forth, 10.0)
     deaf.pass_on(1)
     assert deaf.alone
@@ -121,7 +121,7 @@ def test_the_sides_of_a_pair_of_times_run_together_and_nothing_else() -> None:
         *(cell("base"), cell("new")),
         *(cell("new", 1), cell("base", 1)),
         *(cell("base", 0, "memory"), cell("new", 0, "memory")),
-        cell("base", 2),  # the other side is there
+        cell("base", 2),  # the other side's record exists
         *(cell("base", 3), cell("new", 3)),
         *(cell("base", 4), cell("base", 4, library="b"), cell("new", 4, library="b")),
         cell("", 5),
@@ -149,7 +149,7 @@ def pair(bench: Bench, base: str, new: str, timeout_s: float = 60.0) -> tuple[Re
 
 
 def logged(path: Path, name: str, more: str = "") -> str:
-    """A fake that writes its name down for every pass."""
+    """A fake that logs its name for every pass."""
     return altered(LOGGED.format(log=str(path), name=name) + more)
 
 
@@ -160,7 +160,7 @@ def test_repetitions_of_two_processes_alternate(bench: Bench, tmp_path: Path) ->
     assert base.status == new.status == "measured", (base, new)
     names = "".join(log.read_text().split())
     runs = [len(run) for run in names.replace("bn", "b n").replace("nb", "n b").split()]
-    # A repetition each by turns, and after the last: then the first goes on to its end, and the second.
+    # One repetition each by turns. After the last turn the first goes on to its end, then the second.
     assert len(runs) >= 2 * 7 and (base.settings["turns"], new.settings["turns"]) == (7, 7)
     assert len(base.phases["inference"]["repetitions_ns"]) == 6
     for side in (base, new):

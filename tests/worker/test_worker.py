@@ -1,4 +1,4 @@
-"""The worker: whatever its adapter does becomes a reply, on a descriptor that nobody else writes to."""
+"""Tests of the worker: every action of its adapter becomes a reply, on a descriptor with no other writer."""
 
 import json
 import os
@@ -18,7 +18,7 @@ BRIEF = request("verify")
 
 
 def replied(folder: Path, source: str, asked: Request = BRIEF) -> Reply:
-    """What a worker replies about the adapter with this text."""
+    """A worker's reply about the adapter with this text."""
     return reply_of(ask(folder, source, asked))
 
 
@@ -170,7 +170,7 @@ def test_what_is_in_force_is_read_back(tmp_path: Path) -> None:
 
 
 def test_the_import_diet(tmp_path: Path) -> None:
-    """Nothing of the harness's own dependencies, and no framework that the adapter does not bring."""
+    """A worker imports none of the harness's own dependencies, and no framework that the adapter does not bring."""
     source = CORRECT + (
         "\nimport atexit, sys\n"
         "atexit.register(lambda: print('modules:', *sorted({name.split('.')[0] for name in sys.modules})))\n"
@@ -184,7 +184,7 @@ def test_the_import_diet(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["numpy", "json", "snnbench"])
 def test_an_adapter_s_name_shadows_no_library(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither where the file is, nor where the harness was started."""
+    """Neither in the file's folder, nor in the harness's working directory."""
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, CORRECT, name)
     reply = reply_of(run(Path(sys.executable), path, BRIEF, environment(1, tmp_path / "home"), 30))

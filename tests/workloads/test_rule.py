@@ -1,4 +1,4 @@
-"""Rules against traces worked out by hand, and their gradients against finite differences of a smooth stand-in."""
+"""Tests of rules against traces computed by hand, and of gradients against finite differences of a smooth stand-in."""
 
 import numpy as np
 import pytest
@@ -44,9 +44,9 @@ def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
         (changed(most_spikes=2), [3.5, 0.0, 0.0], [3.5, 0.75, 0.375], [2, 0, 0]),
         (changed(most_spikes=2, reset="zero"), [3.5, 0.5, 0.0], [3.5, 0.5, 0.25], [2, 0, 0]),
         (changed(reset="none"), [1.0, 0.5, 0.0], [1.0, 1.0, 0.5], [1, 1, 0]),
-        # 5 is refused for two steps; what was there before leaks on
+        # 5 is refused for two steps; the earlier potential decays on
         (changed(refractory=2), [1.5, 5.0, 5.0, 0.75], [1.5, 0.25, 0.125, 0.8125], [1, 0, 0, 0]),
-        # in quarters, towards zero: 0.9 is 0.75, of which half is 0.25 (and -0.9 is -0.75)
+        # in quarters, towards zero: 0.9 becomes 0.75; half of that becomes 0.25 (and -0.9 becomes -0.75)
         (changed(unit=0.25), [0.9, 0.0, -0.9], [0.75, 0.25, -0.75], [0, 0, 0]),
     ],
 )
@@ -69,7 +69,7 @@ def test_a_gradient_worked_out_by_hand() -> None:
 
 def test_what_the_backward_pass_leaves_out() -> None:
     rule = changed(surrogate="rectangle", surrogate_gain=3.0, refractory=1, reset_in_backward=False)
-    # u = 1.25 fires; then nothing comes in, and .25 / 2 is left; then .0625 + 1 fires
+    # u = 1.25 fires; then the input is refused, and .25 / 2 is left; then .0625 + 1 fires
     trace = reference.forward(column(1.25, 9.0, 1.0), rule)
     assert trace.potential.ravel().tolist() == [1.25, 0.125, 1.0625]
     # gu[2] = 3; gu[1] = 0 + .5 * 3 (but nothing came in); gu[0] = 3 + .5 * 1.5, the spike there for nothing
@@ -91,7 +91,7 @@ def test_in_fixed_point_a_state_is_off_by_whole_units_or_not_at_all() -> None:
     rule = changed(unit=0.25, threshold=10.0)
     current = column(0.3, 0.5, 0.3, 0.3)
     margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(*[0.01] * 4))
-    # 0.5 may have been a little less: a unit, of which a half, rounded up, stays
+    # 0.5 may have been a little less: off by one unit; half of it, rounded up, stays
     assert margin.ravel().tolist() == [0.0, 0.25, 0.25, 0.25]
 
 
@@ -124,7 +124,7 @@ def test_where_rounding_decides_about_a_silent_reset_the_state_is_off_by_all_of_
     rule = changed(reset="zero", unit=0.25, threshold=1.0025, resets_at=1.0)
     current = column(1.0, 0.0, 0.3)
     margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(0.01, 0.0, 0.0))
-    # The first may have been 0.75, which stays; of 1.25 half is carried, cut and a unit more.
+    # The first may have been 0.75, and then stays. Half of 1.25 is carried and truncated, with one unit more.
     assert margin.ravel().tolist() == [0.25, 0.75, 0.5]
     certain = column(0.9, 0.0, 0.3)
     margin = of_potentials(reference.forward(certain, rule), rule, "float32", certain, column(0.01, 0.0, 0.0))
