@@ -33,7 +33,7 @@ from snnbench.cli.options import (
     require_one_way,
     thresholds_of,
 )
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:

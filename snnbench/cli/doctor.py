@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 
 
 def doctor(

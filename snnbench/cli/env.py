@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption
-from snnbench.machine import gpus
 
 app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
 
@@ -42,6 +41,7 @@ def sync(
     from snnbench.adapter.contender import find
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
+    from snnbench.machine import gpus
     from snnbench.run.progress import say
 
     adapters = discover(adapter or [])

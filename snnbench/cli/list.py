@@ -1,18 +1,22 @@
 """`snnbench list`: all contenders, and what each needs."""
 
+from typing import TYPE_CHECKING
+
 import typer
 
-from snnbench.adapter.declaration import Adapter
 from snnbench.cli.options import AdapterOption
-from snnbench.machine import gpus
 
 COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it is")
+
+if TYPE_CHECKING:
+    from snnbench.adapter.declaration import Adapter
 
 
 def list_adapters(adapter: AdapterOption = None) -> None:
     """List every contender: pinned version, devices, profiles in which it is exact, and how to get anything missing."""
     from snnbench.adapter.contender import label
     from snnbench.adapter.discovery import discover
+    from snnbench.machine import gpus
 
     cuda = gpus.has_cuda()
     lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
@@ -30,7 +34,7 @@ def list_adapters(adapter: AdapterOption = None) -> None:
     typer.echo("\n".join(lines))
 
 
-def _state(adapter: Adapter, name: str, cuda: bool) -> str:
+def _state(adapter: "Adapter", name: str, cuda: bool) -> str:
     """State of a contender: ready to run here, or the reason why not and the command that would change it."""
     from snnbench.environments import store
 

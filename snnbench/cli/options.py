@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.adapter.discovery import data_folder
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
 
@@ -78,6 +77,8 @@ RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING..."
 
 def config_path(name: str) -> Path:
     """The config file for a path, or for the name of a config that comes with snnbench. Raises BadParameter."""
+    from snnbench.adapter.discovery import data_folder
+
     path = Path(name)
     if path.suffix or path.exists() or len(path.parts) > 1:
         return path

@@ -7,11 +7,9 @@ from typing import Annotated
 
 import typer
 
-from snnbench.adapter import contender
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.home import home
-from snnbench.machine import cpus, description, gpus
 
 
 class Measured(StrEnum):
@@ -37,8 +35,10 @@ def request(
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
     """
+    from snnbench.adapter import contender
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
+    from snnbench.machine import cpus, description, gpus
     from snnbench.plan import config as configs
     from snnbench.plan import selection
     from snnbench.plan.cell import Cell

@@ -22,7 +22,7 @@ from snnbench.cli.options import (
     config_path,
     require_one_way,
 )
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit
 
 

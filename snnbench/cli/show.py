@@ -6,11 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption, EnvOption
-from snnbench.environments import interpreters
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit
-from snnbench.machine import description, gpus
-from snnbench.recording import lookup
 
 if TYPE_CHECKING:
     from snnbench.recording.record import Record, Recording
@@ -34,6 +31,7 @@ def show(
 
     --replay measures it again with the adapter and pins of this installation; no code from the recording runs.
     """
+    from snnbench.recording import lookup
     from snnbench.report.text import cell_description
 
     recording, shown = lookup.find(cell, lookup.folders(where))
@@ -49,6 +47,8 @@ def show(
 def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapter: AdapterOption) -> None:
     from snnbench.adapter.contender import UnknownContender, Work
     from snnbench.adapter.discovery import discover
+    from snnbench.environments import interpreters
+    from snnbench.machine import description, gpus
     from snnbench.recording.lookup import UnknownCell
     from snnbench.run import replay as replays
     from snnbench.run import runner

@@ -5,11 +5,8 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
-from snnbench.environments import interpreters
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit
-from snnbench.machine import description, gpus
-from snnbench.run import known_outcomes
 
 
 def verify(
@@ -25,11 +22,13 @@ def verify(
     """Prove that libraries do the requested work: spikes by position, gradients of weight, bias and input."""
     from snnbench.adapter import contender
     from snnbench.adapter.discovery import discover
+    from snnbench.environments import interpreters
+    from snnbench.machine import description, gpus
     from snnbench.plan import config as configs
     from snnbench.plan import selection
     from snnbench.plan.cell import Cell
     from snnbench.report.text.verdict_table import table
-    from snnbench.run import runner
+    from snnbench.run import known_outcomes, runner
     from snnbench.run.progress import say, shown
 
     adapters = discover(adapter or [])

@@ -3,7 +3,6 @@
 import platform
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 
 from snnbench.adapter.contender import Contender, Work
@@ -56,10 +55,3 @@ def interpreters(
         except EnvironmentFailed as error:
             by_contender[library, variant] = Interpreter(Path(), "", {}, str(error))
     return by_contender
-
-
-class Env(StrEnum):
-    """Workers run in environments that snnbench makes, or in the Python that runs snnbench."""
-
-    managed = "managed"
-    current = "current"

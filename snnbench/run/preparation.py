@@ -5,7 +5,8 @@ from typing import Any
 
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
-from snnbench.environments.interpreters import Env, interpreters, unmanaged
+from snnbench.environments import Env
+from snnbench.environments.interpreters import interpreters, unmanaged
 from snnbench.plan.side import Side, SideError
 from snnbench.run.progress import say
 from snnbench.run.request import Request

@@ -8,7 +8,7 @@ from typing import Any
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.analysis.abtest import Rule
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.plan import config, selection, side
 from snnbench.plan.config import Config
 from snnbench.plan.selection import SelectionError

@@ -347,7 +347,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (
             ["run", "-c", "tiny.toml", "--only", "neurons=3"],
             2,
-            "Invalid value for --only: no cell of this config is left",
+            "--only: no cell of this config is left",
         ),
         (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
         (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),

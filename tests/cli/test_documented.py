@@ -16,7 +16,7 @@ from snnbench.cli.options import ComparedPhase
 from snnbench.cli.rank import RankingFormat
 from snnbench.cli.report import Format
 from snnbench.cli.request import Measured
-from snnbench.environments.interpreters import Env
+from snnbench.environments import Env
 from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
