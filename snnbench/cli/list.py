@@ -6,10 +6,10 @@ import typer
 
 from snnbench.cli.options import AdapterOption
 
-COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it is")
-
 if TYPE_CHECKING:
     from snnbench.adapter.declaration import Adapter
+
+COLUMNS = ("library", "version", "devices", "exact in", "environment", "what it is")
 
 
 def list_adapters(adapter: AdapterOption = None) -> None:
