@@ -72,7 +72,7 @@ def proof(document: Document) -> list[str]:
 
 
 WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
-    ("outcome", "no such kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
+    ("outcome", "an unknown kind", "time", lambda r: r.update(outcome=NEITHER | {"kind": "lazy"}, **NOTHING)),
     ("outcome", "without a reason", "time", lambda r: r.update(outcome=NEITHER | {"reason": ""}, **NOTHING)),
     ("outcome", "malformed", "time", lambda r: r.update(started="yesterday")),
     ("outcome", "its zone", "time", lambda r: r.update(started="2026-11-21T10:00:00")),
@@ -140,8 +140,13 @@ def test_a_record_with_one_thing_wrong(
         ("provenance", "record hashes", MACHINE, lambda m: m.update(gpus=[{"uuid": "GPU-0123456789ab"}])),
         ("provenance", "AWS_SECRET should not", MACHINE, lambda m: m["environment"].update(AWS_SECRET="x")),
         ("provenance", "MY_KEY should not", MACHINE, lambda m: m.update(varying={"environment.MY_KEY": ["x", None]})),
-        ("provenance", "does not know what was installed", ENVIRONMENTS, lambda e: e.clear()),
-        ("provenance", "is not among what was", ENVIRONMENTS, lambda e: [v.update(snntorch="9") for v in e.values()]),
+        ("provenance", "lists no packages for", ENVIRONMENTS, lambda e: e.clear()),
+        (
+            "provenance",
+            "is not among its installed packages",
+            ENVIRONMENTS,
+            lambda e: [v.update(snntorch="9") for v in e.values()],
+        ),
         ("name", "its content", MACHINE, lambda m: m.update(model="a faster one")),
     ],
 )

@@ -286,7 +286,7 @@ def test_a_disk_that_fills_up_tears_one_line_and_loses_nothing(folder: Path, thr
     size = (folder / RECORDS).stat().st_size
     with file_size_limit(size + 100), pytest.raises(RecordingError) as caught:
         keep(folder, three[2])
-    assert str(caught.value).startswith(f"{folder}: cannot be written (File too large); what is there is kept")
+    assert str(caught.value).startswith(f"{folder}: cannot be written (File too large); its records are kept")
     assert (folder / RECORDS).stat().st_size == size + 100, "nothing is tried again once there is room"
     assert read(folder).records == three[:2]
     assert keep(folder, three[2]) == {one.cell for one in three[:2]}
