@@ -240,7 +240,7 @@ def test_the_command_says_what_is_there_and_what_is_missing(place: Path, tmp_pat
     done = snnbench(place, "merge", "part1", "whole", "-o", str(tmp_path / "merged"))
     assert done.returncode == 8 and "was measured in part1 and, otherwise, in whole" in done.stderr
     done = snnbench(place, "run", "--config", "tiny.toml", "--shard", "5/4")
-    assert done.returncode == 2 and "is no shard such as 2/3" in done.stderr
+    assert done.returncode == 2 and "expected a shard such as 2/3" in done.stderr
     done = snnbench(place, *run_arguments(place / "tiny.toml", [place / "good.py", place / "bad.py"], "--shard", "5/9"))
     assert done.returncode == 2 and "fewer cases than shards" in done.stderr
 
