@@ -156,15 +156,19 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
     pairs = dict.fromkeys([contender.find(BASE, known)[0], *wanted])
     turns, refused = [], []
     for library, variant in [("", FLOOR), *pairs]:
-        found = known[library or BASE.split("/")[0]]
-        if options.alone and library and (found.variants[variant].backend != "torch" or found.variants[variant].way):
+        adapter = known[library or BASE.split("/")[0]]
+        if (
+            options.alone
+            and library
+            and (adapter.variants[variant].backend != "torch" or adapter.variants[variant].way)
+        ):
             continue
-        if library and "cpu" not in found.variants[variant].devices:
+        if library and "cpu" not in adapter.variants[variant].devices:
             continue
-        planned = store.plan(found, variant if library else found.default, cuda=False)
+        planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
         python = store.sync(planned, lambda line: None).python
         name = contender.label(library, variant) if library else FLOOR
-        request = {"path": str(found.path), "variant": variant, "case": asdict(work), "alone": options.alone}
+        request = {"path": str(adapter.path), "variant": variant, "case": asdict(work), "alone": options.alone}
         env = process.environment(work.threads, home())
         command = [str(python), "-P", __file__, "--serve", json.dumps(request)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -266,15 +270,15 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     from snnbench.workloads.problem import Problem
 
     path, variant = Path(request["path"]), request["variant"]
-    found = reading.read(path).variants[variant]
-    if refusal := found.refusal(work):
+    declared = reading.read(path).variants[variant]
+    if refusal := declared.refusal(work):
         raise Unsupported(refusal)
     module = loading.load(path)
-    backend = open_backend(found.backend, work, module)
+    backend = open_backend(declared.backend, work, module)
     if request["alone"]:
-        return neuron(work, module, variant, Layout(found.order, found.latency))
-    session = backend.session(loading.builder(module), found, Problem(work))
-    note = check(session, found.deviation, work)
+        return neuron(work, module, variant, Layout(declared.order, declared.latency))
+    session = backend.session(loading.builder(module), declared, Problem(work))
+    note = check(session, declared.deviation, work)
     return session.train, session.synchronise, note
 
 

@@ -1,6 +1,8 @@
 """Settings for all tests."""
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 
@@ -8,4 +10,6 @@ import tempfile
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The tests' own slots: a run of snnbench on the same machine holds the others. Processes of pytest-xdist inherit these.
-os.environ.setdefault("SNNBENCH_SLOTS", tempfile.mkdtemp(prefix="snnbench-test-slots-"))
+if "SNNBENCH_SLOTS" not in os.environ:
+    os.environ["SNNBENCH_SLOTS"] = tempfile.mkdtemp(prefix="snnbench-test-slots-")
+    atexit.register(shutil.rmtree, os.environ["SNNBENCH_SLOTS"], ignore_errors=True)

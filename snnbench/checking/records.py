@@ -224,7 +224,7 @@ def flags(record: Record) -> Complaints:
     """The flags are exactly those that follow from the numbers."""
     due = set(raised(record.phases, record.memory, record.settings, record.case.threads, record.flags))
     if wrong := sorted(due ^ set(record.flags)):
-        yield f"flags are {' '.join(record.flags) or 'none'}, and should be {' '.join(sorted(due)) or 'none'}: {wrong}"
+        yield f"the record has the flags {record.flags}, its numbers give {sorted(due)}: {wrong}"
 
 
 def complaints(record: Record, schema: int, machine: str, protocol: Protocol) -> Iterator[tuple[str, str]]:

@@ -56,9 +56,8 @@ def sync(
         elif environment in of_use:
             typer.echo(f"{environment.adapter}: {store.sync(environment, say).folder}")
         else:
-            typer.echo(
-                f"{environment.adapter}: not made: it is for CUDA devices{'' if device else ', and there is none here'}"
-            )
+            here = "" if device else ", which this machine lacks"
+            typer.echo(f"{environment.adapter}: not made: it needs a CUDA device{here}")
 
 
 @app.command(name="list")

@@ -12,23 +12,23 @@ SHIPPED = {path.stem for path in (Path(__file__).parents[2] / "adapters").glob("
 
 
 def test_those_that_came_with_snnbench_are_there() -> None:
-    found = discovery.discover()
-    assert set(found) == SHIPPED
-    assert {adapter.path for adapter in found.values()} == set(discovery.data_folder("adapters").glob("*.py"))
+    adapters = discovery.discover()
+    assert set(adapters) == SHIPPED
+    assert {adapter.path for adapter in adapters.values()} == set(discovery.data_folder("adapters").glob("*.py"))
 
 
 def test_a_file_of_the_user_is_one_more(tmp_path: Path) -> None:
     mine = write(tmp_path, CORRECT, "my_own")
-    found = discovery.discover([mine])
-    assert set(found) == {*SHIPPED, "my-own"}
-    assert found["my-own"].path == mine
+    adapters = discovery.discover([mine])
+    assert set(adapters) == {*SHIPPED, "my-own"}
+    assert adapters["my-own"].path == mine
 
 
 def test_a_file_of_the_user_takes_the_place_of_its_namesake(tmp_path: Path) -> None:
     mine = write(tmp_path, CORRECT, "reference")
-    found = discovery.discover([mine])
-    assert set(found) == SHIPPED
-    assert found["reference"].path == mine
+    adapters = discovery.discover([mine])
+    assert set(adapters) == SHIPPED
+    assert adapters["reference"].path == mine
 
 
 def test_a_file_that_is_no_adapter_is_refused(tmp_path: Path) -> None:

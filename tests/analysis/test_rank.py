@@ -112,9 +112,9 @@ def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_i
     records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
     (ranking,) = ranked(*records).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 2)]
-    told = [(one.cell.word, one.cell.reason) for one in ranking.entries if one.cell]
+    reasons = [(one.cell.word, one.cell.reason) for one in ranking.entries if one.cell]
     advice = "run again on a quieter machine, or --allow contended"
-    assert told == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
+    assert reasons == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
     assert ranking.entries[1].reason == "", "it is said once"
     found = ranked(*records, allowed=["contended"])
     assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].entries] == [

@@ -106,8 +106,8 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("floor", "peak current is of 5 FLOPs", "time", lambda r: r["peaks"]["current"].update(work=5)),
     ("memory", "whole bytes", "memory", lambda r: r["memory"]["host"].update(peak_bytes=-1)),
     ("memory", "static_bytes is 5", "memory", lambda r: r["memory"].update(static_bytes=5)),
-    ("flags", "should be contended", "time", lambda r: r["phases"]["train"]["contention"].update(foreign_cpus=1.0)),
-    ("flags", "should be none", "time", lambda r: r.update(flags=["quiet"])),
+    ("flags", "give ['contended']", "time", lambda r: r["phases"]["train"]["contention"].update(foreign_cpus=1.0)),
+    ("flags", "its numbers give []", "time", lambda r: r.update(flags=["quiet"])),
 ]
 NEITHER: Document = {"status": "skipped", "kind": "unsupported", "reason": "it cannot"}
 CRASHED: Document = {"status": "failed", "kind": "crash", "reason": "died of SIGSEGV"}
@@ -519,8 +519,8 @@ def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any]
         update={"phases": ("train",), "repetitions": 3, "warmup_passes": 1}
     )
     record = replace(timed, phases=phases, checks=checks)
-    said = [text for rule, text in records.complaints(record, 4, "", protocol) if rule == "durations"]
-    assert any(complaint in text for text in said) if complaint else said == []
+    texts = [text for rule, text in records.complaints(record, 4, "", protocol) if rule == "durations"]
+    assert any(complaint in text for text in texts) if complaint else texts == []
     assert [text for rule, text in records.complaints(record, 3, "", protocol) if rule == "durations"] == []
     without = replace(record, checks=timed.checks)
     assert "no check fresh-train" in [text for _, text in records.complaints(without, 4, "", protocol)]

@@ -367,13 +367,13 @@ def test_probes_are_all_there_and_were_looked_at_twice() -> None:
     assert list(records.probes(record("a"))) == ["no probe interpreter or calls or copy or product"]
     once = sound | {"copy": {"looks_ns": [[5, 6]]}}
     assert list(records.probes(record("a", probes=once))) == ["probe copy was looked at 1 times, not 2"]
-    found = dict(records.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
-    assert "probes" in found and "probes" not in dict(records.complaints(record("a"), 5, "a laptop", PROTOCOL))
+    by_rule = dict(records.complaints(record("a", probes={}), 6, "a laptop", PROTOCOL))
+    assert "probes" in by_rule and "probes" not in dict(records.complaints(record("a"), 5, "a laptop", PROTOCOL))
 
 
 def test_memory_that_grew_keeps_the_rule_of_flags_if_it_is_flagged() -> None:
     memory = {"phase": "train", "static_bytes": 1, "host": {"growth_bytes": 1 << 20}}
     assert list(records.flags(record("a", "memory", memory=memory, flags=["grows"]))) == []
     assert list(records.flags(record("a", "memory", memory=memory))) == [
-        "flags are none, and should be grows: ['grows']"
+        "the record has the flags [], its numbers give ['grows']: ['grows']"
     ]

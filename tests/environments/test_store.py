@@ -354,7 +354,7 @@ def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_he
         return dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
 
     plain, cuda = made(Device.cpu), made(Device.cuda)
-    assert plain["cards"] == "not made: it is for CUDA devices"
+    assert plain["cards"] == "not made: it needs a CUDA device"
     assert cuda["both"] == cuda["cards"] != plain["both"]
     has_six = [bool(list(Path(folder).glob("lib/*/site-packages/six.py"))) for folder in (plain["both"], cuda["both"])]
     assert has_six == [False, True]

@@ -93,7 +93,7 @@ def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     assert in_progress.read(folder) == []
     in_progress.put(folder, RUNNING)
     (folder / f"torn{in_progress.SUFFIX}").write_text('{"schema": 3, "cell"')
-    assert in_progress.read(folder) == [RUNNING], "a mark that is being written is none yet"
+    assert in_progress.read(folder) == [RUNNING], "a half-written mark is ignored"
     in_progress.clear(folder)
     assert list(folder.glob("*.running")) == []
 

@@ -168,7 +168,7 @@ def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
 
 
 def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
-    """The recording of the run, merged from all shards recorded so far. Raises SlurmError if there is none."""
+    """Merge the shards that have a recording into the recording of the run. Raises SlurmError if no shard has one."""
     parts = run.recordings()
     if not parts:
         raise SlurmError(f"{run.folder}: no job recorded anything; {'; '.join(filter(None, complaints))}")
