@@ -9,9 +9,10 @@
 # ///
 """BindsNET: `LIFNodes` behind `Connection`s with a bias, run by its `Network`, with a `Monitor` on the last layer.
 
-A step goes through all layers (`one_step`), of which by default each is a step later than the one before. LIFNodes rest
-at 0, have no refractory time, decay by exp(-dt / tc_decay) and reset to a value: whether a gradient would go through
-that makes no difference here. As they come they rest at -65 and fire at -52 (mV), whatever a case's threshold.
+With `one_step=True` a time step passes through all layers; by default each layer runs one step after the layer before
+it. The LIFNodes here rest at 0, have no refractory period, decay by exp(-dt / tc_decay) and reset to a value. There is
+no backward pass, so an attached reset equals a detached one. With default arguments LIFNodes rest at -65 and fire at
+-52 (mV), whatever the case's threshold.
 Docs: https://bindsnet-docs.readthedocs.io/guide/guide_part_i.html
 """
 
@@ -26,15 +27,15 @@ import torch
 from snnbench.adapter import Rule, Unsupported, require
 from snnbench.backends.torch import Network
 
-# The package without its __init__, which imports every part of it: torchvision, which breaks where it was built for
-# another torch, OpenCV, Gymnasium and more. Its networks need none of that.
+# Import bindsnet.network without the package's __init__. The __init__ imports torchvision, OpenCV, Gymnasium and more,
+# and networks need none of them. A torchvision that was built for another torch fails to import.
 sys.modules["bindsnet"] = module_from_spec(find_spec("bindsnet"))
 bindsnet = importlib.import_module("bindsnet.network")
 
 BACKEND = "torch"
 VARIANTS = {
-    "default": "LIFNodes that rest at 0 and are never refractory",
-    "defaults": "LIFNodes(neurons) and Connection(source, neurons), all else left as it is",
+    "default": "LIFNodes that rest at 0, without a refractory period",
+    "defaults": "LIFNodes(neurons) and Connection(source, neurons), all other arguments at their defaults",
 }
 EXACT = {"default": ("zero", "zero-attached")}
 DEVIATION = {"defaults": "a threshold of 13, a decay of 1 % a step, and no input for 5 steps after a spike"}
@@ -49,7 +50,7 @@ def rule(case, variant):
         reset="zero",
         detach_reset=True,
         refractory=5,
-        surrogate=case.surrogate,  # of a backward pass that it has not
+        surrogate=case.surrogate,  # unused: BindsNET has no backward pass
         slope=case.slope,
     )
 
@@ -58,18 +59,18 @@ def nodes(case, variant):
     if variant == "defaults":
         return bindsnet.nodes.LIFNodes(case.neurons)
     if not 0 < case.beta < 1:
-        raise Unsupported("beta = exp(-dt / tc_decay) lies between 0 and 1")
+        raise Unsupported("beta = exp(-dt / tc_decay) must lie between 0 and 1")
     return bindsnet.nodes.LIFNodes(
         case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
     )
 
 
 def build(case, weights, variant):
-    require(case, "states are float32", dtype="float32")
+    require(case, "BindsNET keeps its states in float32", dtype="float32")
     network = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False)
-    entering = bindsnet.nodes.Input(case.neurons)
-    network.add_layer(entering, "0")
-    source, linears = entering, []
+    input_layer = bindsnet.nodes.Input(case.neurons)
+    network.add_layer(input_layer, "0")
+    source, linears = input_layer, []
     for number, layer in enumerate(weights, start=1):
         neurons = nodes(case, variant)
         connection = bindsnet.topology.Connection(source, neurons, w=layer.weight.T.contiguous(), b=layer.bias)
@@ -82,8 +83,8 @@ def build(case, weights, variant):
     network.add_monitor(monitor, "spikes")
 
     def forward(x):
-        # An input layer keeps its last step, a part of `x`, which the reset would set to 0.
-        entering.s = torch.zeros_like(entering.s)
+        # The last pass left a view of `x` in the input layer, and the reset would set it to 0 in place.
+        input_layer.s = torch.zeros_like(input_layer.s)
         network.reset_state_variables()
         network.run({"0": x}, time=case.time_steps, one_step=True)
         return monitor.get("s")

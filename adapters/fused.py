@@ -6,9 +6,10 @@
 # cuda = ["cuda-core[cu13]==1.2.2"]
 # modules = ["kernels"]
 # ///
-"""snnbench's own yardstick: linear and neuron as one differentiable operator, all time steps in one kernel each way.
+"""snnbench's own yardstick: the linear layer and the neuron as one differentiable operator.
 
-We wrote it, to show what the hardware could do; it has no privilege in the harness.
+One kernel runs all time steps of the forward pass, another all steps of the backward pass. We wrote it to show the
+speed that the hardware allows; the harness gives it no privilege.
 Docs: https://docs.pytorch.org/docs/stable/library.html
 """
 
@@ -20,14 +21,14 @@ from snnbench.backends.torch import Network
 
 BACKEND = "torch"
 VARIANTS = {
-    "cpu": "C kernel over stretches of time that stay in cache; keeps u - threshold in float32",
-    "cpu-half": "the same, keeping 16 bits",
-    "cpu-lowmem": "the same, keeping nothing but a potential now and then; computes the currents again",
-    "torch": "operations of torch alone, on any device",
+    "cpu": "C kernel over stretches of time that fit into the cache; it keeps u - threshold as precise as the state",
+    "cpu-half": "C kernel that keeps u - threshold in 16 bits",
+    "cpu-lowmem": "C kernel that keeps one potential per stretch of time and recomputes the currents",
+    "torch": "PyTorch operations only, on any device",
     "triton": "Triton kernel",
-    "cuda": "CUDA C++ kernel; keeps u - threshold in float32",
-    "cuda-half": "the same, keeping 16 bits",
-    "cuda-lowmem": "the same, computing the currents again",
+    "cuda": "CUDA C++ kernel that keeps u - threshold as precise as the state",
+    "cuda-half": "CUDA C++ kernel that keeps u - threshold in 16 bits",
+    "cuda-lowmem": "CUDA C++ kernel that keeps one potential per stretch of time and recomputes the currents",
 }
 DEVICES = {
     "cpu": ("cpu",),
@@ -54,10 +55,10 @@ KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 
 
 def build(case, weights, variant):
-    require(case, "what it computes has a reset", profile=EXACT)
+    require(case, "fused computes only neurons with a reset", profile=EXACT)
     kernel, _, keep = variant.partition("-")
     kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
-    kernels.reuse_memory()  # the memory of large arrays on the CPU stays from one pass to the next
+    kernels.reuse_memory()  # keeps the memory of large CPU arrays from one pass to the next
     network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(keep, "potential"))
     return Network(network, network.linears, provider=f"snnbench:{kernel}")
 

@@ -5,7 +5,7 @@
 # [tool.snnbench]
 # cuda = ["jax[cuda13]==0.10.2"]
 # ///
-"""Plain JAX: the neuron's three lines in `jax.lax.scan`, compiled by XLA.
+"""Plain JAX: a three-line neuron in `jax.lax.scan`, compiled by XLA.
 
 Docs: https://docs.jax.dev/en/latest/_autosummary/jax.lax.scan.html
 """
@@ -22,7 +22,7 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 def build(case, weights, variant):
     if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"surrogate {case.surrogate} is not written here")
+        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
 
     @jax.custom_jvp
     def spike(distance):
@@ -38,8 +38,8 @@ def build(case, weights, variant):
         s = spike(u - case.threshold)
         if case.reset == "none":
             return u, s
-        kept = jax.lax.stop_gradient(s) if case.detach_reset else s
-        v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
+        reset_spike = jax.lax.stop_gradient(s) if case.detach_reset else s
+        v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return v, s
 
     def apply(params, x):

@@ -5,10 +5,10 @@
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'"]
 # ///
-"""Norse: `LIFBoxCell` lifted over time, and the current-based `LIF` with a synapse that forgets at once.
+"""Norse: `LIFBoxCell` lifted over time, and the current-based `LIF` with a synapse that has no memory.
 
-Norse integrates v' = v + dt * tau_mem_inv * (v_leak - v + i), so tau_mem_inv = (1 - beta) / dt decays by beta, and the
-weights carry the factor 1 / (1 - beta) that the current loses.
+Norse integrates v' = v + dt * tau_mem_inv * (v_leak - v + i). With tau_mem_inv = (1 - beta) / dt the potential decays
+by beta and the current is multiplied by 1 - beta, so the weights are divided by 1 - beta.
 Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
 """
 
@@ -22,12 +22,12 @@ from snnbench.backends.torch import Network, compiled
 
 BACKEND = "torch"
 VARIANTS = {
-    "box": "Lift(LIFBoxCell): any reset",
-    "lif": "LIF, which loops over time by itself",
-    "lift": "Lift(SequentialState(Linear, LIFCell)), the linear layer inside the loop over time",
+    "box": "Lift(LIFBoxCell), with any reset",
+    "lif": "LIF, which has its own loop over time",
+    "lift": "Lift(SequentialState(Linear, LIFCell)), with the linear layer inside the loop over time",
     "integral": "functional.lif_feed_forward_integral",
     "compile-cell": "Lift(LIFBoxCell) with one step of the cell compiled",
-    "defaults": "SequentialState(Linear, LIF()), all else left as it is",
+    "defaults": "SequentialState(Linear, LIF()), all other arguments at their defaults",
 }
 EXACT = {
     "box": ("subtract", "zero", "subtract-detached", "zero-attached"),
@@ -39,9 +39,9 @@ EXACT = {
 RESETS = {
     "lif": "LIF resets to a value, with the gradient attached",
     "lift": "LIFCell resets to a value, with the gradient attached",
-    "integral": "it resets to a value, with the gradient attached",
+    "integral": "lif_feed_forward_integral resets to a value, with the gradient attached",
 }
-DEVIATION = {"defaults": "a synapse that keeps 0.8 of its current a step, of which a tenth charges the membrane"}
+DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
 WAYS = ("compile", "cuda-graph", "amp")
 DT = 0.001
 
@@ -57,11 +57,11 @@ def value_detached(spike, v, reset, threshold):
 def rule(case, variant):
     if variant != "defaults":
         return None
-    kept, charged = 1 - DT * 200, DT * 100  # LIFParameters' inverse time constants of synapse and membrane
+    synapse_factor, charge_factor = 1 - DT * 200, DT * 100  # 200 and 100: LIFParameters' tau_syn_inv and tau_mem_inv
     return Rule(
-        beta=1 - charged,
-        gain=charged,
-        synapse=kept,
+        beta=1 - charge_factor,
+        gain=charge_factor,
+        synapse=synapse_factor,
         threshold=1.0,
         reset="zero",
         detach_reset=False,
@@ -75,10 +75,10 @@ def build(case, weights, variant):
         linears = [layer.linear() for layer in weights]
         network = norse.SequentialState(*(module for linear in linears for module in (linear, norse.LIF())))
         return Network(lambda x: network(x)[0], linears)
-    require(case, "method 'super' is the fast sigmoid, its slope fixed to 1", surrogate="fast_sigmoid", slope=1.0)
-    require(case, "the state of LIF is float32", dtype="float32")
+    require(case, "Norse's method 'super' is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
+    require(case, "Norse keeps the state of LIF in float32", dtype="float32")
     if case.beta >= 1:
-        raise Unsupported("a neuron that does not leak would need infinite weights")
+        raise Unsupported("a neuron without a leak (beta >= 1) would need infinite weights")
     gain = 1 / (1 - case.beta)
     linears = [layer.linear(gain) for layer in weights]
     build_layer = {"box": box, "compile-cell": compiled_box, "lif": lif, "lift": lift, "integral": integral}[variant]
@@ -120,7 +120,7 @@ def box_cell(case):
 
 def current_based(case):
     return norse.LIFParameters(
-        tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # forgets within one step
+        tau_syn_inv=torch.tensor(1 / DT, device=case.device),  # the current lasts one step
         tau_mem_inv=torch.tensor((1 - case.beta) / DT, device=case.device),
         v_th=torch.tensor(case.threshold, device=case.device),
         method="super",

@@ -19,10 +19,11 @@
 # cuda = []
 # built = ["sinabs-exodus==2.0.0"]
 # ///
-"""Rockpool: `LIFNeuronTorch`, `LIFJax` and `LIFExodus` behind a linear layer, single spikes, constant time constants.
+"""Rockpool: `LIFNeuronTorch`, `LIFJax` and `LIFExodus` behind a linear layer.
 
-LIFJax and LIFExodus have a synapse, which is made to forget within a step. LIFJax's surrogate gradient cannot be
-chosen; LIFExodus takes none either, but has it as an attribute, which is set here.
+Each neuron fires at most once per step, and its time constants are fixed. LIFJax and LIFExodus have a synapse;
+here its current lasts one step. LIFJax's surrogate gradient cannot be chosen. LIFExodus has no argument for it either,
+but an attribute, and this adapter sets the attribute.
 Docs: https://rockpool.ai/reference/_autosummary/nn.modules.LIFNeuronTorch.html
 """
 
@@ -35,8 +36,8 @@ ORDER = "BTN"
 VARIANTS = {
     "torch": "LinearTorch and LIFNeuronTorch",
     "jax": "LinearJax and LIFJax",
-    "exodus": "LinearTorch and LIFExodus, CUDA kernels of sinabs-exodus: a backward pass quadratic in T",
-    "defaults": "LinearTorch and LIFTorch(shape), all else left as it is",
+    "exodus": "LinearTorch and LIFExodus with the CUDA kernels of sinabs-exodus; the backward pass is quadratic in T",
+    "defaults": "LinearTorch and LIFTorch(shape), all other arguments at their defaults",
 }
 DEVICES = {"exodus": ("cuda",)}
 EXACT = ("subtract",)
@@ -44,22 +45,22 @@ RESETS = "Rockpool's neurons subtract, with the gradient attached"
 DEVIATION = {
     "defaults": "a synapse and a membrane of 20 ms at steps of 1 ms, several spikes a step, one-sided surrogate"
 }
-WAYS = ("compile", "amp")  # no "cuda-graph": reset_state makes the state on the host and copies it to the device
+WAYS = ("compile", "amp")  # no "cuda-graph": reset_state creates the state on the host and copies it to the device
 PROVIDER = {"exodus": ("lifForwardKernel",)}
-NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
+NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, to compile sinabs-exodus"}
 DT = 0.001
-FORGETTING = 2.0**-24
-"""What a synapse keeps of its current from one step to the next: below float32's resolution."""
+SYNAPSE_DECAY = 2.0**-24
+"""The share of its current that a synapse keeps per step, below the resolution of float32."""
 
 
 def rule(case, variant):
     if variant != "defaults":
         return None
-    kept = math.exp(-DT / 0.02)
+    decay = math.exp(-DT / 0.02)
     return Rule(
-        beta=kept,
-        gain=kept,
-        synapse=kept,
+        beta=decay,
+        gain=decay,
+        synapse=decay,
         threshold=1.0,
         reset="subtract",
         detach_reset=False,
@@ -72,9 +73,9 @@ def rule(case, variant):
 def build(case, weights, variant):
     if variant == "defaults":
         return with_defaults(case, weights)
-    require(case, "this adapter runs float32", dtype="float32")
+    require(case, "this adapter supports float32 only", dtype="float32")
     if not 0 < case.beta < 1:
-        raise Unsupported("beta = exp(-dt / tau_mem) lies between 0 and 1")
+        raise Unsupported("beta = exp(-dt / tau_mem) must lie between 0 and 1")
     return {"torch": with_torch, "jax": with_jax, "exodus": with_exodus}[variant](case, weights)
 
 
@@ -86,10 +87,10 @@ def with_torch(case, weights):
 
     from snnbench.backends.torch import Network
 
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
 
     class Spike(torch.autograd.Function):
-        """The documented seam for a surrogate of one's own: `spike_generation_fn`."""
+        """A spike with the fast sigmoid's gradient, for `spike_generation_fn`, the documented hook."""
 
         @staticmethod
         def forward(ctx, potential, threshold, window, max_spikes):
@@ -101,7 +102,7 @@ def with_torch(case, weights):
             potential, threshold = ctx.saved_tensors
             return gradient / (1 + case.slope * (potential - threshold).abs()) ** 2, None, None, None
 
-    def constant(value):  # on the host, as Rockpool makes a NumPy array of it; `to` below moves it
+    def constant(value):  # on the host, because Rockpool converts it to NumPy; `to` below moves it
         return Constant(torch.tensor(value))
 
     linears, modules = [], []
@@ -148,11 +149,11 @@ def with_exodus(case, weights):
     from snnbench.backends.torch import Network
 
     try:
-        import sinabs.exodus.spike  # noqa: F401  # without it LIFExodus can be made, but not run
+        import sinabs.exodus.spike  # noqa: F401  # without it LIFExodus can be constructed, but not run
     except ImportError as error:
-        raise Unavailable(f"sinabs-exodus, which is compiled against torch, is not here: {error}") from error
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
-    gain = 1 / FORGETTING  # the synapse decays before it is read
+        raise Unavailable(f"sinabs-exodus, which is compiled against torch, cannot be imported: {error}") from error
+    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
+    gain = 1 / SYNAPSE_DECAY  # the synapse decays before the neuron reads it
     linears, modules = [], []
     for layer in weights:
         weight = (layer.weight.T * gain).contiguous()
@@ -163,7 +164,7 @@ def with_exodus(case, weights):
             tau_syn=None,
             leak_mode="decays",
             alpha=Constant(case.beta),
-            beta=Constant(FORGETTING),
+            beta=Constant(SYNAPSE_DECAY),
             threshold=case.threshold,
             bias=Constant(0.0),
             max_spikes_per_dt=torch.tensor(1.0),
@@ -184,9 +185,9 @@ def with_jax(case, weights):
 
     from snnbench.backends.jax import Network
 
-    require(case, "LIFJax's surrogate gradient is fixed to one_sided", surrogate="one_sided", slope=1.0)
-    tau_syn = jnp.asarray(-DT / math.log(FORGETTING))
-    gain = float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before it is read
+    require(case, "LIFJax's surrogate gradient is always one_sided with slope 1", surrogate="one_sided", slope=1.0)
+    tau_syn = jnp.asarray(-DT / math.log(SYNAPSE_DECAY))
+    gain = float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it
     modules = []
     for layer in weights:
         outputs, inputs = layer.weight.shape

@@ -10,7 +10,8 @@
 # ///
 """Sinabs: `sinabs.layers.LIF`, and the LIF of sinabs-exodus.
 
-The gradient of EXODUS is that of a subtracting reset that is not detached: with it, both are the same neuron.
+The gradient of EXODUS is that of a reset that subtracts and is not detached. With that reset both compute the same
+neuron.
 Docs: https://sinabs.readthedocs.io/en/latest/api/layers.html
 """
 
@@ -26,25 +27,28 @@ from snnbench.backends.torch import Network
 BACKEND = "torch"
 ORDER = "BTN"
 VARIANTS = {
-    "default": "LIF with single spikes and without its normalised input, a loop over time in torch",
-    "exodus": "the same of sinabs.exodus.layers, CUDA kernels over all steps: a backward pass quadratic in T",
-    "defaults": "LIF(tau_mem), all else left as it is",
+    "default": "LIF with single spikes and without input normalisation, looped over time in torch",
+    "exodus": "the LIF of sinabs.exodus.layers, with CUDA kernels over all steps; the backward pass is quadratic in T",
+    "defaults": "LIF(tau_mem), all other arguments at their defaults",
 }
 DEVICES = {"exodus": ("cuda",)}
 EXACT = {"default": ("subtract", "zero", "subtract-detached"), "exodus": ("subtract",)}
-RESETS = {"default": "MembraneReset is detached", "exodus": "EXODUS subtracts, with the gradient attached"}
+RESETS = {
+    "default": "MembraneReset, the reset to zero, is detached",
+    "exodus": "EXODUS subtracts, with the gradient attached",
+}
 DEVIATION = {"defaults": "the input is scaled by 1 - beta, and a step may hold several spikes; exponential surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {"exodus": ("lifForwardKernel",)}
-NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, for sinabs-exodus is compiled"}
+NEEDS = {"exodus": "a CUDA toolkit (nvcc) of the release that torch was built with, to compile sinabs-exodus"}
 
 
-MANY = 1 << 30
-"""As many spikes in a step as the potential holds thresholds."""
+UNLIMITED_SPIKES = 1 << 30
+"""No limit in a step: a neuron fires once for each multiple of the threshold in its potential."""
 
 
 class SubtractDetached:
-    """The documented seam for a reset of one's own: a callable of (spikes, state, threshold)."""
+    """A custom reset in the documented form: a callable of (spikes, state, threshold)."""
 
     def __call__(self, spikes, state, spike_threshold):
         return {**state, "v_mem": state["v_mem"] - spikes.detach() * spike_threshold}
@@ -59,7 +63,7 @@ def rule(case, variant):
         threshold=1.0,
         reset="subtract",
         detach_reset=False,
-        most_spikes=MANY,
+        most_spikes=UNLIMITED_SPIKES,
         surrogate="exponential",
         slope=2.0,
     )
@@ -67,11 +71,11 @@ def rule(case, variant):
 
 def build(case, weights, variant):
     if not 0 < case.beta < 1:
-        raise Unsupported("beta = exp(-1 / tau_mem) lies between 0 and 1")
+        raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1")
     linears = [layer.linear() for layer in weights]
     if variant == "defaults":
-        return stacked(linears, [layers.LIF(-1 / math.log(case.beta)).to(case.device) for _ in linears])
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+        return stack(linears, [layers.LIF(-1 / math.log(case.beta)).to(case.device) for _ in linears])
+    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {
         "subtract": activation.MembraneSubtract,
@@ -89,13 +93,13 @@ def build(case, weights, variant):
             reset_fn=resets[case.profile](),
             surrogate_grad_fn=lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2,
         ).to(case.device)
-        neuron.tau_mem.requires_grad_(False)  # trained by default, which would be more work than asked for
+        neuron.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
         neurons.append(neuron)
-    return stacked(linears, neurons, "exodus" if variant == "exodus" else "torch")
+    return stack(linears, neurons, "exodus" if variant == "exodus" else "torch")
 
 
-def stacked(linears, neurons, provider="torch"):
-    """A network of both in turn, and the call that its users make before each pass."""
+def stack(linears, neurons, provider="torch"):
+    """A network of linear layers and neurons in turn, with the state reset that users call before each pass."""
     modules = (module for pair in zip(linears, neurons, strict=True) for module in pair)
 
     def reset():
@@ -109,5 +113,5 @@ def exodus_lif():
     try:
         from sinabs.exodus.layers import LIF
     except ImportError as error:
-        raise Unavailable(f"sinabs-exodus, which is compiled against torch, is not here: {error}") from error
+        raise Unavailable(f"sinabs-exodus, which is compiled against torch, cannot be imported: {error}") from error
     return LIF

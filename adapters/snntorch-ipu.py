@@ -4,10 +4,11 @@
 # ///
 """snnTorch for Graphcore's IPU: `Leaky` behind a linear layer, compiled by PopTorch's `inferenceModel`.
 
-It was written from the documentation and the source of both and has run neither on an IPU nor in its model: the tests
-put others in the places of PopTorch and of the operators that snntorch-ipu compiles with the Poplar SDK.
-The harness knows no IPU: its arrays are on the host, and so are the device and the floor that its tables name.
-`Leaky` takes the threshold off before the decay; its reset to zero also drops the input of that step, another neuron.
+This adapter was written from the documentation and the source of PopTorch and snntorch-ipu. It has run neither on an
+IPU nor in the IPU Model: the tests use stand-ins for PopTorch and for the operators that snntorch-ipu compiles with the
+Poplar SDK. The harness has no support for IPUs: its arrays are on the host, and tables name the host as the device and
+use the host's floor. `Leaky` subtracts the threshold before the decay. Its reset to zero also drops the input of that
+step, which makes it another neuron.
 Docs: https://docs.graphcore.ai/projects/poptorch-user-guide/ and https://github.com/vinniesun/snntorch-ipu
 """
 
@@ -18,28 +19,26 @@ from snnbench.backends.torch import Network
 
 BACKEND = "torch"
 VARIANTS = {
-    "model": "in the IPU Model, which simulates an IPU on the CPU: to verify, and no time of an IPU",
-    "ipu": "on an IPU, with the copies from and to the host",
+    "model": "in the IPU Model, a simulation on the CPU: for verification, its times are not those of an IPU",
+    "ipu": "on an IPU, including the copies from and to the host",
 }
 DEVICES = ("cpu",)
 EXACT = ("subtract", "subtract-detached", "none")
-INFERENCE_ONLY = (
-    "PopTorch gives no gradient of an input, and gradients of weights only in one program with their update"
-)
+INFERENCE_ONLY = "PopTorch gives no input gradient, and weight gradients only in one program with the weight update"
 NEEDS = (
-    "Graphcore's Poplar SDK (docs.graphcore.ai) with a PopTorch for Python 3.11 or later and the torch that PopTorch "
-    "asks for, and `--env current`"
+    "Graphcore's Poplar SDK (docs.graphcore.ai) with a PopTorch for Python 3.11 or later, the torch that PopTorch "
+    "requires, and `--env current`"
 )
 
 
 def build(case, weights, variant):
-    require(case, "its reset to zero drops an input too", reset=("subtract", "none"))
-    require(case, "this adapter runs float32", dtype="float32")
+    require(case, "snntorch-ipu's reset to zero also drops an input", reset=("subtract", "none"))
+    require(case, "this adapter supports float32 only", dtype="float32")
     try:
         import poptorch
         import snntorch
-    except (ImportError, SystemExit) as error:  # it exits where its operators could not be compiled
-        raise Unavailable(f"it needs {NEEDS} ({error})") from error
+    except (ImportError, SystemExit) as error:  # snntorch exits if its operators could not be compiled
+        raise Unavailable(f"needs {NEEDS} ({error})") from error
 
     class Net(torch.nn.Module):
         def __init__(self):

@@ -4,8 +4,9 @@
 # ///
 """snnTorch: `snntorch.Leaky`, stepped through time by a Python loop as in its tutorials.
 
-Its subtracting reset takes the threshold off one step late and undecayed, which is another neuron; `reset_delay=False`
-does so at once, but differs where a neuron charges beyond twice the threshold. So only reset to zero is exact.
+Leaky's reset by subtraction acts one step late and subtracts the undecayed threshold, which makes it another neuron.
+With `reset_delay=False` it acts at once, but differs if a neuron charges beyond twice the threshold. So only the reset
+to zero is exact.
 Docs: https://snntorch.readthedocs.io/en/latest/snn.neurons_leaky.html
 """
 
@@ -20,13 +21,13 @@ from snnbench.backends.torch import Network, compiled
 
 BACKEND = "torch"
 VARIANTS = {
-    "unbind": "the linear layer before the loop, its output unbound along time",
-    "index": "the linear layer before the loop, which indexes current[t]: a backward pass quadratic in T",
-    "step": "the linear layer inside the loop, as the tutorials have it",
-    "compile-cell": "as unbind, with one step of the neuron compiled",
-    "state-leaky": "StateLeaky, which has no reset: a convolution over time",
-    "leaky-parallel": "LeakyParallel, which has no reset: an nn.RNN, linear layer included",
-    "defaults": "Leaky(beta), all else left as it is",
+    "unbind": "the linear layer before the loop over time, its output unbound along time",
+    "index": "the linear layer before the loop over time; indexing current[t] makes the backward pass quadratic in T",
+    "step": "the linear layer inside the loop over time, as in the tutorials",
+    "compile-cell": "like unbind, with one step of the neuron compiled",
+    "state-leaky": "StateLeaky, a convolution over time without a reset",
+    "leaky-parallel": "LeakyParallel, an nn.RNN without a reset that includes the linear layer",
+    "defaults": "Leaky(beta), all other arguments at their defaults",
 }
 EXACT = {
     "unbind": ("zero", "zero-attached"),
@@ -44,7 +45,7 @@ RESETS = {
 }
 DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
-    "defaults": "the threshold is taken off one step late and undecayed, without a gradient; arctangent surrogate",
+    "defaults": "the reset subtracts the undecayed threshold one step late, without a gradient; arctangent surrogate",
 }
 WAYS = ("compile", "cuda-graph", "amp")
 
@@ -56,7 +57,7 @@ def rule(case, variant):
         beta=case.beta,
         threshold=1.0,
         reset="subtract",
-        reset_by=1.0 / case.beta,  # the step that follows the spike has decayed it by then
+        reset_by=1.0 / case.beta,  # subtracted after the decay of the next step
         detach_reset=True,
         surrogate="atan",
         slope=2.0,
@@ -67,7 +68,7 @@ def build(case, weights, variant):
     if variant == "defaults":
         linears = [layer.linear() for layer in weights]
         return Network(step(linears, [snn.Leaky(beta=case.beta).to(case.device) for _ in weights]), linears)
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "Leaky always emits float32 spikes", dtype="float32")
     if variant == "state-leaky":
         return state_leaky(case, weights)
@@ -80,7 +81,7 @@ def build(case, weights, variant):
             beta=case.beta,
             threshold=case.threshold,
             reset_mechanism="zero",
-            reset_delay=case.detach_reset,  # the delayed reset is the detached one; without delay it is attached
+            reset_delay=case.detach_reset,  # the delayed reset is detached, the immediate one attached
             spike_grad=surrogate.fast_sigmoid(slope=case.slope),
         ).to(case.device)
         for _ in weights
@@ -130,7 +131,7 @@ def step(linears, neurons):
 
 def state_leaky(case, weights):
     if not 0 < case.beta < 1:
-        raise Unsupported("StateLeaky decays by exp(-(1 - beta)), which lies between 0 and 1")
+        raise Unsupported("StateLeaky decays by exp(-(1 - beta)), which must lie between 0 and 1")
     linears = [layer.linear() for layer in weights]
     neurons = [
         snn.StateLeaky(
@@ -151,7 +152,7 @@ def state_leaky(case, weights):
 
 
 class Rnn:
-    """Weight and bias of LeakyParallel's own linear layer, by the names that a linear layer gives them."""
+    """The weight and bias of LeakyParallel's own linear layer, under the names that a linear layer uses."""
 
     def __init__(self, neuron):
         self.weight, self.bias = neuron.rnn.weight_ih_l0, neuron.rnn.bias_ih_l0
@@ -172,6 +173,6 @@ def leaky_parallel(case, weights):
             neuron.rnn.weight_ih_l0.copy_(layer.weight)
             neuron.rnn.bias_ih_l0.copy_(layer.bias)
             neuron.rnn.bias_hh_l0.zero_()
-        neuron.rnn.bias_hh_l0.requires_grad_(False)  # a second bias, which would be more work than asked for
+        neuron.rnn.bias_hh_l0.requires_grad_(False)  # a second bias; its gradient would be extra work
         neurons.append(neuron)
     return Network(torch.nn.Sequential(*neurons), [Rnn(neuron) for neuron in neurons])

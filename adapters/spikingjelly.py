@@ -13,12 +13,11 @@
 # dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==1.23.5"]
 # cuda = ["cupy-cuda13x==13.6.0", "cuda-pathfinder==1.9.0"]
 # ///
-"""SpikingJelly: `LIFNode` in multi-step mode; in 2.x it chooses its own kernel on CUDA, unless it is told which.
+"""SpikingJelly: `LIFNode` in multi-step mode; release 2.x chooses its own kernel on CUDA, unless one is set.
 
-The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which took them out. They ask for
-`numpy.int`, which NumPy 1.24 took out, CuPy 13 is the last that runs with a NumPy that has it, and Python 3.11 the last
-for which that NumPy has a wheel. That release has no
-fast sigmoid, so it is given one, which its kernels get as CUDA text.
+The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which removed them. They use `numpy.int`,
+which NumPy 1.24 removed. CuPy 13 is the last that runs with a NumPy that old, and Python 3.11 the last with a wheel of
+that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; the kernels get it as CUDA text.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 
@@ -31,17 +30,17 @@ from snnbench.backends.torch import Network, compiled
 
 BACKEND = "torch"
 VARIANTS = {
-    "auto": "LIFNode; on CUDA it chooses its own kernel, which the record names",
-    "triton": "LIFNode, its Triton kernel",
-    "cuda": "LIFNode, its CUDA kernel",
-    "compile-cell": "LIFNode in single-step mode, one step compiled, called by a loop over time",
-    "cupy": "LIFNode of 0.0.0.0.14, its CuPy kernel",
-    "defaults": "LIFNode(step_mode='m'), all else left as it is",
-    "old-torch": "LIFNode of 0.0.0.0.14, its torch backend: a backward pass quadratic in T",
+    "auto": "LIFNode; on CUDA it chooses its own kernel, and the record names the kernel",
+    "triton": "LIFNode with its Triton kernel",
+    "cuda": "LIFNode with its CUDA kernel",
+    "compile-cell": "LIFNode in single-step mode; the compiled step is called by a loop over time",
+    "cupy": "LIFNode of release 0.0.0.0.14 with its CuPy kernel",
+    "defaults": "LIFNode(step_mode='m'), all other arguments at their defaults",
+    "old-torch": "LIFNode of release 0.0.0.0.14 with its torch backend; the backward pass is quadratic in T",
 }
 DEVICES = {"triton": ("cuda",), "cuda": ("cuda",), "cupy": ("cuda",)}
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
-DEVIATION = {"defaults": "tau = 2, so half of the input charges a potential that halves; sigmoid surrogate"}
+DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {
     "triton": ("^_forward_kernel", "^_backward_kernel"),
@@ -49,8 +48,8 @@ PROVIDER = {
     "cupy": ("^LIFNodeFPTTKernel_", "^LIFNodeBPTTKernel_"),
 }
 NEEDS = {
-    "cuda": "SpikingJelly's source distribution built with SJ_BUILD_NATIVE_CUDA=1 and without build isolation, beside "
-    "a CUDA build of torch and the CUDA toolkit of its release (its installation page says how), and `--env current`"
+    "cuda": "SpikingJelly's source distribution, built with SJ_BUILD_NATIVE_CUDA=1 and without build isolation, beside "
+    "a CUDA build of torch and the CUDA toolkit of its release (see the installation page), and `--env current`"
 }
 
 
@@ -62,17 +61,17 @@ def rule(case, variant):
 
 def build(case, weights, variant):
     if case.beta <= 0 or case.beta >= 1:
-        raise Unsupported("beta = 1 - 1 / tau with tau > 1 lies between 0 and 1")
+        raise Unsupported("beta = 1 - 1 / tau with tau > 1 must lie between 0 and 1")
     if variant in ("triton", "cuda"):
-        os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = variant  # read when SpikingJelly is imported
+        os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = variant  # SpikingJelly reads it at import
     from spikingjelly.activation_based import functional, neuron
 
-    old = variant in ("cupy", "old-torch")
+    is_old_release = variant in ("cupy", "old-torch")
     if variant == "cupy":
-        require(case, "its CuPy kernels take float32 and float16", dtype=("float32", "float16"))
+        require(case, "SpikingJelly's CuPy kernels take float32 and float16 only", dtype=("float32", "float16"))
         load_compiler()
-    choice = {"backend": "cupy" if variant == "cupy" else "torch"} if old else {}
-    surrogate = old_fast_sigmoid(case) if old else fast_sigmoid(case)
+    backend_option = {"backend": "cupy" if variant == "cupy" else "torch"} if is_old_release else {}
+    surrogate = old_fast_sigmoid(case) if is_old_release else fast_sigmoid(case)
     linears = [layer.linear() for layer in weights]
     neurons = [
         neuron.LIFNode(step_mode="m").to(case.device)
@@ -85,7 +84,7 @@ def build(case, weights, variant):
             surrogate_function=surrogate,
             detach_reset=case.detach_reset,
             step_mode="s" if variant == "compile-cell" else "m",
-            **choice,
+            **backend_option,
         ).to(case.device)
         for _ in weights
     ]
@@ -94,7 +93,7 @@ def build(case, weights, variant):
     network = torch.nn.Sequential(*(module for pair in pairs for module in pair))
 
     def provider():
-        if old:
+        if is_old_release:
             return neurons[0].backend
         return str(functional.neuron_implementation("lif", torch.device(case.device))["implementation"])
 
@@ -107,7 +106,7 @@ def build(case, weights, variant):
 
 
 class Stepped(torch.nn.Module):
-    """A node of single steps, run over time."""
+    """A single-step node in a loop over time."""
 
     def __init__(self, node):
         super().__init__()
@@ -120,16 +119,16 @@ class Stepped(torch.nn.Module):
 def fast_sigmoid(case):
     from spikingjelly.activation_based import surrogate
 
-    require(case, "SuperSpike(alpha=1) is the fast sigmoid", surrogate="fast_sigmoid", slope=1.0)
+    require(case, "SuperSpike(alpha=1) is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
     return surrogate.SuperSpike(alpha=1.0)
 
 
 def old_fast_sigmoid(case):
-    """The seam for a surrogate of one's own: what torch computes, and what goes into the CUDA text of the kernels."""
+    """A fast sigmoid for release 0.0.0.0.14: an autograd function for torch, and CUDA text for the kernels."""
     from spikingjelly.activation_based import surrogate
     from spikingjelly.activation_based.auto_cuda import cfunction
 
-    require(case, "the fast sigmoid is what this adapter sets", surrogate="fast_sigmoid")
+    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
 
     class Spike(torch.autograd.Function):
         @staticmethod
@@ -149,18 +148,18 @@ def old_fast_sigmoid(case):
             return Spike.apply(x, alpha)
 
         def cuda_codes(self, y, x, dtype):
-            one, slope = (cfunction.constant(None, value, dtype) for value in (1.0, self.alpha))
+            unity, slope = (cfunction.constant(None, value, dtype) for value in (1.0, self.alpha))
             scaled = cfunction.mul(None, slope, cfunction.abs(None, x, dtype), dtype)
-            wide = cfunction.add(None, one, scaled, dtype)
-            return cfunction.div(y, one, cfunction.mul(None, wide, wide, dtype), dtype)
+            base = cfunction.add(None, unity, scaled, dtype)
+            return cfunction.div(y, unity, cfunction.mul(None, base, base, dtype), dtype)
 
     return FastSigmoid(alpha=case.slope)
 
 
 def load_compiler():
-    """CuPy 13 looks for NVRTC where a system has it; torch brings it as a package, which has to be loaded first."""
+    """Load NVRTC, which torch brings as a package: CuPy 13 looks for it in the system's folders only."""
     try:
-        import cupy  # noqa: F401  # SpikingJelly goes on without it until it is asked for a neuron
+        import cupy  # noqa: F401  # without it SpikingJelly fails only when it makes a neuron
         from cuda.pathfinder import load_nvidia_dynamic_lib
 
         load_nvidia_dynamic_lib("nvrtc")

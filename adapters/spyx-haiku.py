@@ -8,13 +8,13 @@
 # [tool.snnbench]
 # cuda = ["jax[cuda13]==0.10.2"]
 # ///
-"""Spyx 0.1.20, the last release on Haiku: `LIF` unrolled by `hk.dynamic_unroll`, with a reset as large as what decays.
+"""Spyx 0.1.20, the last release on Haiku: `LIF` unrolled by `hk.dynamic_unroll`, with a shifted threshold.
 
-LIF computes v' = beta * v + x - threshold * s, so its reset is not decayed, and CuBaLIF resets twice. But the spike
-function is the user's own (`spyx.axn.custom`): a LIF with the threshold beta * threshold resets by as much, and its
-spike function, which is given v - beta * threshold, compares the rest with (1 - beta) * threshold.
-It fires from the potential of the step before, so its output is one step late: the harness gives it one more step of
-input. A second layer would get one more step of bias too, which is another network.
+LIF computes v' = beta * v + x - threshold * s, so its reset does not decay, and CuBaLIF resets twice. But users can set
+the spike function (`spyx.axn.custom`). A LIF with the threshold beta * threshold subtracts beta * threshold. Its spike
+function gets v - beta * threshold, and compares that with (1 - beta) * threshold.
+LIF fires from the potential of the step before, so its output is one step late: the harness gives it one more step of
+input. A second layer would also get one more step of bias, which makes it another network.
 Docs: https://spyx.readthedocs.io/en/latest/ (of 1.x; its page on migrating from Haiku shows the old way)
 """
 
@@ -31,12 +31,12 @@ BACKEND = "jax"
 VARIANTS = {
     "documented": "BatchApply(Linear), LIF by dynamic_unroll(time_major=False, unroll=32), as in Spyx's examples",
     "time-major": "BatchApply(Linear), LIF by dynamic_unroll with its defaults: time_major=True, unroll=1",
-    "defaults": "the same with LIF(shape, beta), all else left as it is",
+    "defaults": "BatchApply(Linear), LIF(shape, beta) by dynamic_unroll, all other arguments at their defaults",
 }
 ORDER = {"documented": "BTN"}
 LATENCY = 1
 EXACT = {"documented": ("subtract",), "time-major": ("subtract",)}
-DEVIATION = {"defaults": "the threshold is taken off undecayed; a surrogate of slope 25"}
+DEVIATION = {"defaults": "the reset subtracts the undecayed threshold; a surrogate of slope 25"}
 RESETS = "LIF subtracts, with the gradient attached"
 
 
@@ -47,7 +47,7 @@ def rule(case, variant):
         beta=case.beta,
         threshold=1.0,
         reset="subtract",
-        reset_by=1.0 / case.beta,  # taken off after the decay
+        reset_by=1.0 / case.beta,  # subtracted after the decay
         detach_reset=False,
         surrogate="fast_sigmoid",
         slope=25.0,
@@ -55,15 +55,15 @@ def rule(case, variant):
 
 
 def build(case, weights, variant):
-    require(case, "a later layer would get its input one step late", layers=1)
+    require(case, "a second layer would get its input one step late", layers=1)
     if variant != "defaults":
-        require(case, "the surrogate that this adapter sets is the fast sigmoid", surrogate="fast_sigmoid")
-    require(case, "this adapter runs float32 and 16-bit formats", dtype=("float32", "bfloat16", "float16"))
+        require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
+    require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
     if not 0 < case.beta <= 1:
-        raise Unsupported("LIF takes a beta of 0 for one to be drawn at random")
-    (given,) = weights
+        raise Unsupported("beta must be above 0 and at most 1: LIF draws a beta of 0 at random")
+    (layer,) = weights
     policy = jmp.get_policy(f"params={case.dtype},compute={case.dtype},output={case.dtype}")
-    hk.mixed_precision.set_policy(hk.Linear, policy)  # as Spyx's half precision was published; the state is float32
+    hk.mixed_precision.set_policy(hk.Linear, policy)  # as in the published half precision of Spyx; the state is float32
     rest = (1 - case.beta) * case.threshold
     spike = spyx.axn.custom(
         bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
@@ -73,18 +73,18 @@ def build(case, weights, variant):
 
     def network(x):
         x = hk.BatchApply(hk.Linear(case.neurons))(x)
-        own = {} if variant == "defaults" else {"threshold": case.beta * case.threshold, "activation": spike}
-        lif = spyx.nn.LIF((case.neurons,), beta=case.beta, **own)
+        options = {} if variant == "defaults" else {"threshold": case.beta * case.threshold, "activation": spike}
+        lif = spyx.nn.LIF((case.neurons,), beta=case.beta, **options)
         core = hk.DeepRNN([lif])
         return hk.dynamic_unroll(core, x, core.initial_state(case.batch), **loop)[0]
 
     transformed = hk.without_apply_rng(hk.transform(network))
     one_step = jax.numpy.zeros((case.batch, 1, case.neurons) if loop else (1, case.batch, case.neurons))
-    drawn = transformed.init(jax.random.PRNGKey(case.seed), one_step)
-    # beta is a parameter too; training it would be more work than asked for
-    linear, neuron = hk.data_structures.partition(lambda module, name, value: name in ("w", "b"), drawn)
+    initial_params = transformed.init(jax.random.PRNGKey(case.seed), one_step)
+    # beta is a parameter too, but its gradient would be extra work
+    linear, neuron = hk.data_structures.partition(lambda module, name, value: name in ("w", "b"), initial_params)
     (module,) = linear
-    params = {module: {"w": given.weight.T, "b": given.bias}}
+    params = {module: {"w": layer.weight.T, "b": layer.bias}}
 
     def apply(params, x):
         return transformed.apply(hk.data_structures.merge(params, neuron), x)

@@ -5,10 +5,11 @@
 # [tool.snnbench]
 # cuda = ["jax[cuda13]==0.10.2"]
 # ///
-"""Spyx 1.x on flax nnx: `CuBaLIF` with alpha = 0, whose reset is taken off before the decay; `LIF` takes it off after.
+"""Spyx 1.x on flax nnx: `CuBaLIF` with alpha = 0, which subtracts the threshold before the decay.
 
-It fires from the potential of the step before, so its output is one step late: the harness gives it one more step of
-input. A second layer would get one more step of bias too, which is another network.
+`LIF` subtracts it after the decay. Both fire from the potential of the step before, so their output is one step late:
+the harness gives them one more step of input. A second layer would also get one more step of bias, which makes it
+another network.
 Docs: https://spyx.readthedocs.io/en/latest/
 """
 
@@ -27,13 +28,13 @@ RESETS = {
     "run": "CuBaLIF subtracts, with the gradient attached",
     "psu": "PSU_LIF has no reset",
 }
-DEVIATION = {"defaults": "the threshold is taken off undecayed; a surrogate of slope 25"}
+DEVIATION = {"defaults": "the reset subtracts the undecayed threshold; a surrogate of slope 25"}
 EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
 VARIANTS = {
-    "linear-outside": "the linear layer on the whole sequence, the neuron scanned by spyx.nn.run",
+    "linear-outside": "Linear on the whole sequence, then CuBaLIF scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
-    "defaults": "Sequential(Linear, LIF(shape, beta)), all else left as it is",
-    "psu": "experimental.PSU_LIF, which has no reset, parallel over time by an associative scan",
+    "defaults": "Sequential(Linear, LIF(shape, beta)), all other arguments at their defaults",
+    "psu": "experimental.PSU_LIF, which has no reset, in parallel over time by an associative scan",
 }
 
 
@@ -44,7 +45,7 @@ def rule(case, variant):
         beta=case.beta,
         threshold=1.0,
         reset="subtract",
-        reset_by=1.0 / case.beta,  # taken off after the decay
+        reset_by=1.0 / case.beta,  # subtracted after the decay
         detach_reset=False,
         surrogate="fast_sigmoid",
         slope=25.0,
@@ -52,16 +53,16 @@ def rule(case, variant):
 
 
 def build(case, weights, variant):
-    require(case, "a later layer would get its input one step late", layers=1)
+    require(case, "a second layer would get its input one step late", layers=1)
     if variant != "defaults":
-        require(case, "superspike is the fast sigmoid", surrogate="fast_sigmoid")
-    require(case, "this adapter runs float32 and 16-bit formats", dtype=("float32", "bfloat16", "float16"))
-    (given,) = weights
-    rngs, dtype = nnx.Rngs(0), given.weight.dtype
+        require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
+    require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
+    (layer_weights,) = weights
+    rngs, dtype = nnx.Rngs(0), layer_weights.weight.dtype
     surrogate = spyx.axn.superspike(k=case.slope)
     linear = nnx.Linear(case.neurons, case.neurons, dtype=dtype, param_dtype=dtype, rngs=rngs)
-    linear.kernel[...] = given.weight.T
-    linear.bias[...] = given.bias
+    linear.kernel[...] = layer_weights.weight.T
+    linear.bias[...] = layer_weights.bias
     shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
     if variant == "defaults":
         neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
@@ -70,7 +71,7 @@ def build(case, weights, variant):
     else:
         neuron = spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
     model = spyx.nn.Sequential(linear, neuron)
-    # beta and alpha are parameters too; training them would be more work than asked for
+    # beta and alpha are parameters too, but their gradients would be extra work
     graph, params, fixed = nnx.split(model, lambda path, _: path[-1] in ("kernel", "bias"), ...)
 
     def run(params, x):

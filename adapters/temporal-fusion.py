@@ -4,9 +4,10 @@
 # ///
 """Temporal fusion (Li et al. 2024): one CUDA kernel for all steps of a LIF, and one for its gradient.
 
-It is no package, but a compiled module with two functions, which a `torch.autograd.Function` calls. Each writes to
-contiguous float32 tensors, time first, on the default stream of the current device. The gradient is that of a reset to
-zero which is not detached, with a rectangle one wide and one high for a surrogate. The version is that of torch.
+The library is not a package but a compiled module with two functions; a `torch.autograd.Function` here calls them.
+Each writes to contiguous float32 tensors, time first, on the default stream of the current device. The gradient is
+that of a reset to zero that is not detached, with a surrogate that is a rectangle one wide and one high. The version in
+records is that of torch.
 Docs: https://github.com/EMI-Group/snn-temporal-fusion
 """
 
@@ -18,7 +19,7 @@ from snnbench.backends.torch import Network
 BACKEND = "torch"
 DEVICES = ("cuda",)
 EXACT = ("zero-attached",)
-RESETS = "its reset is to zero, with the gradient attached"
+RESETS = "temporal fusion resets to zero, with the gradient attached"
 PROVIDER = ("fusedForwardLIFKernel", "fusedBackwardLIFKernel")
 NEEDS = (
     "the module temporal_fusion_kernel, compiled from single_gpu/kernel of github.com/EMI-Group/snn-temporal-fusion "
@@ -28,24 +29,24 @@ REST = 0.0
 
 
 def build(case, weights, variant):
-    require(case, "its surrogate is fixed to the rectangle with slope 1", surrogate="rectangle", slope=1.0)
-    require(case, "its kernels take float32", dtype="float32")
+    require(case, "temporal fusion's surrogate is always the rectangle with slope 1", surrogate="rectangle", slope=1.0)
+    require(case, "temporal fusion's kernels take float32 only", dtype="float32")
     if case.threshold <= REST:
-        raise Unsupported("it fires before the first step where rest, which is 0, reaches the threshold")
+        raise Unsupported("the neuron fires before the first step: its resting potential, 0, reaches the threshold")
     try:
         import temporal_fusion_kernel as kernel
     except ImportError as error:
-        raise Unavailable(f"it is {NEEDS} ({error})") from error
+        raise Unavailable(f"needs {NEEDS} ({error})") from error
     beta, threshold = case.beta, case.threshold
 
     class Fused(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x, kept):
+        def forward(ctx, x, keeps_potentials):
             x = x.contiguous()
             spikes = torch.empty_like(x)
-            v = torch.empty_like(x if kept else x[0])  # every potential, or nothing but the last
+            v = torch.empty_like(x if keeps_potentials else x[0])  # the potentials of all steps, or of the last only
             with torch.cuda.device_of(x):
-                kernel.fusedForwardLIF(x, v, spikes, len(x), beta, threshold, REST, kept)
+                kernel.fusedForwardLIF(x, v, spikes, len(x), beta, threshold, REST, keeps_potentials)
             ctx.save_for_backward(spikes, v)
             return spikes
 
@@ -53,10 +54,10 @@ def build(case, weights, variant):
         def backward(ctx, gradient):
             spikes, v = ctx.saved_tensors
             gradient = gradient.contiguous()
-            entering = torch.empty_like(gradient)
+            input_gradient = torch.empty_like(gradient)
             with torch.cuda.device_of(gradient):
-                kernel.fusedBackwardLIF(gradient, entering, spikes, v, len(spikes), beta, threshold)
-            return entering, None
+                kernel.fusedBackwardLIF(gradient, input_gradient, spikes, v, len(spikes), beta, threshold)
+            return input_gradient, None
 
     linears = [layer.linear() for layer in weights]
 

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["torch==2.13.0", "numpy==2.4.6"]
 # ///
-"""Plain PyTorch through torch.compile: the neuron's three lines, compiled in the ways that torch has for a loop.
+"""Plain PyTorch with torch.compile: a three-line neuron, compiled in the two ways that torch has for a loop.
 
 Docs: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
 """
@@ -18,14 +18,14 @@ BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 VARIANTS = {
     "scan": "torch's scan operator over time, compiled with the linear layer as one graph",
-    "step": "one step compiled, called by a Python loop over time",
+    "step": "a compiled step, called by a Python loop over time",
 }
 
 
 def build(case, weights, variant):
     if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"surrogate {case.surrogate} is not written here")
-    torch._dynamo.config.capture_scalar_outputs = True  # the scan's counter is one, where the compiler looks at it
+        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
+    torch._dynamo.config.capture_scalar_outputs = True  # the compiler sees the scan's counter as a scalar output
     linears = [layer.linear() for layer in weights]
 
     def step(v, x):
@@ -34,9 +34,9 @@ def build(case, weights, variant):
         slope = (1 / (1 + case.slope * distance.abs()) ** 2).detach()
         ramp = slope * distance
         s = (ramp - ramp.detach()) + (distance >= 0).to(x.dtype)  # exactly 0 or 1, with the surrogate's derivative
-        kept = s.detach() if case.detach_reset else s
-        v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
-        return v, s.clone()  # scan wants results that are no part of one another
+        reset_spike = s.detach() if case.detach_reset else s
+        v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+        return v, s.clone()  # scan requires outputs that do not share memory
 
     one_step = compiled(step) if variant == "step" else step
 

@@ -2,7 +2,7 @@
 # requires-python = ">=3.11"
 # dependencies = ["torch==2.13.0", "numpy==2.4.6"]
 # ///
-"""Plain PyTorch: the neuron's three lines in a Python loop over time, the floor of what no library needs to add.
+"""Plain PyTorch: a three-line neuron in a Python loop over time, as a user writes it without a library.
 
 Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 """
@@ -17,7 +17,7 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 WAYS = ("compile", "cuda-graph", "amp")
 VARIANTS = {
     "unbind": "the current is unbound along time before the loop",
-    "index": "the loop indexes current[t], whose backward pass is quadratic in T",
+    "index": "the loop indexes current[t], so the backward pass is quadratic in T",
 }
 
 
@@ -38,7 +38,7 @@ class Spike(torch.autograd.Function):
 
 def build(case, weights, variant):
     if case.surrogate != "fast_sigmoid":
-        raise Unsupported(f"surrogate {case.surrogate} is not written here")
+        raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
     linears = [layer.linear() for layer in weights]
 
     def neuron(current):
@@ -50,8 +50,8 @@ def build(case, weights, variant):
             if case.reset == "none":
                 v = u
                 continue
-            kept = s.detach() if case.detach_reset else s
-            v = u - case.threshold * kept if case.reset == "subtract" else u * (1 - kept)
+            reset_spike = s.detach() if case.detach_reset else s
+            v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
     def forward(x):
