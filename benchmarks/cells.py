@@ -29,6 +29,7 @@ from snnbench.run.executor import Executor
 from snnbench.run.runner import Run, Setup
 from snnbench.worker.messages import Reply
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import measured
 
 CELLS, PLANNED = 1000, 100_000
 MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0
@@ -127,7 +128,7 @@ class Clock:
 def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     """(ms of each cell, ms of each shell started by hand, bytes that this process grew by)."""
     timing = {"first_call_ns": 10**6, "warmup_ns": [10**6], "passes": 1, "repetitions_ns": [10**6] * 20}
-    reply = Reply({"status": "measured", "verdict": "exact"}, phases={"train": timing})
+    reply = Reply(measured("exact"), phases={"train": timing})
     (folder / "reply").write_bytes(reply.encode())
     shell, adapter = folder / "shell", folder / "fake.py"
     shell.write_text(SHELL.format(reply=folder / "reply"))

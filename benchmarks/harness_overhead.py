@@ -224,7 +224,7 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> list[f
         max_phase_ns=round(TIMEOUT_S * 1e9),
     )
     ending = run(python, ADAPTER, request, environment(case.threads, home), TIMEOUT_S)
-    if ending.reply is None or ending.reply.outcome["status"] != "measured":
+    if not (ending.reply and ending.reply.outcome and ending.reply.outcome.measured):
         raise SystemExit(f"worker: {ending.reply.outcome if ending.reply else ending.log}")
     train = ending.reply.phases["train"]
     return [duration_ns / train["passes"] / 1e6 for duration_ns in train["repetitions_ns"]]

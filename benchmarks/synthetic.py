@@ -17,6 +17,7 @@ import numpy as np
 
 from snnbench.digest import digest
 from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
+from snnbench.workloads import outcome
 from snnbench.workloads.case import Case
 
 PHASES = {"inference": 0.35, "forward": 0.45, "backward": 0.6, "train": 1.0}
@@ -107,7 +108,7 @@ def _record(random: np.random.Generator, case: Case, name: str, measure: str, tr
         trial=trial,
         measure=measure,
         case=case,
-        outcome={"status": "measured", "verdict": "exact"},
+        outcome=outcome.measured("exact"),
         version="1.0.0",
         adapter="0123456789abcdef",
         environment="e",

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from snnbench.recording.record import Recording
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import failed, recording, skipped, timed, weighed
 
@@ -26,7 +27,7 @@ def hostile() -> Recording:
     records += [weighed(name), weighed("plain")]
     records += [failed("a" + SCRIPT, "crash", SCRIPT, case=large, log=f"x\n{SCRIPT}"), timed("a" + SCRIPT, train=1.0)]
     records += [skipped("b" + SCRIPT, "unsupported", SCRIPT)]
-    outcome = {"status": "measured", "verdict": "deviates", "deviation": SCRIPT}
+    outcome = Outcome(status="measured", verdict="deviates", deviation=SCRIPT)
     records += [timed("c" + SCRIPT, train=1.0, outcome=outcome)]
     made = recording(*records, name="a" + SCRIPT.replace("/", "\u2215"), baseline=name, model=SCRIPT)
     config = made.config["config"] | {"analysis": f"{SCRIPT}\n\n{ATTRIBUTE}", "name": SCRIPT}

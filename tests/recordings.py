@@ -9,11 +9,12 @@ from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.digest import digest
 from snnbench.recording.record import Record, Recording
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 
 MIB = 1 << 20
 PROTOCOL = {"phases": ["train"], "trials": 3, "repetitions": 3, "memory_trials": 1, "seed": 0, "timeout_seconds": 9.0}
-EXACT = {"status": "measured", "verdict": "exact"}
+EXACT = Outcome(status="measured", verdict="exact")
 
 
 def record(name: str, measure: str = "time", trial: int = 0, case: Case = CASE, **fields: Any) -> Record:
@@ -78,19 +79,19 @@ def weighed(
 
 def failed(name: str, kind: str, reason: str, **fields: Any) -> Record:
     """A cell that failed."""
-    return record(name, outcome={"status": "failed", "kind": kind, "reason": reason}, **fields)
+    return record(name, outcome=Outcome(status="failed", kind=kind, reason=reason), **fields)
 
 
 def skipped(name: str, kind: str, reason: str, **fields: Any) -> Record:
     """A cell that was not tried."""
-    return record(name, outcome={"status": "skipped", "kind": kind, "reason": reason}, **fields)
+    return record(name, outcome=Outcome(status="skipped", kind=kind, reason=reason), **fields)
 
 
 def deviating(name: str, differing: int = 3, **fields: Any) -> Record:
     """A cell of a contender that declares a deviation, with `differing` of 100 spikes elsewhere."""
     check = {"compared": 100, "differing": differing, "gradient_errors": {"weight": 0.02, "bias": 0.01}}
     complaints = [f"{differing} of 100 spikes differ, the first at t=2, b=1, n=2: u=1.01, expected 1, got 0"]
-    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires a step late"}
+    outcome = Outcome(status="measured", verdict="deviates", deviation="fires a step late")
     return timed(name, outcome=outcome, checks={"exam-1": check | {"complaints": complaints}}, **fields)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from snnbench.recording.record import Record, Recording
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed
 
@@ -69,7 +70,7 @@ def _case(case: Case, trials: int) -> Iterator[Record]:
     yield failed("zeta", "incorrect", "exam: 3 of 100 spikes differ", case=case, log="")
 
 
-OTHER = {"status": "measured", "verdict": "deviates", "deviation": "fires a step late"}
+OTHER = Outcome(status="measured", verdict="deviates", deviation="fires a step late")
 CHECK = {"compared": 400, "differing": 20, "rate": 0.25, "expected_rate": 0.125, "complaints": []}
 CHECKS = {"common-train": CHECK | {"cosines": {"weight": 0.75}, "gradient_errors": {"weight": 0.5}}}
 

@@ -4,7 +4,6 @@ import functools
 import json
 import signal
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from snnbench.report.text.recording_tables import markdown
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
+from snnbench.workloads.outcome import decode, failed
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
 from tests.sweep import write_config
@@ -158,23 +158,23 @@ def test_documents_that_were_scribbled_on(folder: Path, data: tuple[str, bytes])
 @fuzz(mutated(REPLY).map(dumped), 2 * EXAMPLES)
 def test_replies_with_something_in_them(data: str) -> None:
     reply = decode_reply(data.encode() + b"\n")
-    found = outcome_of(Ending(reply, 0, False, "", 1.0), 10.0)
-    assert found["status"] in ("measured", "skipped", "failed")
+    outcome = outcome_of(Ending(reply, 0, False, "", 1.0), 10.0)
+    assert outcome.status in ("measured", "skipped", "failed")
 
 
 @fuzz(scribbled(dumped(REPLY)))
 def test_replies_that_were_scribbled_on(data: bytes) -> None:
     """A whole reply counts as it is. Any other reply is not believed, and gives no measurement."""
     reply = decode_reply(data)
-    found = outcome_of(Ending(reply, 1, False, "", 1.0), 10.0)
-    whole = reply is not None and not schema.complaint("reply", asdict(reply))
-    if whole and reply is not None and reply.outcome == REPLY["outcome"]:
-        assert found == REPLY["outcome"]
+    outcome = outcome_of(Ending(reply, 1, False, "", 1.0), 10.0)
+    whole = reply is not None and not schema.complaint("reply", reply.as_dict())
+    if whole and reply is not None and reply.outcome == decode(REPLY["outcome"]):
+        assert outcome == reply.outcome
     elif reply is None:
-        assert found == {"status": "failed", "kind": "crash", "reason": "exit status 1"}
+        assert outcome == failed("crash", "exit status 1")
     else:
-        assert found["status"] in ("failed", "skipped") or found["verdict"] in ("exact", "equivalent", "deviates")
-        assert whole or found["kind"] == "lost"
+        assert outcome.status in ("failed", "skipped") or outcome.verdict in ("exact", "equivalent", "deviates")
+        assert whole or outcome.kind == "lost"
 
 
 @fuzz(mutated(json.loads(request("time").encode())).map(dumped), EXAMPLES // 2)

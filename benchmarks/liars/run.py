@@ -38,9 +38,9 @@ def main() -> int:
     for entry in records:
         name = entry.variant, int(entry.case.neurons)
         is_on_new_content = all(timing["passes"] == 1 for timing in entry.phases.values())
-        verdict = f"{entry.outcome.get('verdict')}{' on new content' * (entry.variant != HONEST and is_on_new_content)}"
-        outcomes[name][str(entry.outcome.get("kind") or verdict)] += 1
-        reasons[name] = str(entry.outcome.get("reason", ""))
+        verdict = f"{entry.outcome.verdict}{' on new content' * (entry.variant != HONEST and is_on_new_content)}"
+        outcomes[name][str(entry.outcome.kind or verdict)] += 1
+        reasons[name] = entry.outcome.reason or ""
     wrong = 0
     for name in sorted(outcomes, key=lambda name: (name[0] != HONEST, name)):
         expected = {"exact"} if name[0] == HONEST else {"incorrect"}

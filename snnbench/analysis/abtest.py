@@ -35,7 +35,6 @@ from snnbench.plan.side import SIDES
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import DISPROVED
 
 APART_S = 600.0
 """Longest time [s] from the end of one side to the start of the other within a pair. A cell may wait for another run
@@ -141,9 +140,7 @@ def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterat
 def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
     """The cells as a look judges them: by its first trials, and by an outcome in DISPROVED of any trial."""
     records = [
-        one
-        for one in recording.records
-        if one.measure != "time" or one.trial < look.trials or one.outcome.get("kind") in DISPROVED
+        one for one in recording.records if one.measure != "time" or one.trial < look.trials or one.outcome.disproved
     ]
     records, left_out = _in_pairs(records, CONTENDED in rule.allowed)
     base, new = (_side(recording, records, side) for side in SIDES)
@@ -152,7 +149,7 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
     try:
         cells = cells_of(base, new, cases, rule.phases, rule.allowed)
     except Incomparable:
-        reasons = (f"{one.outcome['kind']}: {one.outcome['reason']}" for one in records if one.status != "measured")
+        reasons = (f"{one.outcome.kind}: {one.outcome.reason}" for one in records if one.status != "measured")
         why = next(reasons, "no pair is whole")
         raise Incomparable(f"{recording.folder}: nothing to compare: {why}") from None
     cells = [_with_reason(cell, left_out.get((cell.case, cell.contender), 0)) for cell in cells]

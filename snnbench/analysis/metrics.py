@@ -9,7 +9,7 @@ from snnbench.worker.durations import trial_median
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
     """(case, contender) pairs with an incorrect cell."""
-    return {pair(record) for record in records if record.outcome.get("kind") == "incorrect"}
+    return {pair(record) for record in records if record.outcome.kind == "incorrect"}
 
 
 def common(record: Record) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
     repetitions: dict[str, list[tuple[float, ...]]] = {}
     for record in sorted(records, key=lambda record: record.trial):
         if record.status != "measured":
-            reason = " ".join(f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}".split())
+            reason = " ".join(str(record.outcome).split())
             standing.reasons += [reason] if reason not in standing.reasons else []
             continue
         standing.flags |= set(record.flags)
@@ -90,7 +90,7 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
             by_pass = tuple(repetition / timing["passes"] for repetition in timing["repetitions_ns"])
             repetitions.setdefault(phase, []).append(by_pass)
     if not wrong:
-        verdicts = [str(record.outcome["verdict"]) for record in records if record.status == "measured"]
+        verdicts = [str(record.outcome.verdict) for record in records if record.status == "measured"]
         standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
         standing.summaries = {metric: summarise(found) for metric, found in values.items()}
         standing.repetitions = repetitions
@@ -99,10 +99,10 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
     standing.checked = coverage(records[0].case, spots)
     if standing.verdict == "deviates":
         standing.reasons.insert(0, _deviation(records))
-        standing.deviation = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
-        standing.own_rule = any("own_rule" in record.outcome for record in records)
+        standing.deviation = next(record.outcome.deviation for record in records if record.outcome.deviation)
+        standing.own_rule = any(record.outcome.own_rule is not None for record in records)
         standing.distance = next((check for record in records for check in common(record)), None)
-    if reason := next((r.outcome["inference_only"] for r in records if "inference_only" in r.outcome), ""):
+    if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         standing.reasons.insert(0, f"inference only: {reason}")
     return standing
 
@@ -119,7 +119,7 @@ def _floors_ns(records: Iterable[Record]) -> dict[str, float]:
 
 def _deviation(records: list[Record]) -> str:
     """The declared deviation of a contender, and the measured size of it."""
-    declared = next(record.outcome["deviation"] for record in records if "deviation" in record.outcome)
+    declared = next(record.outcome.deviation for record in records if record.outcome.deviation)
     checks = [check for record in records for check in common(record)]
     checks = checks or [check for record in records for check in record.checks.values()]
     share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)

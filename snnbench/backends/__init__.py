@@ -17,6 +17,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError
 from snnbench.workloads.answer import Answer
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import FailureKind
 from snnbench.workloads.problem import Problem
 
 Build = Callable[[Case, Any, str], Any]
@@ -104,7 +105,7 @@ class Backend(Protocol):
     def reset_peak(self) -> bool:
         """Set the device allocator's `peak` to the bytes in use now; False if it cannot be reset."""
 
-    def failure_kind(self, error: BaseException) -> str | None:
+    def failure_kind(self, error: BaseException) -> FailureKind | None:
         """ "oom-device" or "oom-host" if the error says so, else None."""
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:

@@ -23,6 +23,7 @@ from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
 from snnbench.workloads.answer import Answer
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import FailureKind
 from snnbench.workloads.problem import Problem
 
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
@@ -109,7 +110,7 @@ class Backend:
         """False: JAX counts a process's peak from its start."""
         return False
 
-    def failure_kind(self, error: BaseException) -> str | None:
+    def failure_kind(self, error: BaseException) -> FailureKind | None:
         """Out of memory, or nothing known."""
         if isinstance(error, MemoryError):
             return "oom-host"

@@ -12,6 +12,7 @@ from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
 from snnbench.workloads.answer import Answer
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import FailureKind
 from snnbench.workloads.problem import Problem
 
 
@@ -53,7 +54,7 @@ class Backend:
         """No device."""
         return True
 
-    def failure_kind(self, error: BaseException) -> str | None:
+    def failure_kind(self, error: BaseException) -> FailureKind | None:
         """Out of memory, or nothing known."""
         return "oom-host" if isinstance(error, MemoryError) else None
 

@@ -33,7 +33,7 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
         earlier[attempt] = line.get("outcome", {})
     yield from ((records.RECORDS, complaint) for complaint in _attempts(recording))
     for record in recording.disproved:
-        yield records.RECORDS, f"cell {record.cell} was {record.outcome['kind']} before it was measured"
+        yield records.RECORDS, f"cell {record.cell} was {record.outcome.kind} before it was measured"
     if len(schemas := sorted({line["schema"] for line in lines})) > 1:
         yield records.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
     if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):

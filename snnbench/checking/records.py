@@ -24,7 +24,7 @@ from snnbench.worker.durations import trial_median
 from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
 from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS
+from snnbench.workloads.outcome import Outcome
 from snnbench.workloads.problem import EXAM_SHAPE
 
 Complaints = Iterator[str]
@@ -34,17 +34,8 @@ MOST_FRESH = 10_000
 
 def outcome(record: Record) -> Complaints:
     """The outcome is in the closed lists, and a measured record has a verdict that proves its work."""
-    ending = record.outcome
-    kinds = {"failed": FAILURES, "skipped": SKIPS}
-    if record.status == "measured":
-        if ending.get("verdict") not in VERDICTS or ending["verdict"] == "incorrect":
-            yield f"measured, with the verdict {ending.get('verdict')!r}"
-    elif record.status not in kinds:
-        yield f"status {record.status!r} is not measured, skipped or failed"
-    elif ending.get("kind") not in kinds[record.status]:
-        yield f"{record.status} as {ending.get('kind')!r}, an unknown kind"
-    elif not ending.get("reason"):
-        yield f"{record.status} without a reason"
+    if complaint := record.outcome.complaint():
+        yield complaint
     if datetime.fromisoformat(record.started).tzinfo is None:
         yield "started at a time without its zone"
 
@@ -61,28 +52,28 @@ def name(record: Record, machine: str, protocol: Protocol) -> Complaints:
 def proof(record: Record, schema: int) -> Complaints:
     """The exam and a spot check of every measured phase found no fault, or show how far a contender deviates."""
     case, ending = record.case, record.outcome
-    deviation = ending.get("deviation")
-    if ending["verdict"] != (expected := verdict(case, True, deviation)):
-        yield f"verdict {ending['verdict']}, where {expected} is the word"
+    deviation = ending.deviation
+    if ending.verdict != (expected := verdict(case, True, deviation)):
+        yield f"verdict {ending.verdict}, where {expected} is the word"
     wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
     wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
     wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
     yield from (f"no check {name}" for name in wanted if name not in record.checks)
     if not any(name.startswith("spot-") for name in record.checks):
         yield "no spot check"
-    held = not deviation or "own_rule" in ending
+    held = not deviation or ending.own_rule is not None
     for name, check in record.checks.items():
         yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, ending))
         if held and not name.startswith("common-"):
             yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending))
     trained = record.measure == "verify" or "train" in (*record.phases, record.memory.get("phase"))
-    if not held and trained and "inference_only" not in ending and case.layers == 1:
+    if not held and trained and ending.inference_only is None and case.layers == 1:
         both = (record.checks.get(name, {}) for name in ("common-train", "spot-train"))
         if not any("weight" in check.get("gradient_errors", {}) for check in both):
             yield "deviates, and nothing says how far off its gradient of weight is"
 
 
-def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
+def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> Complaints:
     """Any check, also of a deviating contender, covers as many places as the case or exam has, with finite numbers."""
     least, most = _places(name, check, case, ending)
     if not least <= check["compared"] <= most:
@@ -94,7 +85,7 @@ def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str,
     yield from (f"{what} is {value}" for what, value in numbers.items() if not math.isfinite(value))
 
 
-def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> tuple[int, int]:
+def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> tuple[int, int]:
     """(fewest, most) places that a check compares.
 
     With several layers, samples that rounding diverted are left out, but never all samples. If layers are judged one by
@@ -103,7 +94,7 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
         whole = EXAM_SHAPE["batch"] * sample
-        return (sample if "own_rule" in ending and name != "exam-1" else whole), len(EXAM_PASSES) * whole
+        return (sample if ending.own_rule is not None and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
     judged = case.layers if case.is_judged_by_layer else 1
     if name.startswith("fresh-"):
@@ -119,7 +110,7 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str
     return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
 
 
-def _check(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str, Any]) -> Complaints:
+def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> Complaints:
     """A check against a rule, the case's or the contender's own, found no fault."""
     if check["complaints"] or not check["correct"] or check["unexplained"]:
         yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
@@ -128,10 +119,10 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str,
     if counted and check["differing"] > allowed_differences(check["compared"]):
         yield f"{check['differing']} of {check['compared']} spikes differ"
     low, high = RATE_WINDOW
-    if "own_rule" not in ending and not low <= check["rate"] <= high:
+    if ending.own_rule is None and not low <= check["rate"] <= high:
         yield f"{check['rate']:.3g} spikes per step, outside the window {low} to {high}"
     exam, errors = name.startswith("exam"), check["gradient_errors"]
-    magnified = max(1.0, ending["own_rule"]["slope"]) if "own_rule" in ending else 1.0
+    magnified = max(1.0, ending.own_rule["slope"]) if ending.own_rule is not None else 1.0
     for gradient, error in errors.items():
         summed = case.neurons if gradient == "input" else case.time_steps * case.batch
         sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
@@ -139,14 +130,14 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Mapping[str,
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
-    if differentiated and "inference_only" not in ending and (case.is_judged_by_layer or not check["differing"]):
+    if differentiated and ending.inference_only is None and (case.is_judged_by_layer or not check["differing"]):
         expected = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
         yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 
 
 def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
     """Every raw duration of every phase is there, and nothing was compiled among them."""
-    phases = [p for p in protocol.phases if p == "inference" or "inference_only" not in record.outcome]
+    phases = [p for p in protocol.phases if p == "inference" or record.outcome.inference_only is None]
     if sorted(record.phases) != sorted(phases):
         yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
     for phase, timing in record.phases.items():

@@ -56,6 +56,7 @@ def _against_itself(
 ) -> None:
     from snnbench.analysis import noise
     from snnbench.plan import config as configs
+    from snnbench.report.text.noise_table import table
     from snnbench.run import local
     from snnbench.run.progress import say
     from snnbench.run.request import Request
@@ -73,7 +74,7 @@ def _against_itself(
     spread = noise.measured(recording)
     path = noise.keep(str(recording.machine["model"]), spread)
     typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")
-    typer.echo(noise.table(spread))
+    typer.echo(table(spread))
     typer.echo(
         f"\nBy chance: how much times differ with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
         f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "

@@ -63,6 +63,6 @@ def _again(shards: Sequence["Part"]) -> str:
 
 def _outcomes(shards: Sequence["Part"]) -> str:
     """The counts of cells by kind of outcome, as text."""
-    counts = Counter(one.outcome.get("kind", one.status) for part in shards for one in part.records)
+    counts = Counter(one.outcome.kind or one.status for part in shards for one in part.records)
     listed = ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
     return f"; {listed}" if listed else ""

@@ -4,10 +4,8 @@ A mark holds the draft of a record. If the runner dies before it writes the reco
 draft with how the runner ended.
 """
 
-import json
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
 from snnbench.files import lock
@@ -20,9 +18,8 @@ SUFFIX = ".running"
 
 def put(folder: Path, record: Record) -> None:
     """Mark a cell as running."""
-    text = json.dumps({"schema": records.SCHEMA, **asdict(record)}, allow_nan=False)
     with writing(folder):
-        _path(folder, record.cell).write_text(text, encoding="utf-8")
+        _path(folder, record.cell).write_text(record.encode(), encoding="utf-8")
 
 
 def remove(folder: Path, cell: str) -> None:

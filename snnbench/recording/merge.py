@@ -8,7 +8,6 @@ disturbed cell are kept, each by the same rules.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from snnbench.recording import merged_machine
 from snnbench.recording import record as records
 from snnbench.recording.record import Record, Recording
 from snnbench.recording.writer import append
-from snnbench.workloads.outcome import DISPROVED
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
 """Keys of config.json about shards: they may differ between the parts of a run."""
@@ -111,7 +109,7 @@ def _when(entry: Record) -> tuple[str, int, int, str]:
 
 
 def _text(entry: Record) -> str:
-    return _sorted(asdict(entry))
+    return _sorted(entry.as_dict())
 
 
 def _sorted(document: Any) -> str:
@@ -164,12 +162,12 @@ def _contradicting(parts: Sequence[Recording]) -> list[str]:
                 if _attempt(entry) in disproved:
                     failed, where = disproved[_attempt(entry)]
                     name = f"{entry.cell} ({entry.label})"
-                    lines.append(f"cell {name} is {failed.outcome['kind']} in {where} and measured in {part.folder}")
+                    lines.append(f"cell {name} is {failed.outcome.kind} in {where} and measured in {part.folder}")
     return lines
 
 
 def _disproved(entry: Record) -> bool:
-    return entry.outcome.get("kind") in DISPROVED
+    return entry.outcome.disproved
 
 
 def _config(parts: Sequence[Recording]) -> dict[str, Any]:

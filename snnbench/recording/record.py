@@ -12,9 +12,9 @@ its cell is run again.
 
 import gc
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
 from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
 from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import DISPROVED
+from snnbench.workloads.outcome import Outcome, decode
 
 SCHEMA = 6
 """Additions by schema. 1: first version.
@@ -55,8 +55,7 @@ class Record:
     `attempt` is 0 for the first measurement and counts up if a disturbed cell is measured again. `side` is "base" or
     "new" in an A/B test.
 
-    `outcome` has `status` measured (with `verdict`), or skipped or failed (with `kind` and `reason`). A record that is
-    not measured has no `phases`, `memory`, `peaks`, `probes` or `wall_s`.
+    A record that is not measured has no `phases`, `memory`, `peaks`, `probes` or `wall_s`.
     """
 
     cell: str
@@ -65,7 +64,7 @@ class Record:
     trial: int
     measure: str
     case: Case
-    outcome: dict[str, Any]
+    outcome: Outcome
     attempt: int = 0
     side: str = ""
     version: str | None = None
@@ -84,8 +83,16 @@ class Record:
 
     def __post_init__(self) -> None:
         held = self.phases or self.memory or self.peaks or self.probes or self.wall_s is not None
-        if self.outcome["status"] != "measured" and held:
-            raise ValueError(f"cell {self.cell} is {self.outcome['status']}, yet holds measurements")
+        if not self.outcome.measured and held:
+            raise ValueError(f"cell {self.cell} is {self.status}, yet holds measurements")
+
+    def encode(self) -> str:
+        """As one line of JSON."""
+        return json.dumps({"schema": SCHEMA, **self.as_dict()}, allow_nan=False) + "\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a document."""
+        return asdict(self) | {"outcome": self.outcome.as_dict()}
 
     @property
     def label(self) -> str:
@@ -96,7 +103,7 @@ class Record:
     @property
     def status(self) -> str:
         """measured, skipped or failed."""
-        return str(self.outcome["status"])
+        return self.outcome.status
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +147,7 @@ def read(folder: Path) -> Recording:
                 torn += bool(line.strip())
             else:
                 by_cell.setdefault(record.cell, {})[record.attempt] = record
-                if record.outcome.get("kind") in DISPROVED:
+                if record.outcome.disproved:
                     failures[record.cell, record.attempt] = record
                 latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
     levels = drift.relative(attempt_records for tried in by_cell.values() for attempt_records in tried.values())
@@ -178,7 +185,7 @@ def chosen(attempts: Sequence[Record]) -> Record:
     If an attempt disproved the work (DISPROVED), it counts before all measured ones. If no attempt was measured, the
     latest counts.
     """
-    if disproved := [record for record in attempts if record.outcome.get("kind") in DISPROVED]:
+    if disproved := [record for record in attempts if record.outcome.disproved]:
         return max(disproved, key=lambda record: record.attempt)
     measured = [record for record in attempts if record.status == "measured"]
 
@@ -189,13 +196,13 @@ def chosen(attempts: Sequence[Record]) -> Record:
     return min(measured or attempts, key=disturbance)
 
 
-def repeated(outcome: Mapping[str, Any], retry: Collection[str] = ()) -> bool:
+def repeated(outcome: Outcome, retry: Collection[str] = ()) -> bool:
     """Whether the next run repeats the cell: its end was not its own fault, or its kind is in `retry`.
 
     Not its own fault are an interrupt, and the loss of its node if a scheduler reported it.
     """
-    kind = outcome.get("kind")
-    return kind == "cancelled" or (kind == "lost" and "scheduler" in outcome) or kind in retry
+    kind = outcome.kind
+    return kind == "cancelled" or (kind == "lost" and outcome.scheduler is not None) or kind in retry
 
 
 @contextmanager
@@ -221,7 +228,7 @@ def parse(line: str, folder: Path) -> Record | None:
         if schema.complaint("record", document):
             return None
         fields = {name: value for name, value in document.items() if name != "schema"}
-        return Record(**fields | {"case": Case(**fields["case"])})
+        return Record(**fields | {"case": Case(**fields["case"]), "outcome": decode(fields["outcome"])})
     except RecordingError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

@@ -10,7 +10,6 @@ import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
 from datetime import date
 from io import FileIO
 from pathlib import Path
@@ -24,13 +23,13 @@ from snnbench.recording.record import (
     ENVIRONMENTS,
     MACHINE,
     RECORDS,
-    SCHEMA,
     Record,
     RecordingError,
     document,
     read,
     repeated,
 )
+from snnbench.workloads.outcome import Outcome
 
 LOCK_AGAIN_S = 0.05
 """Seconds before a second try for the lock: a process that only asks whether a run writes holds it for less."""
@@ -93,7 +92,7 @@ class Writer:
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # ends a torn line, so that the next record has its own line
 
-    def done(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    def done(self, retry: Collection[str] = ()) -> dict[str, Outcome]:
         """Outcomes of the cells that need not be run again."""
         outcomes = ((one.cell, one.outcome) for one in read(self.folder).records)
         return {cell: outcome for cell, outcome in outcomes if not repeated(outcome, retry)}
@@ -104,12 +103,11 @@ class Writer:
 
     def add(self, record: Record) -> None:
         """Append one record; it is on the disk when this returns."""
-        self._write(json.dumps({"schema": SCHEMA, **asdict(record)}, allow_nan=False).encode() + b"\n")
+        self._write(record.encode().encode())
 
     def replace(self, records: Iterable[Record], config: dict[str, Any], machine: dict[str, Any]) -> None:
         """Replace the whole recording, for a merge. `records` must include the records that are there."""
-        lines = [json.dumps({"schema": SCHEMA, **asdict(one)}, allow_nan=False) + "\n" for one in records]
-        _replace_text(self.folder / RECORDS, "".join(lines))
+        _replace_text(self.folder / RECORDS, "".join(record.encode() for record in records))
         self._replace(MACHINE, machine)
         self._replace(CONFIG, config)
 

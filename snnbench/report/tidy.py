@@ -65,9 +65,9 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "measure": record.measure,
             "trial": record.trial,
             "status": record.status,
-            "kind": record.outcome.get("kind"),
-            "reason": record.outcome.get("reason"),
-            "verdict": record.outcome.get("verdict"),
+            "kind": record.outcome.kind,
+            "reason": record.outcome.reason,
+            "verdict": record.outcome.verdict,
             "flags": " ".join(record.flags),
         }
         measured = [] if pair(record) in wrong else list(metrics(record))

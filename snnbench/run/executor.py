@@ -19,12 +19,13 @@ from snnbench.plan.cell import Cell
 from snnbench.recording import in_progress
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import Writer
-from snnbench.run import endings, known_outcomes
+from snnbench.run import known_outcomes
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Run, Task, measure_together, record_of
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import failed
 
-GONE = endings.failed("lost", "the run ended before this cell was recorded")
+GONE = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
 
 
@@ -117,7 +118,7 @@ class Executor:
         except (KeyboardInterrupt, Stopped):
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run
-            stopped = endings.failed("cancelled", "interrupted; the same command continues here")
+            stopped = failed("cancelled", "interrupted; the same command continues here")
             with suppress(RecordingError), self._lock:
                 for task in tasks:
                     self._writer.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))

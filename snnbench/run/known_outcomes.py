@@ -1,10 +1,9 @@
 """Known outcomes: cells that need no run, because an earlier cell of the same run implies their outcome."""
 
 from dataclasses import replace
-from typing import Any
 
 from snnbench.plan.cell import Cell
-from snnbench.run.endings import failed
+from snnbench.workloads.outcome import Outcome
 
 SIZES = ("neurons", "batch", "time_steps", "layers")
 
@@ -17,17 +16,17 @@ class KnownOutcomes:
     """
 
     def __init__(self) -> None:
-        self._skipped: dict[Cell, dict[str, Any]] = {}
-        self._too_large: list[tuple[Cell, dict[str, Any]]] = []
+        self._skipped: dict[Cell, Outcome] = {}
+        self._too_large: list[tuple[Cell, Outcome]] = []
 
-    def learn(self, cell: Cell, outcome: dict[str, Any]) -> None:
+    def learn(self, cell: Cell, outcome: Outcome) -> None:
         """Remember how a cell ended."""
-        if outcome["status"] == "skipped":
+        if outcome.status == "skipped":
             self._skipped[_work(cell)] = outcome
-        elif outcome.get("kind") in ("oom-device", "oom-host"):
+        elif outcome.kind in ("oom-device", "oom-host"):
             self._too_large.append((cell, outcome))
 
-    def predict(self, cell: Cell) -> dict[str, Any] | None:
+    def predict(self, cell: Cell) -> Outcome | None:
         """The outcome of a cell that need not be run, or None."""
         if known := self._skipped.get(_work(cell)):
             return known
@@ -38,7 +37,7 @@ class KnownOutcomes:
                 and _no_smaller(cell, small)
             ):
                 size = ", ".join(f"{name}={getattr(small.case, name)}" for name in SIZES)
-                return failed(outcome["kind"], f"inferred: it already ran out at {size}") | {"inferred_from": size}
+                return replace(outcome, reason=f"inferred: it already ran out at {size}", inferred_from=size)
         return None
 
 

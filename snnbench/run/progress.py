@@ -139,5 +139,5 @@ def ending(record: Record) -> str:
         circumstances = ["measured again"] * (record.attempt > 0) + ["disturbed by others"] * (
             "contended" in record.flags
         )
-        return ", ".join([record.outcome["verdict"], f"{record.wall_s:.1f} s", *circumstances])
-    return f"{record.status}: {record.outcome['kind']}: {record.outcome['reason']}"
+        return ", ".join([str(record.outcome.verdict), f"{record.wall_s:.1f} s", *circumstances])
+    return str(record.outcome)

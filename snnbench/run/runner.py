@@ -6,7 +6,6 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 from snnbench.adapter.contender import Contender
 from snnbench.adapter.declaration import Adapter
@@ -20,8 +19,10 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
-from snnbench.run.endings import failed, outcome_of, skipped
+from snnbench.run.endings import outcome_of
+from snnbench.run.process import Ending
 from snnbench.worker.messages import Reply
+from snnbench.workloads.outcome import Outcome, failed, skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,30 +87,33 @@ def measure_together(
     A cell with a known outcome starts no worker. Cells that run side by side have different `lane`s, and so different
     CPUs.
     """
-    decided = {task.key: _known(task.cell, run, known, lane) for task in tasks}
-    records = {task.key: record_of(task.cell, task.key, run, ended) for task in tasks if (ended := decided[task.key])}
-    left = [task for task in tasks if task.key not in records]
-    if not left:
-        return [records[task.key] for task in tasks]
-    timed = any(task.cell.measure != "verify" for task in left)
+    ends: dict[str, Outcome | Ending] = {
+        task.key: outcome for task in tasks if (outcome := _known(task.cell, run, known, lane))
+    }
+    observed: Collection[str] = ()
+    if left := [task for task in tasks if task.key not in ends]:
+        endings, observed = _run_workers(left, run, card, stop, lane)
+        ends |= endings
+    return [record_of(task.cell, task.key, run, ends[task.key], observed, card) for task in tasks]
+
+
+def _run_workers(
+    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int
+) -> tuple[dict[str, Outcome | Ending], Collection[str]]:
+    """How each task's worker ended, and the flags of disturbances that the harness saw meanwhile."""
+    timed = any(task.cell.measure != "verify" for task in tasks)
     with slots.held(card.name if card else None, run.say, stop) if timed else nullcontext():
-        for task in left:
+        for task in tasks:
             task.begun()
         index = card.index if card else None
         before, watch = throttling.counters(card_index=index), Watch(card) if card else None
-        endings = _endings(left, run, card, stop, lane)
+        endings = _endings(tasks, run, card, stop, lane)
         observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
-        observed |= {"shared"} if watch and watch.others(len(left)) else set()
-    for task, ending in zip(left, endings, strict=True):
-        if isinstance(ending, process.Ending):
-            ended = outcome_of(ending, run.protocol.timeout_seconds)
-            records[task.key] = record_of(task.cell, task.key, run, ended, ending, observed, card)
-        else:
-            records[task.key] = record_of(task.cell, task.key, run, ending)
-    return [records[task.key] for task in tasks]
+        observed |= {"shared"} if watch and watch.others(len(tasks)) else set()
+    return {task.key: ending for task, ending in zip(tasks, endings, strict=True)}, observed
 
 
-def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int) -> dict[str, Any] | None:
+def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int) -> Outcome | None:
     """The outcome of a cell that need not or cannot be run, else None."""
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
@@ -127,9 +131,7 @@ def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int)
     return None
 
 
-def _endings(
-    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int
-) -> list[process.Ending | dict[str, Any]]:
+def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int) -> list[Outcome | Ending]:
     """How the worker of each task ended; an outcome if it could not be started."""
     if len(tasks) == 1:
         return [_ending(tasks[0].cell, run, card, stop, lane)]
@@ -147,7 +149,7 @@ def _endings(
 
 def _ending(
     cell: Cell, run: Run, card: Card | None, stop: int | None, lane: int, ends: process.Ends | None = None
-) -> process.Ending | dict[str, Any]:
+) -> Outcome | Ending:
     """How a cell's worker ended. If it takes turns, the timeout is doubled, for it waits while the other works."""
     setup = run.setups[cell.side]
     interpreter = setup.interpreters[cell.contender]
@@ -182,15 +184,17 @@ def record_of(
     cell: Cell,
     key: str,
     run: Run,
-    outcome: dict[str, Any],
-    ending: process.Ending | None = None,
+    end: Outcome | Ending,
     observed: Collection[str] = (),
     card: Card | None = None,
 ) -> Record:
-    """The record of a cell with this outcome."""
-    reply = (ending.reply if ending and outcome.get("kind") != "lost" else None) or Reply({})
+    """The record of a cell with this outcome, or with the outcome of its worker."""
+    ending = end if isinstance(end, Ending) else None
+    outcome = outcome_of(end, run.protocol.timeout_seconds) if isinstance(end, Ending) else end
+    reply = (ending.reply if ending and outcome.kind != "lost" else None) or Reply()
+    held = reply if outcome.measured else Reply()
     reply.settings |= {"card": card.name} if card and ending else {}
-    measured = outcome["status"] == "measured"
+    flags = raised(held.phases, held.memory, reply.settings, cell.case.threads, observed)
     setup = run.setups[cell.side]
     adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
     reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
@@ -209,14 +213,14 @@ def record_of(
         environment=interpreter.key,
         checks=reply.checks,
         settings=reply.settings,
-        phases=reply.phases if measured else {},
-        memory=reply.memory if measured else {},
-        peaks=reply.peaks if measured else {},
-        probes=reply.probes if measured else {},
-        flags=raised(reply.phases, reply.memory, reply.settings, cell.case.threads, observed) if measured else [],
+        phases=held.phases,
+        memory=held.memory,
+        peaks=held.peaks,
+        probes=held.probes,
+        flags=flags if outcome.measured else [],
         started=datetime.now(UTC).isoformat(timespec="seconds"),
-        wall_s=round(ending.wall_s, 3) if ending and measured else None,
-        log=ending.log if ending and outcome["status"] == "failed" else "",
+        wall_s=round(ending.wall_s, 3) if ending and outcome.measured else None,
+        log=ending.log if ending and outcome.status == "failed" else "",
     )
 
 

@@ -23,6 +23,7 @@ from snnbench.adapter import loading, refusal
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
 from snnbench.worker.turns import Turns
+from snnbench.workloads.outcome import FailureKind, failed, skipped
 
 PR_SET_PDEATHSIG = 1
 
@@ -74,11 +75,11 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
     except MemoryError as error:
         return _failed("oom-host", error)
     except refusal.Unavailable as error:
-        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
+        return Reply(skipped("unavailable", str(error)))
     except Exception as error:  # an import runs third-party code, which may raise anything
         traceback.print_exc()
         return _failed("import", error)
-    reply = Reply({})
+    reply = Reply()
     backend = None
     try:
         from snnbench.backends import open_backend
@@ -90,9 +91,9 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
-        return Reply({"status": "skipped", "kind": "unsupported", "reason": str(error)})
+        return Reply(skipped("unsupported", str(error)))
     except refusal.Unavailable as error:
-        return Reply({"status": "skipped", "kind": "unavailable", "reason": str(error)})
+        return Reply(skipped("unavailable", str(error)))
     except refusal.Incorrect as error:
         return _failed("incorrect", error)
     except Exception as error:  # a pass may raise anything, too
@@ -117,10 +118,10 @@ def _process_settings(distribution: str) -> dict[str, Any]:
     }
 
 
-def _failed(kind: str, error: BaseException) -> Reply:
+def _failed(kind: FailureKind, error: BaseException) -> Reply:
     text = str(error).strip()
     reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
-    return Reply({"status": "failed", "kind": kind, "reason": text if kind == "incorrect" else reason})
+    return Reply(failed(kind, text if kind == "incorrect" else reason))
 
 
 def _own_descriptor(given: int | None) -> int:

@@ -25,6 +25,7 @@ from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
 from snnbench.workloads.answer import Answer
 from snnbench.workloads.case import HALVES, Case
+from snnbench.workloads.outcome import failed, measured
 from snnbench.workloads.problem import Problem, odd
 from snnbench.workloads.problem import exam as exam_problem
 from snnbench.workloads.rule import Rule
@@ -77,11 +78,12 @@ class Measurement:
             self._prove(session, variant.provider, reply)
         if not reply.outcome:
             correct = all(check["correct"] for check in reply.checks.values())
-            rule = self._rule(case)
-            declared: dict[str, Any] = {"deviation": variant.deviation, "inference_only": variant.inference_only}
-            declared["own_rule"] = asdict(rule) if rule else None
-            reply.outcome = {"status": "measured", "verdict": verdict(case, correct, variant.deviation)}
-            reply.outcome |= {name: value for name, value in declared.items() if value}
+            reply.outcome = measured(
+                verdict(case, correct, variant.deviation),
+                deviation=variant.deviation,
+                inference_only=variant.inference_only,
+                own_rule=asdict(self.rule) if self.rule else None,
+            )
 
     def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
         """Fail the reply if a pass does not run the kernels that its variant names, regardless of the library's word.
@@ -104,7 +106,7 @@ class Measurement:
             if lacking:
                 ran = ", ".join(name[:60] for name in list(names)[:SHOWN_NAMES])
                 reason = f"no kernel like {lacking[0]!r} ran in {phase} on {session.provider()}; what ran: {ran}"
-                reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+                reply.outcome = failed("incorrect", reason)
                 reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
                 reply.settings.pop("probes_ms", None)
                 return
@@ -114,8 +116,7 @@ class Measurement:
     def _exam(self, reply: Reply) -> bool:
         """Run the exam, for one layer and, if the case has more, for two; return whether it passed."""
         for layers in (1, 2)[: min(2, self.request.case.layers)]:
-            own = self._rule(self.request.case)
-            case = self.request.case
+            case, own = self.request.case, self.rule
             wider = own.threshold / (own.gain * case.threshold) if own else None
             problem = odd(case, layers, wider) if wider else exam_problem(case, layers)
             session = self._session(problem)
@@ -126,7 +127,7 @@ class Measurement:
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
-            rule = self._rule(problem.case)
+            rule = self._rule_of(problem.case)
             if rule:
                 finding = self._own_exam(problem, answer, rule)
             else:
@@ -166,10 +167,14 @@ class Measurement:
     @cached_property
     def _checks(self) -> SpotChecks:
         request = self.request
-        return SpotChecks(self.problem, self._rule(request.case), request.check_ns, self._session)
+        return SpotChecks(self.problem, self.rule, request.check_ns, self._session)
 
-    def _rule(self, case: Case) -> Rule | None:
-        """The rule that a variant is held to if it is another neuron than the case's. Raises AdapterError."""
+    @cached_property
+    def rule(self) -> Rule | None:
+        """The rule that the variant is held to if its neuron is another than the case's. Raises AdapterError."""
+        return self._rule_of(self.request.case)
+
+    def _rule_of(self, case: Case) -> Rule | None:
         rule = self.own_rule(case, self.variant.built_as) if self.variant.deviation else None
         if not isinstance(rule, Rule | None):
             raise AdapterError(f"rule(case, {self.variant.built_as!r}) gave {rule!r}, expected a Rule or None")
@@ -219,11 +224,11 @@ class Measurement:
             phases[name] = timed.as_dict()
             if compilations := phases[name]["compilations"]:
                 reason = f"{compilations} compilations inside the timed region of {name}"
-                reply.outcome = {"status": "failed", "kind": "recompiled", "reason": reason}
+                reply.outcome = failed("recompiled", reason)
                 return
         peaks.look_until(lambda: not floor.any_under(case, peaks.found, phases))
         if reason := floor.complaints(case, peaks.found, phases):
-            reply.outcome = {"status": "failed", "kind": "below-floor", "reason": reason}
+            reply.outcome = failed("below-floor", reason)
             return
         probes.look()
         for name, phase in phases.items():
@@ -239,7 +244,7 @@ class Measurement:
         reason = phase.not_the_work() if proof.fresh.correct else None
         reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
         if self._accept(reply, f"fresh passes of {name}", proof.fresh) and reason:
-            reply.outcome = {"status": "failed", "kind": "incorrect", "reason": reason}
+            reply.outcome = failed("incorrect", reason)
         return not reply.outcome
 
     def _spot(self, reply: Reply, name: str, check: SpotCheck, finding: Finding, answer: Answer | None) -> bool:
@@ -249,9 +254,9 @@ class Measurement:
         return self._accept(reply, f"spot check of {name}", finding)
 
     def _accept(self, reply: Reply, name: str, finding: Finding) -> bool:
-        if finding.correct or (self.variant.deviation and not self._rule(self.request.case)):
+        if finding.correct or (self.variant.deviation and not self.rule):
             return True
-        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": f"{name}: {finding.message}"}
+        reply.outcome = failed("incorrect", f"{name}: {finding.message}")
         return False
 
     def _session(self, problem: Problem) -> Session:

@@ -7,7 +7,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from snnbench.workloads import outcome
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 
 PROTOCOL = 1
 """1: first version."""
@@ -48,9 +50,9 @@ class Request:
 
 @dataclass(slots=True)
 class Reply:
-    """The answer of a worker. `outcome` has a `status` of measured, skipped or failed."""
+    """The answer of a worker. `outcome` is None until it is decided, and in a reply that has no valid one."""
 
-    outcome: dict[str, Any]
+    outcome: Outcome | None = None
     checks: dict[str, Any] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     phases: dict[str, Any] = field(default_factory=dict)
@@ -60,7 +62,11 @@ class Reply:
 
     def encode(self) -> bytes:
         """As one line."""
-        return json.dumps({"protocol": PROTOCOL, **asdict(self)}, allow_nan=False).encode() + b"\n"
+        return json.dumps({"protocol": PROTOCOL, **self.as_dict()}, allow_nan=False).encode() + b"\n"
+
+    def as_dict(self) -> dict[str, Any]:
+        """As a document."""
+        return asdict(self) | {"outcome": self.outcome.as_dict() if self.outcome else {}}
 
 
 def decode_request(text: str) -> Request:
@@ -84,9 +90,20 @@ def decode_reply(data: bytes) -> Reply | None:
     try:
         fields = json.loads(data, parse_constant=_no_number)
         del fields["protocol"]
-        return Reply(**fields) if all(isinstance(value, dict) for value in fields.values()) else None
+        if not all(isinstance(value, dict) for value in fields.values()):
+            return None
+        return Reply(**fields | {"outcome": _outcome(fields["outcome"])})
     except (TypeError, KeyError, ValueError, RecursionError):
         return None
+
+
+def _outcome(document: dict[str, Any]) -> Outcome | None:
+    """The outcome in a reply, or None if it is invalid: an adapter shares the worker's process and can spoil it."""
+    try:
+        decoded = outcome.decode(document)
+    except ValueError:
+        return None
+    return None if decoded.complaint() else decoded
 
 
 def _no_number(constant: str) -> None:

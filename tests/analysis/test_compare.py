@@ -13,6 +13,7 @@ from snnbench.analysis.compare import Cell, compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.record import Record, read
 from snnbench.report.text import change_table
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 
@@ -322,7 +323,7 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
 
 
 def test_two_different_deviations_are_two_different_works() -> None:
-    other = {"status": "measured", "verdict": "deviates", "deviation": "fires two steps late"}
+    other = Outcome(status="measured", verdict="deviates", deviation="fires two steps late")
     base = [deviating("a", trial=n, train=ms) for n, ms in enumerate(BASE)]
     assert only(base, base).word == "same"
     cell = only(base, [replace(one, outcome=other) for one in base])

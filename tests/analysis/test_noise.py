@@ -11,6 +11,7 @@ from snnbench.analysis import noise
 from snnbench.analysis.compare import Cell, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.noise import Noise, by_chance, detectable
+from snnbench.report.text.noise_table import table
 from snnbench.worker.durations import summarise
 from tests.fakes import CASE
 from tests.recordings import recording, timed
@@ -107,7 +108,7 @@ def test_what_was_found_is_kept_by_machine(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_table_has_what_3_5_and_10_trials_show() -> None:
-    header, _, row = noise.table(Noise("aa", 10, {"cpu train": 0.02}), (3, 5)).splitlines()
+    header, _, row = table(Noise("aa", 10, {"cpu train": 0.02}), (3, 5)).splitlines()
     assert header == (
         "| phase | spread between trials | by chance with 3 trials | by chance with 5 trials "
         "| detectable with 3 trials | detectable with 5 trials |"

@@ -7,6 +7,7 @@ import pytest
 from snnbench.analysis.results import standings
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 
@@ -19,7 +20,7 @@ def order(*records: Record) -> list[str]:
 
 def equivalent(name: str, **fields: Any) -> Record:
     """A cell with the verdict `equivalent`: right within a format of fewer digits."""
-    return timed(name, outcome={"status": "measured", "verdict": "equivalent"}, **fields)
+    return timed(name, outcome=Outcome(status="measured", verdict="equivalent"), **fields)
 
 
 def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without_a_time() -> None:
@@ -33,7 +34,7 @@ def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without
 
 
 def test_what_deviates_comes_before_what_failed_though_neither_was_timed() -> None:
-    verified = record("b", "verify", outcome={"status": "measured", "verdict": "deviates", "deviation": "fires late"})
+    verified = record("b", "verify", outcome=Outcome(status="measured", verdict="deviates", deviation="fires late"))
     assert order(failed("a", "crash", "died"), verified, skipped("c", "unsupported", "no reset")) == ["b", "a", "c"]
 
 
@@ -100,7 +101,7 @@ def test_a_title_names_all_that_tells_a_case_from_others(changes: dict[str, Any]
 def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_failed() -> None:
     check = {"compared": 200, "differing": 50, "gradient_errors": {"weight": 0.25}, "complaints": []}
     common = {"compared": 400, "differing": 20, "gradient_errors": {"weight": 0.5}, "complaints": []}
-    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires late", "own_rule": {"slope": 1.0}}
+    outcome = Outcome(status="measured", verdict="deviates", deviation="fires late", own_rule={"slope": 1.0})
     records = [
         failed("a", "timeout", "no reply", measure="time"),
         timed("a", 1, train=1.0, outcome=outcome, checks={"spot-train": check, "common-train": common}),

@@ -20,6 +20,7 @@ from snnbench.report.text.splicing import marks
 from snnbench.run.process import environment
 from snnbench.worker.messages import decode_reply
 from tests.fakes import CORRECT, altered, write
+from tests.recordings import EXACT
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 
 HELP_LIMIT_S = 0.5
@@ -296,7 +297,7 @@ def test_a_request_drives_a_worker_through_a_pipe(place: Place) -> None:
         worker, input=asked.stdout.encode(), capture_output=True, timeout=30, env=environment(1, place.folder)
     )
     reply = decode_reply(replied.stdout)
-    assert reply is not None and reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply is not None and reply.outcome == EXACT
     assert set(reply.phases) == {"inference", "forward", "backward", "train"}
 
 

@@ -8,7 +8,9 @@ import pytest
 
 from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads.case import PROFILES
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
+from tests.recordings import EXACT
 
 TORCH = '''
 """A fake library on torch, which says that a fast kernel of its own runs, and does the loop in torch."""
@@ -59,29 +61,29 @@ def test_a_library_that_falls_back_to_another_kernel_is_incorrect_and_what_ran_i
     tmp_path: Path, measure: Measure
 ) -> None:
     reply = replied(tmp_path, TORCH.format(pattern="^fast_kernel"), measure)
-    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "incorrect")
-    assert reply.outcome["reason"].startswith(
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect")
+    assert reply.outcome.reason.startswith(
         "no kernel like '^fast_kernel' ran in inference on fast_kernel, says the library; "
     )
-    assert "aten::" in reply.outcome["reason"]
+    assert "aten::" in reply.outcome.reason
     assert quantities(document(reply)) == []
 
 
 def test_a_kernel_that_ran_is_named_in_the_record(tmp_path: Path) -> None:
     reply = replied(tmp_path, TORCH.format(pattern="^aten::addmm$"), "verify")
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     assert reply.settings["ran"] == ["aten::addmm"]
 
 
 def test_a_framework_without_a_profiler_has_but_its_name(tmp_path: Path) -> None:
     reply = replied(tmp_path, CORRECT + '\nPROVIDER = ("cuda",)\n', "verify")
-    assert reply.outcome["reason"] == "no kernel like 'cuda' ran in inference on numpy; what ran: numpy"
-    assert replied(tmp_path, CORRECT + '\nPROVIDER = ("numpy", "numpy")\n').outcome["verdict"] == "exact"
+    assert reply.outcome.reason == "no kernel like 'cuda' ran in inference on numpy; what ran: numpy"
+    assert replied(tmp_path, CORRECT + '\nPROVIDER = ("numpy", "numpy")\n').outcome.verdict == "exact"
 
 
 def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
     source = altered("return Network(right.forward, None)") + '\nINFERENCE_ONLY = "it learns by a local rule"\n'
-    expected = {"status": "measured", "verdict": "exact", "inference_only": "it learns by a local rule"}
+    expected = Outcome(status="measured", verdict="exact", inference_only="it learns by a local rule")
     timed = replied(tmp_path, source)
     assert timed.outcome == expected
     assert set(timed.phases) == {"inference"}
@@ -90,7 +92,7 @@ def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
     weighed = replied(tmp_path, source, "memory")
     assert (weighed.outcome, weighed.memory["phase"]) == (expected, "inference")
     refused = reply_of(ask(tmp_path, source, request("time", phases=("forward", "backward", "train"))))
-    assert refused.outcome["reason"] == "inference only: it learns by a local rule"
+    assert refused.outcome.reason == "inference only: it learns by a local rule"
 
 
 def test_wrong_spikes_without_a_backward_pass_are_incorrect_all_the_same(tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ def test_wrong_spikes_without_a_backward_pass_are_incorrect_all_the_same(tmp_pat
 
     return Network(forward, None)
     """)
-    assert replied(tmp_path, source + '\nINFERENCE_ONLY = "no"\n').outcome["kind"] == "incorrect"
+    assert replied(tmp_path, source + '\nINFERENCE_ONLY = "no"\n').outcome.kind == "incorrect"
 
 
 def test_a_profile_that_an_adapter_does_not_name_is_refused(tmp_path: Path) -> None:
@@ -109,13 +111,13 @@ def test_a_profile_that_an_adapter_does_not_name_is_refused(tmp_path: Path) -> N
     for name in PROFILES:
         outcome = replied(tmp_path, source, "verify", **profile(name)).outcome
         named = name in ("zero", "none")
-        assert outcome.get("verdict") == ("exact" if named else None)
-        assert named or outcome["reason"] == "is the reference in zero, none only"
+        assert outcome.verdict == ("exact" if named else None)
+        assert named or outcome.reason == "is the reference in zero, none only"
 
 
 def test_what_a_machine_lacks_is_skipped_as_unavailable(tmp_path: Path) -> None:
     raising = "from snnbench.adapter import Unavailable\nraise Unavailable('needs a toolkit')"
-    expected = {"status": "skipped", "kind": "unavailable", "reason": "needs a toolkit"}
+    expected = Outcome(status="skipped", kind="unavailable", reason="needs a toolkit")
     assert replied(tmp_path, altered(raising)).outcome == expected
     assert replied(tmp_path, f"{raising}\n{CORRECT}").outcome == expected, "at import, too"
 
@@ -179,8 +181,8 @@ def other(numbers: dict[str, str] = NUMBERS, **changes: str) -> str:
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Measure, layers: int) -> None:
     reply = replied(tmp_path, other(), measure, layers=layers)
-    assert (reply.outcome["status"], reply.outcome["verdict"]) == ("measured", "deviates"), reply.outcome
-    assert reply.outcome["own_rule"]["synapse"] == 0.6
+    assert (reply.outcome.status, reply.outcome.verdict) == ("measured", "deviates"), reply.outcome
+    assert reply.outcome.own_rule["synapse"] == 0.6
     assert all(check["correct"] for check in reply.checks.values())
     common = reply.checks["common-train"]
     if layers == 1:
@@ -193,7 +195,7 @@ def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Me
 @pytest.mark.parametrize("layers", [1, 2])
 def test_a_neuron_in_fixed_point_is_held_to_its_own_rule(tmp_path: Path, layers: int) -> None:
     reply = replied(tmp_path, other(FIXED_POINT), "verify", layers=layers)
-    assert (reply.outcome["status"], reply.outcome["verdict"]) == ("measured", "deviates"), reply.outcome
+    assert (reply.outcome.status, reply.outcome.verdict) == ("measured", "deviates"), reply.outcome
     assert reply.checks["exam-1"]["rate"] > 0.05
 
 
@@ -202,7 +204,7 @@ def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> N
     assert reply.checks["exam-1"]["rate"] > 0.05
     silent = other(FIXED_POINT, unit="1024.0").replace("unit=1 / 128", "unit=1024.0")
     reply = replied(tmp_path, silent)
-    assert reply.outcome["kind"] == "incorrect" and "spikes per step, outside the window" in reply.outcome["reason"]
+    assert reply.outcome.kind == "incorrect" and "spikes per step, outside the window" in reply.outcome.reason
 
 
 @pytest.mark.parametrize(
@@ -232,13 +234,13 @@ def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> N
 def test_a_rule_that_is_not_what_was_computed_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
     numbers = FIXED_POINT if lie.keys() - NUMBERS.keys() else NUMBERS
     reply = replied(tmp_path, other(numbers, **lie))
-    assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect"), reply.outcome
     assert quantities(document(reply)) == []
 
 
 def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
     source = CORRECT + '\nDEVIATION = "other"\ndef rule(case, variant): return 1\n'
-    assert replied(tmp_path, source).outcome["reason"] == (
+    assert replied(tmp_path, source).outcome.reason == (
         "AdapterError: rule(case, 'default') gave 1, expected a Rule or None"
     )
 
@@ -251,9 +253,9 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
         return reply_of(ask(tmp_path, source, asked))
 
     refused = of("amp")
-    assert refused.outcome["reason"] == "autocast is for dtype bfloat16 and float16 (asked for float32)"
-    assert of("amp", dtype="bfloat16").outcome == {"status": "measured", "verdict": "equivalent"}
-    assert of("cuda-graph").outcome["reason"] == "runs on cuda only"
+    assert refused.outcome.reason == "autocast is for dtype bfloat16 and float16 (asked for float32)"
+    assert of("amp", dtype="bfloat16").outcome == Outcome(status="measured", verdict="equivalent")
+    assert of("cuda-graph").outcome.reason == "runs on cuda only"
 
 
 def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,7 +263,7 @@ def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypat
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
     asked = replace(request("time", CASE.with_(time_steps=3)), variant="compile")
     reply = reply_of(ask(tmp_path, source, asked))
-    assert reply.outcome["kind"] == "incorrect" and "compiled nothing" in reply.outcome["reason"]
+    assert reply.outcome.kind == "incorrect" and "compiled nothing" in reply.outcome.reason
     assert quantities(document(reply)) == []
 
 
@@ -274,18 +276,18 @@ def profiled(looks: str) -> str:
 def test_a_profiler_is_asked_again_before_a_kernel_is_missed(tmp_path: Path) -> None:
     for looks in ('["fast_kernel"][next(looks) % 3 < 2 :]', '["other", "fast_kernel"][: 1 + (next(looks) % 3 == 2)]'):
         reply = replied(tmp_path, profiled(looks))
-        assert reply.outcome == {"status": "measured", "verdict": "exact"}, looks
+        assert reply.outcome == EXACT, looks
         assert reply.settings["ran"] == ["fast_kernel"]
 
 
 def test_what_ran_in_three_looks_is_named_and_no_fourth_is_taken(tmp_path: Path) -> None:
     reply = replied(tmp_path, profiled('["other", "fast_kernel"][: 1 + (next(looks) == 3)]'))
-    assert (reply.outcome["kind"], reply.phases) == ("incorrect", {})
-    assert reply.outcome["reason"].endswith("ran in inference on numpy; what ran: other")
+    assert (reply.outcome.kind, reply.phases) == ("incorrect", {})
+    assert reply.outcome.reason.endswith("ran in inference on numpy; what ran: other")
 
 
 def test_a_profiler_that_sees_nothing_calls_nobody_incorrect(tmp_path: Path) -> None:
     reply = replied(tmp_path, profiled("[]"))
-    assert (reply.outcome["status"], reply.outcome["kind"]) == ("skipped", "unavailable")
-    assert reply.outcome["reason"].startswith("the profiler saw nothing of inference, so which kernel ran is unknown")
+    assert (reply.outcome.status, reply.outcome.kind) == ("skipped", "unavailable")
+    assert reply.outcome.reason.startswith("the profiler saw nothing of inference, so which kernel ran is unknown")
     assert quantities(document(reply)) == []

@@ -11,6 +11,7 @@ import pytest
 from snnbench.proof.comparison import verdict
 from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads.case import PROFILES, Dtype
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import (
     CASE,
     CORRECT,
@@ -26,6 +27,7 @@ from tests.fakes import (
     reply_of,
     request,
 )
+from tests.recordings import EXACT
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
@@ -343,7 +345,7 @@ def test_the_correct_fake_is_measured_and_exact(
     tmp_path: Path, name: str, dtype: Dtype, layers: int, measure: Measure
 ) -> None:
     reply = reply_to(tmp_path, CORRECT, measure, dtype=dtype, layers=layers, **profile(name))
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     assert all(check["correct"] for check in reply.checks.values())
     assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
     assert bool(reply.memory) == (measure == "memory")
@@ -352,7 +354,7 @@ def test_the_correct_fake_is_measured_and_exact(
 
 @pytest.mark.parametrize("measure", MEASURES)
 def test_the_correct_fake_is_exact_with_a_session_of_its_own(tmp_path: Path, measure: Measure) -> None:
-    assert reply_to(tmp_path, overridden("pass"), measure).outcome == {"status": "measured", "verdict": "exact"}
+    assert reply_to(tmp_path, overridden("pass"), measure).outcome == EXACT
 
 
 @pytest.mark.parametrize(("fault", "measure"), ASKED)
@@ -360,12 +362,12 @@ def test_a_fake_ends_incorrect_says_why_and_leaves_no_time(
     replies: dict[tuple[str, Measure], Reply], fault: str, measure: Measure
 ) -> None:
     reply = replies[fault, measure]
-    assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
-    assert "\n" not in reply.outcome["reason"]
-    assert re.match(FAULTS[fault].complaint, reply.outcome["reason"]), reply.outcome["reason"]
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect"), reply.outcome
+    assert "\n" not in reply.outcome.reason
+    assert re.match(FAULTS[fault].complaint, reply.outcome.reason), reply.outcome.reason
     assert reply.phases == {} and reply.memory == {}
     assert quantities(document(reply)) == []
-    assert "verdict" not in reply.outcome
+    assert reply.outcome.verdict is None
     assert not all(check["correct"] for check in reply.checks.values())
 
 
@@ -381,7 +383,7 @@ def test_the_adapter_that_raises_incorrect_leaves_no_time(tmp_path: Path) -> Non
     return Network(right.forward, backward)
     """)
     reply = reply_to(tmp_path, source, "time")
-    assert reply.outcome == {"status": "failed", "kind": "incorrect", "reason": "the spikes carry no gradient"}
+    assert reply.outcome == Outcome(status="failed", kind="incorrect", reason="the spikes carry no gradient")
     assert quantities(document(reply)) == []
 
 
@@ -389,7 +391,7 @@ def test_the_adapter_that_raises_incorrect_leaves_no_time(tmp_path: Path) -> Non
 def test_a_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure: Measure) -> None:
     wrong = FAULTS["wrong decay"].source
     reply = reply_to(tmp_path, wrong + '\nDEVIATION = "the decay is 0.01 less"\n', measure)
-    assert reply.outcome == {"status": "measured", "verdict": "deviates", "deviation": "the decay is 0.01 less"}
+    assert reply.outcome == Outcome(status="measured", verdict="deviates", deviation="the decay is 0.01 less")
     exam = reply.checks["exam-1"]
     assert not exam["correct"]
     assert 0 < exam["differing"] < exam["compared"]
@@ -400,7 +402,7 @@ def test_a_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure:
 
 def test_a_deviation_that_does_not_show_is_still_no_exact_answer(tmp_path: Path) -> None:
     reply = reply_to(tmp_path, CORRECT + '\nDEVIATION = "none that a check can see"\n', "time")
-    assert reply.outcome["verdict"] == "deviates"
+    assert reply.outcome.verdict == "deviates"
 
 
 @pytest.mark.parametrize("dtype", get_args(Dtype))

@@ -9,6 +9,7 @@ import pytest
 
 from snnbench.worker.messages import Reply
 from tests.fakes import CASE, CORRECT, EXAM_VALUES, altered, ask, document, overridden, quantities, reply_of, request
+from tests.recordings import EXACT
 
 pytestmark = pytest.mark.quiet
 
@@ -99,8 +100,8 @@ def timed(folder: Path, source: str, time_steps: int = 60, **changes: Any) -> Re
 
 
 def assert_incorrect(reply: Reply, complaint: str) -> None:
-    assert (reply.outcome["status"], reply.outcome.get("kind")) == ("failed", "incorrect"), reply.outcome
-    assert re.search(complaint, reply.outcome["reason"]), reply.outcome["reason"]
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect"), reply.outcome
+    assert re.search(complaint, reply.outcome.reason), reply.outcome.reason
     assert reply.phases == {} and quantities(document(reply)) == []
 
 
@@ -158,13 +159,13 @@ def test_a_batch_that_has_few_orders_gets_content_drawn_anew(tmp_path: Path, bat
     for source, outcome in ((CORRECT, "measured"), (kept(entries=64), "failed")):
         asked = request("time", case, min_repetition_ns=20_000_000, warmup_passes=2)
         reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
-        assert reply.outcome["status"] == outcome, reply.outcome
+        assert reply.outcome.status == outcome, reply.outcome
 
 
 def test_an_honest_library_has_its_fresh_passes_in_its_record(tmp_path: Path) -> None:
     for passes, changes in ((2, {}), (1, {"min_repetition_ns": 1, "repetitions": 4})):
         reply = timed(tmp_path, CORRECT, **changes)
-        assert reply.outcome == {"status": "measured", "verdict": "exact"}
+        assert reply.outcome == EXACT
         for name, phase in reply.phases.items():
             assert min(phase["passes"], 2) == passes
             assert len(phase["fresh_ns"]) >= (5 if passes == 2 else 3) and len(phase["drawn_ns"]) >= 1

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.workloads.outcome import Outcome
+
 torch = pytest.importorskip("torch")
 
 from snnbench.adapter.loading import (
@@ -80,7 +82,7 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
     try:
         Measurement(asked, Backend(case), module.build, own_rule(module), read(path).variants["unbind"]).run(reply)
     except Incorrect as error:
-        reply.outcome = {"status": "failed", "kind": "incorrect", "reason": str(error)}
+        reply.outcome = Outcome(status="failed", kind="incorrect", reason=str(error))
     return reply
 
 
@@ -89,7 +91,7 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
 def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int, name: str) -> None:
     case = DEEP.with_(dtype=dtype, layers=layers, time_steps=60, **profile(name))
     reply = reply_to(tmp_path, LOOP, "verify", case)
-    assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
+    assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     check = reply.checks["spot-train"]
     assert check["compared"] == case.updates and check["unexplained"] == 0
     assert set(check["gradient_errors"]) == {
@@ -103,7 +105,7 @@ def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int
 @pytest.mark.parametrize("measure", ["time", "memory"])
 def test_a_record_of_it_keeps_the_rules(tmp_path: Path, measure: Measure, check_ns: int) -> None:
     reply = reply_to(tmp_path, LOOP, measure, DEEP, check_ns=check_ns)
-    assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
+    assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
     assert bool(reply.memory) == (measure == "memory")
     sound = read_recording(ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2").records[0]
@@ -189,8 +191,8 @@ LIES = {
 def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -> None:
     source, complaint = LIES[name]
     reply = reply_to(tmp_path, source, "verify", DEEP)
-    assert reply.outcome.get("kind") == "incorrect", reply.outcome
-    assert re.search(complaint, reply.outcome["reason"]), reply.outcome["reason"]
+    assert reply.outcome.kind == "incorrect", reply.outcome
+    assert re.search(complaint, reply.outcome.reason), reply.outcome.reason
 
 
 @pytest.mark.parametrize(
@@ -205,7 +207,7 @@ def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: s
     """0.99 is 0.98828125 in bfloat16: over 100 steps that moves a potential by a sixth."""
     case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
     reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
-    assert reply.outcome["status"] == status, reply.outcome
+    assert reply.outcome.status == status, reply.outcome
 
 
 def chain_of(case: Case) -> Chain:

@@ -4,7 +4,7 @@ import json
 import os
 import signal
 import threading
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ def test_another_cell_s_record_leaves_an_attempt_as_it_was(tmp_path: Path) -> No
 def test_no_attempt_takes_back_that_the_work_was_another(tmp_path: Path, kind: str, later: bool) -> None:
     records = [disturbed(), attempted(kind, 1), *([disturbed(attempt=2, cpus=0.0)] if later else [])]
     found = written(tmp_path / "r", *records)
-    assert [one.outcome.get("kind") for one in found.records] == [kind]
+    assert [one.outcome.kind for one in found.records] == [kind]
     assert attempts.due(found) == 0, "and it is not tried a third time"
 
 
@@ -134,7 +134,7 @@ def test_no_attempt_takes_back_that_the_work_was_another(tmp_path: Path, kind: s
 def test_an_attempt_that_failed_otherwise_leaves_the_time_that_was_measured(tmp_path: Path, kind: str) -> None:
     found = written(tmp_path / "r", disturbed(), attempted(kind, 1))
     assert [one.status for one in found.records] == ["measured"]
-    assert [one.outcome["kind"] for one in found.attempts] == [kind]
+    assert [one.outcome.kind for one in found.attempts] == [kind]
 
 
 def test_what_is_due_is_what_is_disturbed_and_has_attempts_left(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_an_interrupted_attempt_is_tried_again_under_its_number(bench: Bench) ->
     watcher.join()
     found = read(bench.recording)
     assert [one.status for one in found.records] == ["measured"]
-    assert [(one.attempt, one.outcome["kind"]) for one in found.attempts] == [(1, "cancelled")]
+    assert [(one.attempt, one.outcome.kind) for one in found.attempts] == [(1, "cancelled")]
     assert [one.attempt for one in rounds(bench)] == [1]
     found = read(bench.recording)
     assert [(one.attempt, one.flags) for one in found.records] == [(1, [])]
@@ -223,8 +223,8 @@ def test_an_attempt_that_is_incorrect_decides_the_cell_and_is_the_last(bench: Be
     wrong = "if TAKEN < 0:\n    build = lambda case, weights, variant: network(replace(case, beta=0.5), weights)\n"
     bench.add("a", LYING.format(taken=[0.5, -1.0, 0.0]) + CORRECT + wrong)
     made = rounds(bench)
-    assert [(one.attempt, one.outcome.get("kind")) for one in made] == [(0, None), (1, "incorrect")]
-    assert [one.outcome.get("kind") for one in read(bench.recording).records] == ["incorrect"]
+    assert [(one.attempt, one.outcome.kind) for one in made] == [(0, None), (1, "incorrect")]
+    assert [one.outcome.kind for one in read(bench.recording).records] == ["incorrect"]
 
 
 def test_memory_and_verification_are_not_measured_again(bench: Bench) -> None:
@@ -245,7 +245,7 @@ def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_pat
     in_progress.put(found.recording(shard), gone)
     (collected,) = jobs.collect(found, shard, State("NODE_FAIL"))
     there = read(found.recording(shard))
-    assert (collected.attempt, collected.outcome["kind"]) == (1, "lost")
+    assert (collected.attempt, collected.outcome.kind) == (1, "lost")
     assert there.records == [one] and attempts.of(there).next == {one.cell: 1}
     in_progress.put(found.recording(shard), gone)
     assert jobs.collect(found, shard, State("NODE_FAIL")) == [], "it has its record"
@@ -363,7 +363,7 @@ def test_the_checker_looks_at_the_attempts_that_do_not_count_too(tmp_path: Path)
     config["config"]["protocol"]["remeasure"] = 2
     (folder / CONFIG).write_text(json.dumps(config))
     with (folder / RECORDS).open("a") as stream:
-        stream.write(json.dumps({"schema": SCHEMA, **asdict(forged)}) + "\n")
+        stream.write(forged.encode())
     assert [each.attempt for each in read(folder).attempts] == [1]
     (complaint,) = (each for each in checking.check(folder) if each.rule == "flags")
     assert "attempt 1" in complaint.where

@@ -15,6 +15,7 @@ from snnbench.plan.shard import Shard, ShardError, parse
 from snnbench.recording import merge, record, writer
 from snnbench.recording.merge import Disagreement
 from snnbench.recording.record import CONFIG, RECORDS, Record, read
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 
@@ -62,7 +63,7 @@ def parts(place: Path) -> list[record.Recording]:
 
 
 def work(one: Record) -> tuple[Any, ...]:
-    return one.cell, one.outcome.get("verdict"), one.outcome.get("kind")
+    return one.cell, one.outcome.verdict, one.outcome.kind
 
 
 def test_the_merged_recording_is_that_of_an_unsharded_run(place: Path, tmp_path: Path) -> None:
@@ -183,10 +184,10 @@ def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp
 
 def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
     (measured, *_) = [one for one in read(place / "part1").records if one.status == "measured"]
-    lost = {"status": "failed", "kind": "lost", "reason": "no reply"}
+    lost = Outcome(status="failed", kind="lost", reason="no reply")
     nothing: dict[str, Any] = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "started": "2999"}
     failed = replace(measured, outcome=lost, **nothing)
-    cancelled = replace(failed, outcome=lost | {"kind": "cancelled"})
+    cancelled = replace(failed, outcome=replace(lost, kind="cancelled"))
 
     def whole(*records: Record) -> list[Record]:
         return merge.cells([record.Recording(Path(), {}, {}, [one], 0) for one in records])

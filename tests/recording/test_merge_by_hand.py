@@ -113,9 +113,10 @@ def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Pat
     ("one", "two", "line"),
     [
         ({"config": {"trials": 3}}, {"config": {"trials": 5}}, "config.trials: 3 in {one}, 5 in {two}"),
-        ({"config": {"trials": {"a": 1}}}, {"config": {"trials": 5}}, "config.trials: {{'a': 1}} in {one}, 5 in {two}"),
-        ({"config": {"trials": 5}}, {"config": {"trials": {"a": 1}}}, "config.trials: 5 in {one}, {{'a': 1}} in {two}"),
-        ({"config": {"a": [1, 2]}}, {"config": {"a": [1, 3]}}, "config.a.1: 2 in {one}, 3 in {two}"),
+        ({"config": {"a": {"b": 1}}}, {"config": {"a": {}}}, "config.a.b: 1 in {one}, None in {two}"),
+        ({"config": {"a": {}}}, {"config": {"a": {"b": 1}}}, "config.a.b: None in {one}, 1 in {two}"),
+        ({"config": {"a": [1, 2]}}, {"config": {"a": [1, 3]}}, "config.a: [1, 2] in {one}, [1, 3] in {two}"),
+        ({"config": {"a": [{"b": 1}]}}, {"config": {"a": [{"b": 2}]}}, "config.a.0.b: 1 in {one}, 2 in {two}"),
         ({"config": {"a": [1, 2]}}, {"config": {"a": [1]}}, "config.a: [1, 2] in {one}, [1] in {two}"),
         ({"snnbench": "1"}, {"snnbench": "2"}, "snnbench: '1' in {one}, '2' in {two}"),
         ({"only": ["a"]}, {}, "--only: ['a'] in {one}, None in {two}"),

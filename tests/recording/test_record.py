@@ -25,7 +25,8 @@ from snnbench.recording.record import (
     repeated,
 )
 from snnbench.recording.writer import Writer, append, choose
-from tests.recordings import failed, record, timed
+from snnbench.workloads.outcome import Outcome
+from tests.recordings import EXACT, failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}
 FACTS = {"model": "a laptop"}
@@ -154,14 +155,14 @@ def test_the_recordings_of_this_repository_are_read() -> None:
 @pytest.mark.parametrize(
     ("outcome", "retry", "again"),
     [
-        ({"status": "measured", "verdict": "exact"}, (), False),
-        ({"status": "failed", "kind": "cancelled", "reason": "x"}, (), True),
-        ({"status": "failed", "kind": "lost", "reason": "x"}, (), False),
-        ({"status": "failed", "kind": "lost", "reason": "x", "scheduler": "NODE_FAIL"}, (), True),
-        ({"status": "failed", "kind": "crash", "reason": "x", "scheduler": "FAILED"}, (), False),
-        ({"status": "failed", "kind": "crash", "reason": "x"}, ("crash",), True),
-        ({"status": "failed", "kind": "crash", "reason": "x"}, ("timeout",), False),
-        ({"status": "failed", "kind": "lost", "reason": "x"}, ("lost",), True),
+        (EXACT, (), False),
+        (Outcome(status="failed", kind="cancelled", reason="x"), (), True),
+        (Outcome(status="failed", kind="lost", reason="x"), (), False),
+        (Outcome(status="failed", kind="lost", reason="x", scheduler="NODE_FAIL"), (), True),
+        (Outcome(status="failed", kind="crash", reason="x", scheduler="FAILED"), (), False),
+        (Outcome(status="failed", kind="crash", reason="x"), ("crash",), True),
+        (Outcome(status="failed", kind="crash", reason="x"), ("timeout",), False),
+        (Outcome(status="failed", kind="lost", reason="x"), ("lost",), True),
     ],
 )
 def test_a_cell_is_run_again_where_its_end_says_nothing_of_it_or_it_is_asked_for(

@@ -6,11 +6,12 @@ import pytest
 
 from snnbench.report.findings import about_intervals, find
 from snnbench.report.page import headline
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 
 LARGE = CASE.with_(neurons=96)
-EQUIVALENT: dict[str, Any] = {"outcome": {"status": "measured", "verdict": "equivalent"}}
+EQUIVALENT: dict[str, Any] = {"outcome": Outcome(status="measured", verdict="equivalent")}
 
 
 def steady(name: str, *ms: float, **fields: Any) -> list[Any]:

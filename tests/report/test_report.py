@@ -10,6 +10,7 @@ from snnbench.recording.record import Record, Recording
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 
@@ -181,7 +182,7 @@ def distant(name: str, **fields: Any) -> Record:
     """A record that deviates by a known distance from the case's own neuron."""
     common = {"compared": 400, "differing": 20, "rate": 0.25, "expected_rate": 0.125, "correct": True}
     common |= {"cosines": {"weight": 0.75}, "gradient_errors": {"weight": 0.5}, "complaints": []}
-    outcome = {"status": "measured", "verdict": "deviates", "deviation": "another neuron", "own_rule": {"beta": 0.5}}
+    outcome = Outcome(status="measured", verdict="deviates", deviation="another neuron", own_rule={"beta": 0.5})
     return record(name, "verify", checks={"common-train": common}, outcome=outcome, **fields)
 
 

@@ -1,8 +1,7 @@
 """One cell in full, and the same work measured again."""
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from snnbench.analysis.bootstrap import Interval
 from snnbench.recording import lookup
 from snnbench.recording.lookup import UnknownCell
-from snnbench.recording.record import CONFIG, MACHINE, RECORDS, SCHEMA, Record, RecordingError, read
+from snnbench.recording.record import CONFIG, MACHINE, RECORDS, Record, RecordingError, read
 from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed
@@ -22,7 +21,7 @@ from tests.sweep import recordings, run_arguments, snnbench, write_config
 def written(folder: Path, *records: Record) -> Path:
     """A recording on disk."""
     folder.mkdir(parents=True)
-    (folder / RECORDS).write_text("".join(json.dumps({"schema": SCHEMA, **asdict(one)}) + "\n" for one in records))
+    (folder / RECORDS).write_text("".join(one.encode() for one in records))
     (folder / CONFIG).write_text("{}")
     (folder / MACHINE).write_text('{"model": "a laptop"}')
     return folder

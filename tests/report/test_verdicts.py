@@ -1,7 +1,10 @@
 """Tests of the table of verdicts, of records made by hand."""
 
+from dataclasses import replace
+
 from snnbench.recording.record import Record
 from snnbench.report.text.verdict_table import COLUMNS, table
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, skipped
 
@@ -76,9 +79,11 @@ def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
 
 
 def test_a_deviation_says_whether_it_was_held_to_its_own_rule_and_an_inference_only_one_why() -> None:
-    outcome = {"status": "measured", "verdict": "deviates", "deviation": "fires late"}
-    free, held = (record("a", "verify", outcome=outcome | more) for more in ({}, {"own_rule": {"slope": 1.0}}))
+    outcome = Outcome(status="measured", verdict="deviates", deviation="fires late")
+    free, held = (
+        record("a", "verify", outcome=replace(outcome, **more)) for more in ({}, {"own_rule": {"slope": 1.0}})
+    )
     assert remarks(free) == ["- a: deviates: fires late (subtract)"]
     assert remarks(held) == ["- a: deviates: fires late; held to its own rule (subtract)"]
-    alone = record("a", "verify", outcome={"status": "measured", "verdict": "exact", "inference_only": "no gradients"})
+    alone = record("a", "verify", outcome=Outcome(status="measured", verdict="exact", inference_only="no gradients"))
     assert remarks(alone) == ["- a: inference only, no gradient was checked: no gradients (subtract)"]

@@ -1,5 +1,6 @@
 """Tests of outcomes: from a worker's ending to its outcome, and from earlier outcomes to later ones."""
 
+import json
 import signal
 from dataclasses import replace
 from typing import Any, get_args
@@ -10,13 +11,14 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
-from snnbench.worker.messages import Measure, Reply
-from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, SkipKind, Verdict
+from snnbench.worker.messages import Measure, Reply, decode_reply
+from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from tests.fakes import CASE
+from tests.recordings import EXACT
 
-MEASURED = {"status": "measured", "verdict": "exact"}
-OUT_OF_MEMORY = {"status": "failed", "kind": "oom-host", "reason": "MemoryError"}
-UNSUPPORTED = {"status": "skipped", "kind": "unsupported", "reason": "no such reset"}
+MEASURED = EXACT
+OUT_OF_MEMORY = Outcome(status="failed", kind="oom-host", reason="MemoryError")
+UNSUPPORTED = Outcome(status="skipped", kind="unsupported", reason="no such reset")
 LARGER = CASE.with_(neurons=CASE.neurons * 2)
 
 
@@ -43,12 +45,12 @@ def ended(
     ],
 )
 def test_an_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, reason: str) -> None:
-    assert endings.outcome_of(ending, 2.5) == {"status": "failed", "kind": kind, "reason": reason}
+    assert endings.outcome_of(ending, 2.5) == Outcome(status="failed", kind=kind, reason=reason)
 
 
 @pytest.mark.parametrize("outcome", [MEASURED, OUT_OF_MEMORY, UNSUPPORTED])
 @pytest.mark.parametrize("status", [0, -signal.SIGSEGV], ids=["ended well", "died after the reply"])
-def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: int) -> None:
+def test_a_whole_reply_says_its_outcome_itself(outcome: Outcome, status: int) -> None:
     assert endings.outcome_of(ended(outcome, status), 2.5) == outcome
 
 
@@ -56,10 +58,10 @@ def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: 
     "outcome",
     [
         {},
-        "measured",
         {"status": "measured"},
         {"status": "measured", "verdict": "fast"},
         {"status": "measured", "verdict": "incorrect"},
+        {"status": "measured", "verdict": ["exact"]},
         {"status": "failed", "kind": "crash"},
         {"status": "failed", "kind": "unsupported", "reason": "x"},
         {"status": "skipped", "kind": "tired", "reason": "x"},
@@ -67,12 +69,14 @@ def test_a_whole_reply_says_its_outcome_itself(outcome: dict[str, Any], status: 
     ],
     ids=str,
 )
-def test_an_outcome_that_is_none_is_a_reply_that_is_lost(outcome: Any) -> None:
-    assert endings.outcome_of(ended(outcome), 2.5)["kind"] == "lost"
+def test_reply_with_an_invalid_outcome_is_lost(outcome: dict[str, Any]) -> None:
+    reply = decode_reply(json.dumps({"protocol": 1, "outcome": outcome}).encode() + b"\n")
+    assert reply is not None and reply.outcome is None
+    assert endings.outcome_of(Ending(reply, 0, False, "", 1.0), 2.5).kind == "lost"
 
 
 def test_a_long_last_line_is_cut() -> None:
-    assert len(endings.outcome_of(ended(status=1, log="x" * 5000), 2.5)["reason"]) < 250
+    assert len(endings.outcome_of(ended(status=1, log="x" * 5000), 2.5).reason) < 250
 
 
 def test_the_lists_of_words_and_their_types_agree() -> None:
@@ -85,7 +89,7 @@ def cell(library: str = "a", trial: int = 0, measure: Measure = "time", case: An
     return Cell(case, library, "default", trial, measure)
 
 
-def predicted(learned: dict[str, Any], of: Cell) -> dict[str, Any] | None:
+def predicted(learned: Outcome, of: Cell) -> Outcome | None:
     """The prediction for a cell after the first cell of `a` ended with this outcome."""
     inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), learned)
@@ -100,7 +104,7 @@ def test_what_a_library_cannot_do_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize("learned", [UNSUPPORTED, OUT_OF_MEMORY])
-def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
+def test_one_side_says_nothing_of_the_other(learned: Outcome) -> None:
     inference = known_outcomes.KnownOutcomes()
     inference.learn(replace(cell(), side="base"), learned)
     of_case = CASE if learned is UNSUPPORTED else LARGER
@@ -112,13 +116,13 @@ def test_one_side_says_nothing_of_the_other(learned: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", known_outcomes.SIZES)
 def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> None:
     larger = CASE.with_(**{name: getattr(CASE, name) + 1})
-    outcome = predicted(OUT_OF_MEMORY | {"kind": kind}, cell(case=larger))
-    assert outcome == {
-        "status": "failed",
-        "kind": kind,
-        "reason": "inferred: it already ran out at neurons=48, batch=7, time_steps=20, layers=1",
-        "inferred_from": "neurons=48, batch=7, time_steps=20, layers=1",
-    }
+    outcome = predicted(replace(OUT_OF_MEMORY, kind=kind), cell(case=larger))
+    assert outcome == Outcome(
+        status="failed",
+        kind=kind,
+        reason="inferred: it already ran out at neurons=48, batch=7, time_steps=20, layers=1",
+        inferred_from="neurons=48, batch=7, time_steps=20, layers=1",
+    )
 
 
 @pytest.mark.parametrize(
@@ -141,7 +145,7 @@ def test_and_for_nothing_else(of: Cell) -> None:
 
 
 @pytest.mark.parametrize(
-    "outcome", [MEASURED, *({"status": "failed", "kind": k, "reason": ""} for k in ("timeout", "crash"))]
+    "outcome", [MEASURED, *(Outcome(status="failed", kind=k, reason="") for k in ("timeout", "crash"))]
 )
 def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
     assert predicted(outcome, cell(trial=1)) is None
@@ -156,7 +160,7 @@ def test_an_inferred_outcome_is_no_new_evidence() -> None:
     assert inferred is not None
     inference.learn(cell(case=LARGER), inferred)
     again = inference.predict(cell(case=LARGER.with_(batch=99)))
-    assert again is not None and again["inferred_from"] == inferred["inferred_from"]
+    assert again is not None and again.inferred_from == inferred.inferred_from
 
 
 @pytest.mark.parametrize(

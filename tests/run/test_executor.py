@@ -99,4 +99,4 @@ def test_an_interrupt_stops_the_workers_on_all_cards(with_cards: Bench) -> None:
     watcher.join()
     pids = [int(path.name.split(".")[1]) for path in with_cards.folder.glob("*.pid")]
     assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
-    assert [record.outcome["kind"] for record in read(with_cards.recording).records] == ["cancelled"] * 2
+    assert [record.outcome.kind for record in read(with_cards.recording).records] == ["cancelled"] * 2

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CORRECT, altered, quantities, write
 from tests.processes import alive, noted
+from tests.recordings import EXACT
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
 
 NOTE = """
@@ -110,14 +112,14 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
 def test_every_fault_is_recorded_as_what_it_is(faults: Sweep) -> None:
     found = {record["library"]: record["outcome"] for record in faults.records if record["library"] in FAULTS}
     assert found == {
-        name: {"status": "failed", "kind": kind, "reason": reason} for name, (_, kind, reason) in FAULTS.items()
+        name: Outcome(status="failed", kind=kind, reason=reason) for name, (_, kind, reason) in FAULTS.items()
     }
 
 
 def test_every_other_cell_is_measured(faults: Sweep) -> None:
     assert len(faults.records) == len(FAULTS) + len(SOUND)
     found = {record["library"]: record["outcome"] for record in faults.records if record["library"] not in FAULTS}
-    assert found == {name: {"status": "measured", "verdict": "exact"} for name in SOUND}
+    assert found == {name: EXACT for name in SOUND}
 
 
 def test_a_sweep_with_failed_cells_ends_with_its_own_exit_code(faults: Sweep) -> None:

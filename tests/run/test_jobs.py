@@ -16,13 +16,13 @@ from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
 from snnbench.run.slurm.submit import resources
-from snnbench.workloads.outcome import FAILURES
+from snnbench.workloads.outcome import FAILURES, Outcome
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config
 
 ONE, TWO = Shard(1, 2), Shard(2, 2)
-LOST = {"status": "failed", "kind": "lost", "reason": "gone"}
+LOST = Outcome(status="failed", kind="lost", reason="gone")
 
 
 @pytest.fixture
@@ -82,12 +82,9 @@ def test_a_state_in_which_a_job_ended_is_what_its_cell_failed_of(run: Jobs, name
     folder = begun(run)
     in_progress.put(folder, made("a", outcome=LOST))
     (found,) = jobs.collect(run, ONE, State(name))
-    assert found.outcome == {
-        "status": "failed",
-        "kind": kind,
-        "reason": f"job 12_0 ended while this ran: {name}",
-        "scheduler": name,
-    }
+    assert found.outcome == Outcome(
+        status="failed", kind=kind, reason=f"job 12_0 ended while this ran: {name}", scheduler=name
+    )
     assert read(folder).records == [found] and in_progress.read(folder) == []
     assert record.repeated(found.outcome) is (kind in ("cancelled", "lost"))
     assert jobs.collect(run, ONE, State(name)) == [], "and only once"
@@ -238,5 +235,5 @@ def test_a_cell_that_ran_after_others_is_run_again(run: Jobs) -> None:
     folder = begun(run)
     in_progress.put(folder, made("a", outcome=LOST, settings={"cells_before": 3}))
     (found,) = jobs.collect(run, ONE, State("TIMEOUT"))
-    assert found.outcome["kind"] == "cancelled" and found.settings == {}
+    assert found.outcome.kind == "cancelled" and found.settings == {}
     assert record.repeated(found.outcome)

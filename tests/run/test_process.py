@@ -148,21 +148,21 @@ def test_a_closed_descriptor_is_no_reply(tmp_path: Path) -> None:
 
 def test_a_reply_larger_than_a_pipe_arrives_whole(tmp_path: Path) -> None:
     source = dying("from snnbench.adapter import Unsupported\nraise Unsupported('x' * 3_000_000)")
-    assert len(reply_of(ask(tmp_path, source, VERIFY)).outcome["reason"]) == 3_000_000
+    assert len(reply_of(ask(tmp_path, source, VERIFY)).outcome.reason) == 3_000_000
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_megabyte_that_is_printed_neither_blocks_nor_hides_the_end(tmp_path: Path, stream: str) -> None:
     statement = f"sys.{stream}.write('noise ' * 200_000)\nprint('the end', file=sys.{stream}, flush=True)"
     ending = ask(tmp_path, dying(statement), VERIFY)
-    assert reply_of(ending).outcome["status"] == "measured"
+    assert reply_of(ending).outcome.status == "measured"
     assert "the end" in ending.log
     assert len(ending.log) <= LOG_TAIL_BYTES
 
 
 def test_a_log_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
     ending = ask(tmp_path, dying(r"os.write(1, b'\xff\xfe\n')"), VERIFY)
-    assert reply_of(ending).outcome["status"] == "measured" and ending.log
+    assert reply_of(ending).outcome.status == "measured" and ending.log
 
 
 def test_a_worker_that_has_replied_and_then_hangs_is_ended(tmp_path: Path) -> None:
@@ -224,7 +224,7 @@ def test_the_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
     started, cpu = time.monotonic(), time.process_time()
     ending = ask(tmp_path, dying("time.sleep(1)"), VERIFY)
     used, lasted = time.process_time() - cpu, time.monotonic() - started
-    assert reply_of(ending).outcome["status"] == "measured"
+    assert reply_of(ending).outcome.status == "measured"
     assert lasted > 2, "build sleeps for the exam and for the case"
     assert used / lasted < 0.01
 

@@ -26,7 +26,9 @@ from snnbench.run.executor import Executor
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.runner import Run, Setup
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, altered, quantities, write
+from tests.recordings import EXACT
 
 SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)
 PROTOCOL = Protocol(
@@ -133,7 +135,7 @@ def test_every_planned_cell_becomes_one_record_and_only_what_is_missing_runs(ben
 def test_a_measured_cell_keeps_every_raw_duration_and_what_ran(bench: Bench) -> None:
     bench.add("a")
     record = bench.one("a")
-    assert record.outcome == {"status": "measured", "verdict": "exact"}
+    assert record.outcome == EXACT
     timing = record.phases["train"]
     assert len(timing["repetitions_ns"]) == PROTOCOL.repetitions and min(timing["repetitions_ns"]) > 0
     assert (len(timing["warmup_ns"]), timing["passes"] >= 1, timing["first_call_ns"] > 0) == (1, True, True)
@@ -158,7 +160,7 @@ def test_memory_is_measured_alone_with_the_allocator_set(bench: Bench) -> None:
 def test_an_incorrect_cell_holds_no_time(bench: Bench, measure: str) -> None:
     bench.add("a", altered("return network(replace(case, beta=case.beta - 0.1), weights)"))
     record = bench.one("a", measure=measure)
-    assert record.outcome["kind"] == "incorrect"
+    assert record.outcome.kind == "incorrect"
     assert (record.phases, record.memory, record.wall_s) == ({}, {}, None)
     (line,) = (json.loads(line) for line in (bench.recording / RECORDS).read_text().splitlines())
     assert [place for place in quantities(line) if place != "/wall_s"] == []
@@ -169,11 +171,9 @@ def test_an_environment_that_is_not_to_be_had_fails_its_cells_and_no_other(bench
     bench.add("a", NOTED + CORRECT, Interpreter(Path(), "", {}, "a: no such version; check the pins"))
     bench.add("b")
     records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
-    assert records[0].outcome == {
-        "status": "failed",
-        "kind": "environment",
-        "reason": "a: no such version; check the pins",
-    }
+    assert records[0].outcome == Outcome(
+        status="failed", kind="environment", reason="a: no such version; check the pins"
+    )
     assert records[1].status == "measured"
     assert bench.workers("a") == 0
 
@@ -182,21 +182,19 @@ def test_an_interpreter_that_is_gone_fails_its_cells_and_no_other(bench: Bench) 
     bench.add("a", interpreter=Interpreter(bench.folder / "python", "gone", {}))
     bench.add("b")
     records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
-    assert records[0].outcome["kind"] == "environment"
-    assert records[0].outcome["reason"].startswith("the worker cannot be started: [Errno 2] No such file or directory")
+    assert records[0].outcome.kind == "environment"
+    assert records[0].outcome.reason.startswith("the worker cannot be started: [Errno 2] No such file or directory")
     assert records[1].status == "measured"
 
 
 def test_what_this_machine_lacks_is_skipped_without_a_worker(bench: Bench) -> None:
     bench.add("a", NOTED + CORRECT)
     no_gpu, too_many = bench.one("a", SMALL.with_(device="cuda")), bench.one("a", SMALL.with_(threads=10_000))
-    assert no_gpu.outcome == {
-        "status": "skipped",
-        "kind": "unavailable",
-        "reason": "no CUDA device on this machine; run it on one",
-    }
-    assert too_many.outcome["kind"] == "unavailable"
-    assert too_many.outcome["reason"].startswith("threads = 10000: expected 1 to ")
+    assert no_gpu.outcome == Outcome(
+        status="skipped", kind="unavailable", reason="no CUDA device on this machine; run it on one"
+    )
+    assert too_many.outcome.kind == "unavailable"
+    assert too_many.outcome.reason.startswith("threads = 10000: expected 1 to ")
     assert bench.workers("a") == 0
 
 
@@ -204,7 +202,7 @@ def test_what_a_library_cannot_do_is_asked_in_its_first_trial_only(bench: Bench)
     bench.add("a", NOTED + altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
     bench.protocol = PROTOCOL.model_copy(update={"trials": 3, "memory_trials": 1})
     records = bench.run(cells([Work(SMALL, "a", "default")], bench.protocol))
-    assert [record.outcome["reason"] for record in records] == ["no such reset"] * 4
+    assert [record.outcome.reason for record in records] == ["no such reset"] * 4
     assert {record.status for record in records} == {"skipped"}
     assert bench.workers("a") == 1
 
@@ -223,7 +221,7 @@ def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
     )
     assert records["a", 64]["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
     (later,) = bench.run([*plan, Cell(SMALL.with_(neurons=128), "a", "default", 0, "time")])
-    assert later.outcome["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
+    assert later.outcome.inferred_from == "neurons=16, batch=5, time_steps=12, layers=1"
     assert bench.workers("a") == 2
 
 
@@ -240,7 +238,7 @@ def test_an_interrupt_records_the_cell_that_it_stopped_and_the_next_run_does_it(
     plan = [Cell(SMALL, name, "default", trial, "time") for name, trial in (("a", 0), ("b", 0), ("a", 1))]
     with pytest.raises(KeyboardInterrupt):
         bench.run(plan)
-    found = [(record.library, record.outcome.get("kind")) for record in read(bench.recording).records]
+    found = [(record.library, record.outcome.kind) for record in read(bench.recording).records]
     assert found == [("a", None), ("b", "cancelled")]
     again = bench.run(plan)
     assert [(record.library, record.trial, record.status) for record in again] == [
@@ -283,7 +281,7 @@ def test_worker_in_the_current_python_imports_what_pythonpath_names(
     (bench.folder / "site" / "carried.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", str(bench.folder / "site"))
     bench.add("a", CORRECT + "\nimport carried\n")
-    assert bench.one("a").outcome["status"] == "measured"
+    assert bench.one("a").outcome.status == "measured"
 
 
 def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
@@ -295,7 +293,7 @@ def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) ->
 def test_nobody_waits_for_an_environment_in_which_nothing_will_run(bench: Bench) -> None:
     """For example, an environment that needs a CUDA toolkit."""
     bench.add("elsewhere", CORRECT + '\nDEVICES = ("cuda",)\n', Interpreter(Path(), "", {}, "cannot be made"))
-    assert bench.one("elsewhere").outcome == {"status": "skipped", "kind": "unsupported", "reason": "runs on cuda only"}
+    assert bench.one("elsewhere").outcome == Outcome(status="skipped", kind="unsupported", reason="runs on cuda only")
 
 
 def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from snnbench.recording.record import RecordingError
 from snnbench.recording.writer import append
 from snnbench.run.slurm import jobs
 from snnbench.run.slurm.status import parts
+from snnbench.workloads.outcome import Outcome
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made
@@ -21,7 +22,7 @@ from tests.sweep import recordings, snnbench
 
 __all__ = ["run"]
 
-RUNNING = made("b", trial=1, outcome={"status": "failed", "kind": "lost", "reason": "gone"}, started="2026-01-01T00:00")
+RUNNING = made("b", trial=1, outcome=Outcome(status="failed", kind="lost", reason="gone"), started="2026-01-01T00:00")
 
 
 def write(folder: Path, *cells: record.Record, **about: object) -> Path:

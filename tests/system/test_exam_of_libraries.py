@@ -39,7 +39,7 @@ def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
     """Contender -> profiles in which it got this verdict."""
     profiles: dict[str, set[str]] = defaultdict(set)
     for one in records:
-        if one.outcome.get("verdict") == verdict:
+        if one.outcome.verdict == verdict:
             profiles[label(one.library, one.variant)].add(one.case.profile)
     return profiles
 
@@ -64,7 +64,7 @@ def test_each_is_exact_in_the_profiles_that_it_declares_and_refuses_the_others(
 ) -> None:
     for one in exam:
         assert one.status in ("measured", "skipped"), (one.library, one.variant, one.outcome)
-        assert one.status == "measured" or (one.outcome["kind"] in SKIPS and one.outcome["reason"])
+        assert one.status == "measured" or (one.outcome.kind in SKIPS and one.outcome.reason)
     exact = by_contender(exam, "exact")
     declared = {name: variant for _, name, variant in here(adapters)}
     slow = ("/compile", "/compile-cell")
@@ -82,7 +82,7 @@ def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: di
     own.add("spyx-haiku/time-major")
     assert equivalent.keys() == own | {name for _, name, variant in here(adapters) if variant.way == "amp"}
     for one in exam:
-        if one.outcome.get("verdict") == "equivalent":
+        if one.outcome.verdict == "equivalent":
             errors = [
                 error
                 for name, check in one.checks.items()
@@ -97,7 +97,7 @@ def test_what_deviates_is_what_declares_it(exam: list[Record], adapters: dict[st
     declared = {name for _, name, variant in here(adapters) if variant.deviation and not name.endswith("/defaults")}
     assert deviating.keys() == declared
     for one in exam:
-        if one.outcome.get("verdict") == "deviates" and one.library == "fused":
+        if one.outcome.verdict == "deviates" and one.library == "fused":
             for name, check in one.checks.items():
                 assert check["differing"] == 0, name
                 errors = check["gradient_errors"].values()
@@ -123,14 +123,14 @@ def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: d
 def test_exact_means_that_spikes_and_all_three_gradients_were_compared(
     exam: list[Record], adapters: dict[str, Adapter]
 ) -> None:
-    measured = [one for one in exam if one.outcome.get("verdict") == "exact"]
+    measured = [one for one in exam if one.outcome.verdict == "exact"]
     assert len(measured) > 60
     for one in measured:
         checks = one.checks
         assert checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
         assert checks["exam-1"]["differing"] == 0
         if adapters[one.library].variants[one.variant].inference_only:
-            assert one.outcome["inference_only"] and "spot-train" not in checks
+            assert one.outcome.inference_only and "spot-train" not in checks
             continue
         assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == {"weight", "bias", "input"}
         assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == {"weight", "bias", "input"}

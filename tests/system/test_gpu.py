@@ -21,6 +21,7 @@ from snnbench.machine import gpus
 from snnbench.run.process import Ending, environment, run
 from snnbench.worker.messages import Measure, Reply, Request
 from snnbench.workloads.case import PROFILES, Case
+from snnbench.workloads.outcome import Outcome
 from tests.system.test_libraries import CASE
 
 pytestmark = [
@@ -104,11 +105,11 @@ def ask(library: str, name: str, measure: Measure, **changes: Any) -> Reply:
         given = {"reset": reset, "detach_reset": detach_reset, "surrogate": surrogate}
         ending = start(library, name, adapter.path, measure, GPU.with_(**asked | given | changes))
         assert ending.reply is not None, ending.log
-        if ending.reply.outcome.get("kind") == "unavailable":
-            pytest.skip(ending.reply.outcome["reason"])
-        if ending.reply.outcome.get("kind") != "unsupported":
+        if ending.reply.outcome.kind == "unavailable":
+            pytest.skip(ending.reply.outcome.reason)
+        if ending.reply.outcome.kind != "unsupported":
             return ending.reply
-    pytest.fail(f"refused everywhere: {ending.reply.outcome['reason']}")
+    pytest.fail(f"refused everywhere: {ending.reply.outcome.reason}")
 
 
 EACH_CONTENDER = pytest.mark.parametrize(("library", "name"), CONTENDERS, ids=["/".join(one) for one in CONTENDERS])
@@ -122,14 +123,14 @@ def test_exam_and_spot_check_find_what_is_declared(library: str, name: str) -> N
     variant = ADAPTERS[library].variants[name]
     reply = ask(library, name, "verify")
     expected = "deviates" if variant.deviation else "equivalent" if variant.way == "amp" else "exact"
-    assert (reply.outcome["status"], reply.outcome.get("verdict")) == ("measured", expected), reply.outcome
+    assert (reply.outcome.status, reply.outcome.verdict) == ("measured", expected), reply.outcome
 
 
 @EACH_KERNEL
 @pytest.mark.usefixtures("alone")
 def test_timed_passes_run_the_kernel_that_a_variant_is_named_after(library: str, name: str) -> None:
     reply = ask(library, name, "time")
-    assert reply.outcome["status"] == "measured", reply.outcome
+    assert reply.outcome.status == "measured", reply.outcome
     assert reply.settings["ran"]
     assert reply.settings["provider"] != "torch"
 
@@ -138,7 +139,7 @@ def test_timed_passes_run_the_kernel_that_a_variant_is_named_after(library: str,
 @pytest.mark.usefixtures("share")
 def test_device_memory_of_a_kernel_is_counted(library: str, name: str) -> None:
     reply = ask(library, name, "memory")
-    assert reply.outcome["status"] == "measured", reply.outcome
+    assert reply.outcome.status == "measured", reply.outcome
     spikes_bytes = 4 * GPU.time_steps * GPU.batch * GPU.neurons
     assert reply.memory["device"]["peak_bytes"] >= spikes_bytes
     assert reply.memory["device"]["retained_bytes"] >= 0
@@ -151,15 +152,15 @@ def test_another_kernel_than_the_declared_one_is_incorrect(library: str, name: s
     lying.write_text(ADAPTERS[library].path.read_text() + '\nPROVIDER = ("^no_such_kernel$",)\n')
     ending = start(library, name, lying, "verify", GPU)
     assert ending.reply is not None, ending.log
-    assert ending.reply.outcome["kind"] == "incorrect", ending.reply.outcome
-    assert "what ran: " in ending.reply.outcome["reason"]
+    assert ending.reply.outcome.kind == "incorrect", ending.reply.outcome
+    assert "what ran: " in ending.reply.outcome.reason
 
 
 @EACH_FRAMEWORK
 @pytest.mark.usefixtures("share")
 def test_verdict_tells_tf32_from_ieee(library: str, name: str) -> None:
     reply = ask(library, name, "verify", precision="tf32")
-    assert reply.outcome == {"status": "measured", "verdict": "equivalent"}
+    assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     assert reply.settings["matmul_precision"] in ("tf32", "tensorfloat32")
 
 
@@ -168,7 +169,7 @@ def test_verdict_tells_tf32_from_ieee(library: str, name: str) -> None:
 def test_pass_is_not_faster_than_its_matrix_product_could_be(library: str, name: str) -> None:
     case = {"neurons": 4096, "batch": 16, "time_steps": 500}
     reply = ask(library, name, "time", **case)
-    assert reply.outcome["status"] == "measured", reply.outcome
+    assert reply.outcome.status == "measured", reply.outcome
     operations = 2 * 500 * 16 * 4096**2
     fastest_ns = operations / 100e12 * 1e9  # no device computes 100 TFLOP/s in strict float32
     for phase in ("inference", "forward"):
@@ -182,7 +183,7 @@ def test_pass_is_not_faster_than_its_matrix_product_could_be(library: str, name:
 @pytest.mark.usefixtures("share")
 def test_device_memory_of_a_framework_is_counted(library: str, name: str) -> None:
     reply = ask(library, name, "memory")
-    assert reply.outcome["status"] == "measured", reply.outcome
+    assert reply.outcome.status == "measured", reply.outcome
     spikes_bytes = 4 * GPU.time_steps * GPU.batch * GPU.neurons
     device = reply.memory["device"]
     assert device["peak_bytes"] >= spikes_bytes
@@ -217,4 +218,4 @@ def test_pass_that_asks_for_more_than_the_device_has_is_out_of_device_memory(tmp
     ending = start(library, name, greedy, "verify", GPU)
     assert ending.reply is not None, ending.log
     outcome = ending.reply.outcome
-    assert (outcome["status"], outcome["kind"]) == ("failed", "oom-device"), outcome
+    assert (outcome.status, outcome.kind) == ("failed", "oom-device"), outcome

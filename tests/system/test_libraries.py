@@ -1,6 +1,5 @@
 """Tests of the claims about the real libraries, in their managed environments."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,9 @@ from snnbench.recording.record import Record
 from snnbench.run.process import environment, run
 from snnbench.worker.messages import Request
 from snnbench.workloads.case import PROFILES, Case
+from snnbench.workloads.outcome import Outcome
 from tests.managed import ROOT, recorded, snnbench
+from tests.recordings import EXACT
 
 pytestmark = pytest.mark.libraries
 
@@ -60,11 +61,11 @@ def test_defaults_are_the_neuron_that_their_adapter_declares(tmp_path: Path, ada
     records = recorded("library-defaults", tmp_path / "recording")
     for one in records:
         if one.variant != "defaults":
-            assert one.outcome == {"status": "measured", "verdict": "exact"}
+            assert one.outcome == EXACT
             continue
-        assert one.outcome["verdict"] == "deviates", (one.library, one.outcome)
+        assert one.outcome.verdict == "deviates", (one.library, one.outcome)
         held = [check["correct"] for name, check in one.checks.items() if not name.startswith("common-")]
-        assert one.outcome["own_rule"] and all(held), one.library
+        assert one.outcome.own_rule and all(held), one.library
         inference_only = adapters[one.library].variants[one.variant].inference_only
         common = one.checks["common-inference" if inference_only else "common-train"]
         assert common["differing"] > 0.01 * common["compared"], "or the defaults are the common neuron"
@@ -79,7 +80,7 @@ def test_every_library_is_measured_with_raw_durations(quick: list[Record], adapt
     loaded = config.load(ROOT / "configs" / "quick.toml")
     assert {one.library for one in timed} == {work.library for work in config.expand(loaded, adapters)}
     for one in timed:
-        assert one.outcome == {"status": "measured", "verdict": "exact"}
+        assert one.outcome == EXACT
         assert set(one.phases) == {"inference", "forward", "backward", "train"}
         for phase in one.phases.values():
             assert len(phase["repetitions_ns"]) == 3 and min(phase["repetitions_ns"]) > 0
@@ -144,13 +145,13 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
             ending = run(python, adapter.path, request, environment(1, home()), timeout_s=120)
             assert ending.reply is not None, ending.log
             outcome = ending.reply.outcome
-            if outcome["kind"] == "import":  # the substitute Python lacks the library
+            if outcome.kind == "import":  # the substitute Python lacks the library
                 assert not store.is_ready(own), outcome
                 continue
-            lacking = re.search("sees no CUDA device|is built without CUDA|has no device cuda", outcome["reason"])
-            declined = re.search("reset|subtract|the reference in", outcome["reason"])
+            lacking = re.search("sees no CUDA device|is built without CUDA|has no device cuda", outcome.reason)
+            declined = re.search("reset|subtract|the reference in", outcome.reason)
             assert lacking or declined, (name, outcome)
-            assert outcome["kind"] == ("unavailable" if lacking else "unsupported"), (name, outcome)
+            assert outcome.kind == ("unavailable" if lacking else "unsupported"), (name, outcome)
 
 
 def test_versions_and_settings_are_read_back(quick: list[Record], adapters: dict[str, Adapter]) -> None:
@@ -184,7 +185,7 @@ def ask(adapter: Path, pins: Adapter, variant: str, **changes: Any) -> dict[str,
     request = Request(measure="verify", case=CASE.with_(**changes), variant=variant)
     ending = run(python, adapter, request, environment(1, home()), timeout_s=120)
     assert ending.reply is not None, ending.log
-    assert "phases" not in json.dumps(ending.reply.outcome)
+    assert "phases" not in str(ending.reply.outcome)
     return ending.reply.outcome
 
 
@@ -206,7 +207,7 @@ def test_several_layers_in_16_bits_are_judged_layer_by_layer(
     reset, detach_reset = PROFILES["zero"]
     asked = {"dtype": dtype, "layers": 3, "reset": reset, "detach_reset": detach_reset}
     outcome = ask(adapters[library].path, adapters[library], variant, **asked)
-    assert outcome == {"status": "measured", "verdict": "equivalent"}
+    assert outcome == Outcome(status="measured", verdict="equivalent")
 
 
 CHANGED = {
@@ -269,5 +270,5 @@ def test_a_library_set_otherwise_is_incorrect(
     profile = {"snntorch": "zero", "lif": "zero-attached"}.get(variant if variant == "lif" else library, "subtract")
     reset, detach_reset = PROFILES[profile]
     outcome = ask(path, adapters[library], variant, reset=reset, detach_reset=detach_reset)
-    assert outcome["status"] == "failed" and outcome["kind"] == "incorrect", outcome
-    assert "differ" in outcome["reason"] or "off by" in outcome["reason"], outcome
+    assert outcome.status == "failed" and outcome.kind == "incorrect", outcome
+    assert "differ" in outcome.reason or "off by" in outcome.reason, outcome

@@ -151,9 +151,7 @@ def run(slurm: Slurm, tmp_path: Path) -> Iterator[Run]:
 
 def cells(records: list[Record]) -> list[tuple[Any, ...]]:
     """The cells and their outcomes."""
-    return sorted(
-        (one.cell, one.status, one.outcome.get("verdict", ""), one.outcome.get("kind", "")) for one in records
-    )
+    return sorted((one.cell, one.status, one.outcome.verdict, one.outcome.kind) for one in records)
 
 
 def assert_as_local(run: Run, local: Path) -> None:
@@ -205,7 +203,7 @@ def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run, local
     assert (status, "not finished; the same command runs the missing cells" in said) == (1, True), said
     assert f"shard {shard}: job {job} CANCELLED" in said
     (cancelled,) = [one for one in run.records if one.status == "failed"]
-    assert (cancelled.outcome["kind"], cancelled.outcome["scheduler"]) == ("cancelled", "CANCELLED")
+    assert (cancelled.outcome.kind, cancelled.outcome.scheduler) == ("cancelled", "CANCELLED")
     before = len(run.jobs)
     status, said = run.whole()
     assert status == 0, said
@@ -220,8 +218,8 @@ def test_a_lost_node_is_no_result_of_the_cell(run: Run, local: Path) -> None:
     run.slurm.lose(run.slurm.node_of(job))
     status, said = run.end()
     assert status == 1 and f"job {job} NODE_FAIL" in said, said
-    lost = [one for one in run.records if one.outcome.get("scheduler") == "NODE_FAIL"]
-    assert {one.outcome["kind"] for one in lost} == {"lost"} and lost
+    lost = [one for one in run.records if one.outcome.scheduler == "NODE_FAIL"]
+    assert {one.outcome.kind for one in lost} == {"lost"} and lost
     assert run.whole()[0] == 0
     assert_as_local(run, local)
 

@@ -10,7 +10,9 @@ from snnbench.worker import floor
 from snnbench.worker.floor import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
 from snnbench.worker.messages import Reply
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quantities, reply_of, request
+from tests.recordings import EXACT
 
 SMALL = CASE.with_(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)
 """M = 6 rows: 30 values in an input, 25 weights, 5 biases, and 2 * 6 * 25 = 300 FLOPs in a product."""
@@ -215,10 +217,10 @@ def timed(folder: Path, source: str, **changes: Any) -> Reply:
 @pytest.mark.parametrize("phase", PHASES)
 def test_an_answer_faster_than_the_machine_can_is_no_time(tmp_path: Path, phase: str) -> None:
     reply = timed(tmp_path, overridden(READY), phases=(phase,))
-    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "below-floor"), reply.outcome
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "below-floor"), reply.outcome
     number = r"[\d.e-]+"
     expected = rf"a pass of {phase} took {number} ms, which is below the floor of {number} ms by more than the spread"
-    assert re.match(expected, reply.outcome["reason"])
+    assert re.match(expected, reply.outcome.reason)
     assert all(check["correct"] for check in reply.checks.values()), "nothing but the clock tells it"
     assert (reply.phases, reply.peaks) == ({}, {})
     assert quantities(document(reply)) == []
@@ -227,19 +229,19 @@ def test_an_answer_faster_than_the_machine_can_is_no_time(tmp_path: Path, phase:
 def test_one_phase_that_is_too_fast_takes_the_time_of_all(tmp_path: Path) -> None:
     inference = READY[READY.index("def inference") : READY.index("def forward")]
     reply = timed(tmp_path, overridden(READY[: READY.index("def inference")] + inference))
-    assert reply.outcome["kind"] == "below-floor"
-    assert "inference" in reply.outcome["reason"] and "train" not in reply.outcome["reason"]
+    assert reply.outcome.kind == "below-floor"
+    assert "inference" in reply.outcome.reason and "train" not in reply.outcome.reason
     assert (reply.phases, reply.peaks) == ({}, {})
 
 
 def test_a_declared_deviation_does_not_excuse_it(tmp_path: Path) -> None:
     reply = timed(tmp_path, overridden(READY) + '\nDEVIATION = "in no time"\n', phases=("train",))
-    assert reply.outcome["kind"] == "below-floor"
+    assert reply.outcome.kind == "below-floor"
 
 
 def test_an_honest_answer_is_measured_in_times_of_its_floor(tmp_path: Path) -> None:
     reply = timed(tmp_path, CORRECT)
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     assert set(reply.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
     found = {name: Peak(**peak) for name, peak in reply.peaks.items()}
     for name in PHASES:
@@ -275,8 +277,8 @@ class Backend(driver.Backend):
 @pytest.mark.parametrize(("measure", "met"), [("time", True), ("memory", False), ("verify", False)])
 def test_only_a_process_that_times_looks_at_peaks(tmp_path: Path, measure: Any, met: bool) -> None:
     outcome = reply_of(ask(tmp_path, WITHOUT_PEAKS, request(measure))).outcome
-    assert (outcome["status"] == "failed") is met
-    assert not met or outcome["reason"] == "RuntimeError: a look at the peaks"
+    assert (outcome.status == "failed") is met
+    assert not met or outcome.reason == "RuntimeError: a look at the peaks"
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
@@ -293,11 +295,11 @@ Backend = type("Backend", (), methods)
 """
     )
     outcome = reply_of(ask(tmp_path, source, request(measure))).outcome
-    assert outcome == {
-        "status": "failed",
-        "kind": "crash",
-        "reason": "AdapterError: its class Backend lacks peaks: snnbench/backends/__init__.py says what that does",
-    }
+    assert outcome == Outcome(
+        status="failed",
+        kind="crash",
+        reason="AdapterError: its class Backend lacks peaks: snnbench/backends/__init__.py says what that does",
+    )
 
 
 DISTURBED = (
@@ -334,7 +336,7 @@ def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
 ) -> None:
     source = DISTURBED.format(disturbed=disturbed)
     reply = reply_of(ask(tmp_path, source, request("time", phases=("train",))))
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     assert (tmp_path / "fake.looks").read_text() == str(looks)
     assert reply.phases["train"]["times_floor"] > 1
 

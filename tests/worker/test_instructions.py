@@ -72,7 +72,7 @@ def measured(folder: Path, count: Count) -> Reply:
     reply = Reply({})
     variant = read(path).variants["default"]
     Measurement(request("time"), Backend(CASE), load(path).build, lambda *_: None, variant, count).run(reply)
-    assert reply.outcome["status"] == "measured", reply.outcome
+    assert reply.outcome.status == "measured", reply.outcome
     return reply
 
 

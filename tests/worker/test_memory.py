@@ -11,6 +11,7 @@ from snnbench.adapter.refusal import Unavailable
 from snnbench.recording.flags import raised
 from snnbench.worker import memory
 from tests.fakes import CASE, CORRECT, altered, ask, overridden, reply_of, request
+from tests.recordings import EXACT
 
 MIB = 1 << 20
 SMALL = CASE.with_(time_steps=8, batch=2, neurons=16)
@@ -41,7 +42,7 @@ return Network(forward, lambda kept, cotangent: right.backward(kept[0], cotangen
 def measured(folder: Path, source: str, case: Any = SMALL, **changes: Any) -> dict[str, Any]:
     """A worker's reply about the memory of the adapter with this text."""
     reply = reply_of(ask(folder, source, request("memory", case, **changes)))
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     return reply.memory
 
 

@@ -6,10 +6,12 @@ from typing import Any
 import pytest
 
 from snnbench.worker.messages import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
+from snnbench.workloads.outcome import failed
 from tests.fakes import CASE, request
+from tests.recordings import EXACT
 
 REPLY = Reply(
-    outcome={"status": "measured", "verdict": "exact"},
+    outcome=EXACT,
     checks={"exam-1": {"correct": True, "first_wrong": "", "rate": 0.1}},
     settings={"version": "1.0", "cpus": [0, 1], "é": None},
     phases={"train": {"repetitions_ns": [10**10, 1]}},
@@ -28,7 +30,7 @@ def test_a_reply_arrives_as_it_was_sent() -> None:
 
 
 def test_a_reply_is_one_line() -> None:
-    encoded = Reply({"status": "failed", "reason": "two\nlines"}).encode()
+    encoded = Reply(failed("crash", "two\nlines")).encode()
     assert encoded.count(b"\n") == 1 and encoded.endswith(b"\n")
 
 
@@ -60,7 +62,7 @@ def test_what_is_no_reply_is_not_taken_for_one(data: bytes) -> None:
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_a_reply_holds_no_number_that_json_has_not(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        Reply({"status": "measured"}, phases={"train": value}).encode()
+        Reply(EXACT, phases={"train": value}).encode()
 
 
 def changed(**fields: Any) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from snnbench.worker.timing import Budget, Phase, Renewal, Timing, measure, run_fresh, run_pair, run_repeated
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
+from tests.recordings import EXACT
 
 pytestmark = pytest.mark.quiet
 
@@ -378,7 +379,7 @@ def passes_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, list[
     """Milliseconds of a pass in every repetition, for every phase of the asynchronous fake."""
     source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": synchronise}
     reply = reply_of(ask(folder, source, request("time", CASE, repetitions=5, **changes)))
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
     assert set(reply.phases) == set(PHASES)
     return {
         name: [duration_ns / phase["passes"] / MS for duration_ns in phase["repetitions_ns"]]
@@ -403,8 +404,8 @@ def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path)
     source = ASYNCHRONOUS % {"true_ms": TRUE_MS, "synchronise": "pass"}
     brief = request("time", CASE.with_(neurons=256), repetitions=5, max_phase_ns=10 * MS)
     outcome = reply_of(ask(tmp_path, source, brief)).outcome
-    assert outcome["kind"] == "below-floor"
-    assert all(f"a pass of {name} took" in outcome["reason"] for name in PHASES), outcome
+    assert outcome.kind == "below-floor"
+    assert all(f"a pass of {name} took" in outcome.reason for name in PHASES), outcome
 
 
 def test_a_device_is_kept_busy_between_the_first_call_and_the_warm_up() -> None:

@@ -185,7 +185,7 @@ return Network(forward, right.backward)
 """
     )
     base, new = pair(bench, CORRECT, broken)
-    assert (base.status, new.outcome["kind"]) == ("measured", "crash"), (base, new)
+    assert (base.status, new.outcome.kind) == ("measured", "crash"), (base, new)
 
 
 @pytest.mark.quiet
@@ -206,7 +206,7 @@ return Network(forward, right.backward)
 """
     )
     base, new = pair(bench, CORRECT, hanging, timeout_s=8.0)
-    assert (base.status, new.outcome["kind"]) == ("measured", "timeout"), (base, new)
+    assert (base.status, new.outcome.kind) == ("measured", "timeout"), (base, new)
 
 
 def test_a_side_that_cannot_run_leaves_the_other_alone(bench: Bench) -> None:

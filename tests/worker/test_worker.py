@@ -12,7 +12,9 @@ import pytest
 
 from snnbench.run.process import ALLOCATOR, environment, run
 from snnbench.worker.messages import Reply, Request, decode_reply
+from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
+from tests.recordings import EXACT
 
 BRIEF = request("verify")
 
@@ -49,7 +51,7 @@ def test_by_a_pipe_the_reply_is_alone_on_standard_output(tmp_path: Path) -> None
     done = piped(tmp_path, LOUD, request("time").encode())
     reply = decode_reply(done.stdout)
     assert done.returncode == 0
-    assert reply is not None and reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply is not None and reply.outcome == EXACT
     assert set(reply.phases) == set(PHASES)
     for printed in (b"at import", b"from a child", b"in build", b"past Python"):
         assert printed in done.stderr
@@ -64,7 +66,7 @@ def test_a_bad_request_is_one_line_and_a_status(tmp_path: Path, text: str) -> No
 
 def test_what_is_printed_is_kept_and_does_not_disturb_the_reply(tmp_path: Path) -> None:
     ending = ask(tmp_path, LOUD, request("time"))
-    assert reply_of(ending).outcome["status"] == "measured"
+    assert reply_of(ending).outcome.status == "measured"
     assert "in build" in ending.log
 
 
@@ -88,8 +90,8 @@ def test_what_is_printed_is_kept_and_does_not_disturb_the_reply(tmp_path: Path) 
 def test_whatever_is_raised_becomes_a_reply(tmp_path: Path, source: str, kind: str, reason: str) -> None:
     ending = ask(tmp_path, source, BRIEF)
     outcome = reply_of(ending).outcome
-    assert (outcome["status"], outcome["kind"]) == ("failed", kind)
-    assert outcome["reason"].startswith(reason) and "\n" not in outcome["reason"]
+    assert (outcome.status, outcome.kind) == ("failed", kind)
+    assert outcome.reason.startswith(reason) and "\n" not in outcome.reason
     assert ending.status == 0, "the status says only that a reply was written"
     assert "Traceback" in ending.log or kind == "oom-host"
 
@@ -107,22 +109,20 @@ def test_a_pass_that_raises_late_leaves_no_time(tmp_path: Path) -> None:
     return Network(right.forward, backward)
     """)
     reply = replied(tmp_path, source, request("time"))
-    assert reply.outcome == {"status": "failed", "kind": "crash", "reason": "ValueError: tired"}
+    assert reply.outcome == Outcome(status="failed", kind="crash", reason="ValueError: tired")
     assert quantities(document(reply)) == []
 
 
 def test_what_a_library_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> None:
     source = altered("from snnbench.adapter import Unsupported; raise Unsupported('no such reset here')")
-    assert replied(tmp_path, source).outcome == {
-        "status": "skipped",
-        "kind": "unsupported",
-        "reason": "no such reset here",
-    }
+    assert replied(tmp_path, source).outcome == Outcome(
+        status="skipped", kind="unsupported", reason="no such reset here"
+    )
 
 
 @pytest.mark.parametrize("change", [{"device": "cuda"}, {"dtype": "float16"}, {"precision": "tf32"}])
 def test_what_the_backend_cannot_do_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
-    assert replied(tmp_path, CORRECT, request("time", CASE.with_(**change))).outcome["kind"] == "unsupported"
+    assert replied(tmp_path, CORRECT, request("time", CASE.with_(**change))).outcome.kind == "unsupported"
 
 
 COMPILING = (
@@ -145,8 +145,8 @@ class Backend(driver.Backend):
 
 def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:
     reply = replied(tmp_path, COMPILING, request("time", phases=("train",)))
-    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "recompiled")
-    reason = re.fullmatch(r"(\d+) compilations inside the timed region of train", reply.outcome["reason"])
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "recompiled")
+    reason = re.fullmatch(r"(\d+) compilations inside the timed region of train", reply.outcome.reason)
     assert reason and int(reason[1]) >= 3, "one a repetition, and more where fresh passes look slow"
     assert quantities(document(reply)) == []
 
@@ -154,9 +154,9 @@ def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:
 def test_more_memory_than_allowed_is_out_of_memory(tmp_path: Path) -> None:
     source = altered("np.ones(2 << 30, np.uint8); return right")
     reply = replied(tmp_path, source, request("time", memory_limit_bytes=1 << 30))
-    assert (reply.outcome["status"], reply.outcome["kind"]) == ("failed", "oom-host")
-    assert "Unable to allocate 2.00 GiB" in reply.outcome["reason"]
-    assert replied(tmp_path, CORRECT, request("time", memory_limit_bytes=1 << 30)).outcome["status"] == "measured"
+    assert (reply.outcome.status, reply.outcome.kind) == ("failed", "oom-host")
+    assert "Unable to allocate 2.00 GiB" in reply.outcome.reason
+    assert replied(tmp_path, CORRECT, request("time", memory_limit_bytes=1 << 30)).outcome.status == "measured"
 
 
 def test_what_is_in_force_is_read_back(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_the_import_diet(tmp_path: Path) -> None:
         "atexit.register(lambda: print('modules:', *sorted({name.split('.')[0] for name in sys.modules})))\n"
     )
     ending = ask(tmp_path, source, request("time"))
-    assert reply_of(ending).outcome["status"] == "measured"
+    assert reply_of(ending).outcome.status == "measured"
     loaded = set(ending.log.split("modules:")[1].split())
     assert {"numpy", "snnbench", "_snnbench_adapter_fake"} <= loaded
     assert loaded & {"typer", "pydantic", "pandas", "rich", "click", "yaml", "psutil", "uv", "torch", "jax"} == set()
@@ -188,14 +188,14 @@ def test_an_adapter_s_name_shadows_no_library(tmp_path: Path, name: str, monkeyp
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, CORRECT, name)
     reply = reply_of(run(Path(sys.executable), path, BRIEF, environment(1, tmp_path / "home"), 30))
-    assert reply.outcome == {"status": "measured", "verdict": "exact"}
+    assert reply.outcome == EXACT
 
 
 def test_the_reply_says_nothing_of_the_adapter_s_own_stdout_even_as_json(tmp_path: Path) -> None:
     lie = json.dumps({"protocol": 1, "outcome": {"status": "measured", "verdict": "exact"}})
     done = piped(tmp_path, f"print({lie!r})\n" + altered("raise ValueError('really')"), BRIEF.encode())
     reply = decode_reply(done.stdout)
-    assert reply is not None and reply.outcome["reason"] == "ValueError: really"
+    assert reply is not None and reply.outcome.reason == "ValueError: really"
 
 
 def test_where_a_repetition_is_one_pass_three_passes_repeat_their_content(tmp_path: Path) -> None:

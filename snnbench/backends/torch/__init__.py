@@ -13,6 +13,7 @@ from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.session import Network, Session, Weights
 from snnbench.workloads.case import Case
+from snnbench.workloads.outcome import FailureKind
 from snnbench.workloads.problem import Problem
 
 __all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
@@ -79,7 +80,7 @@ class Backend:
             torch.cuda.reset_peak_memory_stats(self.device)
         return True
 
-    def failure_kind(self, error: BaseException) -> str | None:
+    def failure_kind(self, error: BaseException) -> FailureKind | None:
         """Out of memory, or nothing known."""
         if is_out_of_device_memory(error) and self.device.type == "cuda":
             return "oom-device"

@@ -18,7 +18,7 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
     floor_ns = findings.floor_ns(case, phase)
     timed = {point.contender for point in points}
     failed = {
-        contender: str(records[0].outcome["kind"])
+        contender: str(records[0].outcome.kind)
         for (other, contender), records in findings.failures.items()
         if other == case and contender not in timed
     }

@@ -140,7 +140,7 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
         for standing in findings.standings[case]:
             records = findings.failures.get((case, standing.contender))
             if records and (phase, "time") not in standing.summaries:
-                kind = str(records[0].outcome["kind"])
+                kind = str(records[0].outcome.kind)
                 kinds.setdefault(standing.contender, {})[wording.size(case, axis)] = kind
     return dict(sorted(kinds.items(), key=lambda item: (min(item[1]), item[0])))
 

@@ -42,10 +42,10 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         name: held for name, held in sorted(by_contender.items(), key=lambda item: sum(item[1].values())) if held
     }
     failed = {
-        contender: str(record.outcome["kind"])
+        contender: str(record.outcome.kind)
         for (other, contender), records in findings.failures.items()
         for record in records
-        if other == case and contender not in by_contender and record.outcome["kind"] in OUT_OF_MEMORY
+        if other == case and contender not in by_contender and record.outcome.kind in OUT_OF_MEMORY
     }
     order = [*by_contender, *failed]
     rows = [

@@ -17,7 +17,7 @@ def section(findings: Findings) -> Section:
     groups: dict[tuple[str, str, str], list[tuple[str, Record]]] = {}
     for (case, contender), records in findings.failures.items():
         for record in records:
-            key = contender, str(record.outcome["kind"]), str(record.outcome["reason"])
+            key = contender, str(record.outcome.kind), str(record.outcome.reason)
             groups.setdefault(key, []).append((findings.label(case), record))
     if not groups:
         return Section("failures", "Failures", ["Nothing failed."])

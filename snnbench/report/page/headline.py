@@ -71,7 +71,7 @@ def section(findings: Findings) -> Section:
 def words(records: Iterable[Record]) -> str:
     """`218 of 240 cells measured: 9 out of device memory, 3 incorrect, 10 unsupported`."""
     records = list(records)
-    others = Counter(str(record.outcome["kind"]) for record in records if record.status != "measured")
+    others = Counter(str(record.outcome.kind) for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
     rest = ", ".join(f"{count} {WORDS.get(kind, kind)}" for kind, count in others.most_common())
     return f"{measured} of {counted(len(records), 'cell')} measured" + (f": {rest}" if rest else "")

@@ -83,8 +83,8 @@ def _cell(records: Iterable[Record]) -> str:
 
 def _word(record: Record) -> str:
     if record.status == "measured":
-        return str(record.outcome["verdict"])
-    kind = str(record.outcome["kind"])
+        return str(record.outcome.verdict)
+    kind = str(record.outcome.kind)
     return kind if kind in SIGNS else f"failed ({kind})"
 
 

@@ -22,7 +22,7 @@ SINGLE = {
 def lines(recording: Recording, record: Record) -> Iterator[str]:
     """All lines on a cell, without raw durations and the worker's output."""
     yield f"cell {record.cell} of {recording.folder}"
-    yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {outcome_text(record.outcome)}"
+    yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {record.outcome}"
     yield title(record.case)
     yield f"on {recording.machine.get('model', 'an unknown machine')}, started {record.started}" + (
         f", the worker lived {record.wall_s:g} s" if record.wall_s is not None else ""
@@ -62,7 +62,7 @@ def _attempts(recording: Recording, record: Record) -> Iterator[str]:
 
 def _circumstances(record: Record) -> str:
     if not record.phases:
-        return outcome_text(record.outcome)
+        return str(record.outcome)
     moved = ", the machine drifted" if DRIFTED in record.flags else ""
     return f"others took {others_cpus(record.phases):.2g} CPUs{moved}"
 
@@ -85,13 +85,6 @@ def samples(record: Record) -> Iterator[str]:
     for name, probe in record.probes.items():
         for when, look in zip(("before", "after"), probe["looks_ns"], strict=False):
             yield f"probe of {WORDS[name]}, {when}: {' '.join(map(str, look))}"
-
-
-def outcome_text(outcome: Mapping[str, Any]) -> str:
-    """An outcome in words."""
-    if outcome["status"] == "measured":
-        return f"measured, {outcome['verdict']}" + (f" ({outcome['deviation']})" if "deviation" in outcome else "")
-    return f"{outcome['status']}: {outcome['kind']}: {outcome['reason']}"
 
 
 def _check(check: Mapping[str, Any]) -> str:

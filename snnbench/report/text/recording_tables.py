@@ -28,7 +28,7 @@ def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
 def coverage(records: Iterable[Record]) -> str:
     """The number of measured cells, and the outcomes of the others."""
     records = list(records)
-    others = Counter(record.outcome["kind"] for record in records if record.status != "measured")
+    others = Counter(record.outcome.kind for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
     rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
     return f"{measured} of {len(records)} cells measured" + (f"; {rest}" if rest else "")

@@ -30,7 +30,7 @@ def _line(record: Record) -> str:
     checks = common(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = [error for check in checks for error in check["gradient_errors"].values()]
-    word = record.outcome.get("verdict") or record.outcome["kind"]
+    word = record.outcome.verdict or record.outcome.kind
     cells: list[Any] = [record.label, record.version or "", case.profile, case.surrogate, case.layers]
     cells += [
         case.dtype,
@@ -45,14 +45,14 @@ def _line(record: Record) -> str:
 def _remark(record: Record) -> str:
     """Why a contender was not proved to do the work; empty if it was."""
     if record.status != "measured":
-        return f"{record.outcome['kind']}: {record.outcome['reason']}"
-    if "inference_only" in record.outcome:
-        return f"inference only, no gradient was checked: {record.outcome['inference_only']}"
-    if "deviation" not in record.outcome:
+        return f"{record.outcome.kind}: {record.outcome.reason}"
+    if record.outcome.inference_only:
+        return f"inference only, no gradient was checked: {record.outcome.inference_only}"
+    if not record.outcome.deviation:
         return ""
     complaints = [f"{name}: {complaint}" for name, check in record.checks.items() for complaint in check["complaints"]]
-    own = ["held to its own rule"] if "own_rule" in record.outcome else []
-    return "; ".join([f"deviates: {record.outcome['deviation']}", *own, *complaints[:1]])
+    own = ["held to its own rule"] if record.outcome.own_rule else []
+    return "; ".join([f"deviates: {record.outcome.deviation}", *own, *complaints[:1]])
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:

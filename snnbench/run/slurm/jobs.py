@@ -25,6 +25,7 @@ from snnbench.recording.record import CONFIG, RECORDS, Record, Recording, Record
 from snnbench.recording.writer import append, write_document, writing
 from snnbench.run.slurm import scheduler, submission
 from snnbench.run.slurm.scheduler import State
+from snnbench.workloads.outcome import failed
 
 ROOT = Path("runs")
 LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2
@@ -133,7 +134,7 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
             later = (other for other in (*known.records, *known.attempts) if other.started >= draft.started)
             if (draft.cell, draft.attempt) not in {(other.cell, other.attempt) for other in later}:
                 kind = scheduler.kind(state, draft.settings.get("cells_before", 0) == 0)
-                outcome = {"status": "failed", "kind": kind, "reason": reason, "scheduler": state.name}
+                outcome = failed(kind, reason, scheduler=state.name)
                 settings = {name: value for name, value in draft.settings.items() if name != "cells_before"}
                 records.append(replace(draft, outcome=outcome, settings=settings))
                 writer.add(records[-1])

@@ -164,7 +164,7 @@ def collect_ended(run: Jobs, states: dict[Shard, State]) -> None:
     for shard, state in states.items():
         if not state.active and not run.finished(shard):
             for lost in jobs.collect(run, shard, state):
-                say(f"shard {shard}: {lost.label} trial {lost.trial}: {lost.outcome['reason']}")
+                say(f"shard {shard}: {lost.label} trial {lost.trial}: {lost.outcome.reason}")
 
 
 def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recording:
