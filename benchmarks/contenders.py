@@ -28,7 +28,7 @@ from typing import Any
 
 from snnbench.adapter import contender, loading, reading
 from snnbench.adapter.refusal import Unsupported
-from snnbench.home import home
+from snnbench.files import home
 from snnbench.workloads.case import PROFILES, Case
 
 BASE = "fused/cpu"

@@ -1,10 +1,16 @@
-"""Files: written whole or not at all, and locked against another process."""
+"""Files: the home folder, files written whole or not at all, and locks against other processes."""
 
 import fcntl
 import os
 import threading
 from pathlib import Path
 from typing import IO, Any
+
+
+def home() -> Path:
+    """The folder of all that snnbench keeps between runs: environments, compiled kernels, measured noise."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("SNNBENCH_HOME") or cache / "snnbench").expanduser().absolute()
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -22,8 +28,8 @@ def write_whole(path: Path, content: bytes) -> None:
         raise
 
 
-def lock(stream: IO[Any], shared: bool = False, wait: bool = True) -> bool:
-    """Lock an open file until it is closed. Without `wait` False says that another process holds it."""
+def lock(stream: IO[Any] | int, shared: bool = False, wait: bool = True) -> bool:
+    """Lock an open file or descriptor until it is closed. Returns False if it is locked, and `wait` is False."""
     how = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         fcntl.flock(stream, how if wait else how | fcntl.LOCK_NB)

@@ -1,19 +1,19 @@
-"""Text that is safe on a terminal, whatever a library or a machine put into it."""
+"""Printable text: text from a library or a machine, made safe for a terminal."""
 
 import re
 from typing import Any
 
 UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-"""What moves a cursor, ends a line where none should end, turns the reading direction, or is no character at all."""
+"""Characters that move the cursor, end a line or reverse the reading direction, and lone surrogates."""
 
 
 def printable(text: str) -> str:
-    """Text without what could do something to a terminal."""
+    """The text, with a replacement character for each unprintable one."""
     return UNPRINTABLE.sub("�", text)
 
 
 def cleaned(value: Any) -> Any:
-    """A document all of whose strings are printable."""
+    """The document, with all strings printable."""
     match value:
         case str():
             return printable(value)

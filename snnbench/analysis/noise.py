@@ -7,7 +7,6 @@ requires an observed ratio to exceed, and the larger true change that exceeds it
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean, variance
@@ -15,8 +14,7 @@ from typing import Any
 
 from snnbench.analysis.results import standings
 from snnbench.exits import UserError
-from snnbench.files import write_whole
-from snnbench.home import home
+from snnbench.files import home, write_whole
 from snnbench.recording.record import Recording, RecordingError
 
 FILE = "noise.json"
@@ -118,17 +116,6 @@ def known(model: str) -> Noise | None:
         return Noise(str(kept_noise["recording"]), int(kept_noise["trials"]), spreads)
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise UserError(_broken(error)) from error
-
-
-def table(noise: Noise, counts: Sequence[int] = (3, 5, 10)) -> str:
-    """A Markdown table by device and phase: spread, run-to-run difference, and detectable change."""
-    columns = ["phase", "spread between trials"]
-    columns += [f"{what} with {count} trials" for what in ("by chance", "detectable") for count in counts]
-    lines = [f"| {' | '.join(columns)} |", "| --- |" + " ---: |" * (len(columns) - 1)]
-    for timed, spread in noise.spreads.items():
-        shares = [spread, *(size(spread, count) for size in (by_chance, detectable) for count in counts)]
-        lines.append(f"| {' | '.join([timed, *(f'{share:.1%}' for share in shares)])} |")
-    return "\n".join(lines)
 
 
 def _place(device: str, phase: str) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption
+from snnbench.units import MIB
 
 app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
 
@@ -66,7 +67,7 @@ def list_environments() -> None:
     from snnbench.environments import store
 
     for environment in store.installed():
-        size = f"{environment.size_bytes / (1 << 20):.0f} MiB"
+        size = f"{environment.size_bytes / MIB:.0f} MiB"
         typer.echo(f"{environment.folder}  {size}  {', '.join(environment.adapters) or 'half made'}")
 
 

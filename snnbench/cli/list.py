@@ -17,9 +17,11 @@ def list_adapters(adapter: AdapterOption = None) -> None:
     from snnbench.adapter.contender import label
     from snnbench.adapter.discovery import discover
     from snnbench.machine import gpus
+    from snnbench.report.section import Table
+    from snnbench.report.text.table import markdown
 
     cuda = gpus.has_cuda()
-    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(COLUMNS)]
+    rows = []
     for declared in discover(adapter or []).values():
         for name, variant in declared.variants.items():
             cells = (
@@ -30,8 +32,8 @@ def list_adapters(adapter: AdapterOption = None) -> None:
                 _state(declared, name, cuda),
                 variant.about,
             )
-            lines.append(f"| {' | '.join(cells)} |")
-    typer.echo("\n".join(lines))
+            rows.append(cells)
+    typer.echo(markdown(Table(COLUMNS, rows, len(COLUMNS))))
 
 
 def _state(adapter: "Adapter", name: str, cuda: bool) -> str:

@@ -9,7 +9,7 @@ import typer
 
 from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
 from snnbench.environments import Env
-from snnbench.home import home
+from snnbench.files import home
 
 
 class Measured(StrEnum):

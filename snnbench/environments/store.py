@@ -22,8 +22,7 @@ from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
 from snnbench.environments.uv_program import EnvironmentFailed, install
-from snnbench.files import lock, write_whole
-from snnbench.home import home
+from snnbench.files import home, lock, write_whole
 
 SCHEMA = 2  # of the keys and of the marker; 1: the first; 2: `built` and `metadata`
 MARKER = "snnbench.json"  # written last: a folder without it is incomplete, and will be made anew

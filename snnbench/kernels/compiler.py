@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from snnbench.adapter.refusal import Unavailable
-from snnbench.home import home
+from snnbench.files import home
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: vector code gives the results of scalar code."""

@@ -17,6 +17,7 @@ from snnbench.machine import container
 from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
 from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
 from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
+from snnbench.units import GIB, KIB, MIB
 
 SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
 SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets
@@ -30,7 +31,7 @@ NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|
 
 def facts(root: Path = ROOT) -> dict[str, Any]:
     """The content of machine.json. Sizes in bytes, frequencies in Hz."""
-    total_bytes = int(match_in(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * 1024
+    total_bytes = int(match_in(r"MemTotal:\s*(\d+) kB", root / "proc/meminfo") or 0) * KIB
     known: dict[str, Any] = {
         "schema": SCHEMA,
         "host": hashed(platform.node()),
@@ -53,7 +54,7 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
 
 def model(facts: Mapping[str, Any]) -> str:
     """The model name: two machines must share it for their times to be compared."""
-    cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / 2**30)
+    cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / GIB)
     return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB"])
 
 
@@ -110,7 +111,7 @@ def caches_bytes(folder: Path) -> dict[str, int]:
         kind = {"Data": "d", "Instruction": "i"}.get(text_in(index / "type"), "")
         size = re.fullmatch(r"(\d+)([KM]?)", text_in(index / "size"))
         if size:
-            sizes[f"L{text_in(index / 'level')}{kind}"] = int(size[1]) * {"": 1, "K": 2**10, "M": 2**20}[size[2]]
+            sizes[f"L{text_in(index / 'level')}{kind}"] = int(size[1]) * {"": 1, "K": KIB, "M": MIB}[size[2]]
     return sizes
 
 

@@ -18,13 +18,14 @@ from snnbench.machine import compiler_doctor, gpu_doctor
 from snnbench.machine.finding import Finding
 from snnbench.machine.gpus import handles, nvidia_driver
 from snnbench.machine.kernel_files import ROOT
+from snnbench.units import GIB, MIB
 from snnbench.worker import contention
 
 WATCHED_S = 1.0
 """How long the doctor watches other processes."""
 FOREIGN_CPUS = 0.05
 """Most CPUs that other processes use on a quiet machine; half of the limit that flags a cell."""
-LEAST_FREE_BYTES = 1 << 30
+LEAST_FREE_BYTES = GIB
 CLOCKS = ("tsc", "arch_sys_counter", "kvm-clock")
 """Clock sources that are read without a system call."""
 
@@ -147,21 +148,21 @@ def limits(cpu: Mapping[str, Any], memory: Mapping[str, Any], root: Path) -> Ite
         step = "give whole CPUs instead (docker run --cpuset-cpus=0-3): a quota stops all threads at once"
         yield Finding("CPU quota", "spoils", what, step)
     if memory["limit_bytes"]:
-        what = f"{memory['limit_bytes'] / 2**30:.3g} of {memory['total_bytes'] / 2**30:.3g} GiB may be used"
+        what = f"{memory['limit_bytes'] / GIB:.3g} of {memory['total_bytes'] / GIB:.3g} GiB may be used"
         yield Finding("memory limit", "well", what)
 
 
 def memory() -> Iterator[Finding]:
     """Findings on free memory and swap."""
     now, swap = psutil.virtual_memory(), psutil.swap_memory()
-    free = f"{now.available / 2**30:.3g} of {now.total / 2**30:.3g} GiB free"
+    free = f"{now.available / GIB:.3g} of {now.total / GIB:.3g} GiB free"
     if now.available < now.total / 4:
         yield Finding("memory", "spoils", free, "end what holds it: large cases will run out, or be slow")
     else:
         yield Finding("memory", "well", free)
     if swap.used:
         step = "sudo swapoff -a, once there is room for it"
-        yield Finding("swap", "spoils", f"{swap.used / 2**20:.0f} MiB are on a disk", step)
+        yield Finding("swap", "spoils", f"{swap.used / MIB:.0f} MiB are on a disk", step)
     else:
         yield Finding("swap", "well", "none in use" if swap.total else "none")
 
@@ -188,7 +189,7 @@ def battery() -> Iterator[Finding]:
 def disk(folder: Path) -> Iterator[Finding]:
     """The finding on free disk space for recordings."""
     free = shutil.disk_usage(folder).free
-    what = f"{free / 2**30:.3g} GiB free"
+    what = f"{free / GIB:.3g} GiB free"
     if free < LEAST_FREE_BYTES:
         yield Finding("disk", "spoils", what, "make room, or record elsewhere: snnbench run --output DIR")
     else:

@@ -9,6 +9,7 @@ from typing import Any
 from snnbench.adapter.declaration import Adapter
 from snnbench.machine.finding import Finding
 from snnbench.machine.gpus import ask, handles, unopened
+from snnbench.units import MIB
 
 DRIVERS = {11: 450, 12: 525, 13: 580}
 """CUDA major version -> the first driver that runs it on Linux, from NVIDIA's page on CUDA compatibility."""
@@ -115,7 +116,7 @@ def locked_memory() -> Finding:
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     if limit == resource.RLIM_INFINITY:
         return Finding("locked memory", "well", "no limit")
-    what = f"{limit / 2**20:.3g} MiB (RLIMIT_MEMLOCK), which CUDA's pinned memory does not count against"
+    what = f"{limit / MIB:.3g} MiB (RLIMIT_MEMLOCK), which CUDA's pinned memory does not count against"
     return Finding("locked memory", "unknown", what, "ulimit -l unlimited, or docker run --ulimit memlock=-1")
 
 

@@ -8,10 +8,9 @@ from types import MappingProxyType
 from snnbench.adapter.contender import Contender, Work, label
 from snnbench.digest import digest
 from snnbench.plan.config import Protocol
+from snnbench.units import GIB
 from snnbench.worker.messages import Measure, Request
 from snnbench.workloads.case import Case
-
-GIB = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)

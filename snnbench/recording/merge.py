@@ -15,6 +15,7 @@ from snnbench.exits import Exit, UserError
 from snnbench.plan.shard import parse
 from snnbench.recording import merged_machine
 from snnbench.recording import record as records
+from snnbench.recording.facts import flat
 from snnbench.recording.record import Record, Recording
 from snnbench.recording.writer import append
 
@@ -119,12 +120,14 @@ def _sorted(document: Any) -> str:
 def _differing(parts: Sequence[Recording]) -> list[str]:
     """Lines on facts that differ between the parts, so that they are not of one run."""
     first, lines = parts[0], []
+    old = dict(flat(first.config.get("config"), "config"))
     for part in parts[1:]:
+        new = dict(flat(part.config.get("config"), "config"))
         facts = [
             ("machine", first.machine.get("model"), part.machine.get("model")),
             ("snnbench", first.config.get("snnbench"), part.config.get("snnbench")),
             ("--only", first.config.get("only"), part.config.get("only")),
-            *_flat("config", first.config.get("config"), part.config.get("config")),
+            *((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))),
         ]
         if not any(one != two for _, one, two in facts):
             facts.append(("run", _whole(first), _whole(part)))
@@ -211,14 +214,3 @@ def _whole(part: Recording) -> object:
 def _environments(parts: Sequence[Recording]) -> dict[str, Any]:
     every = sorted((item for part in parts for item in part.environments.items()), key=_sorted)
     return dict(reversed(every))
-
-
-def _flat(path: str, old: Any, new: Any) -> list[tuple[str, Any, Any]]:
-    """(path, old, new) of every difference between two documents."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        keys = dict.fromkeys((*old, *new))
-        return [found for key in keys for found in _flat(f"{path}.{key}", old.get(key), new.get(key))]
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        pairs = enumerate(zip(old, new, strict=True))
-        return [found for number, pair in pairs for found in _flat(f"{path}.{number}", *pair)]
-    return [(path, old, new)] if old != new else []

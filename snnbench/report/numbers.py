@@ -1,15 +1,8 @@
-"""Numbers as text for a reader: three digits, without a unit."""
+"""Numbers in sentences: intervals, ranges, counts and lists."""
 
 from collections.abc import Collection
 
-MS = 1e6
-"""Nanoseconds in a millisecond."""
-MIB = 1 << 20
-
-
-def number(value: float) -> str:
-    """Three digits."""
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+from snnbench.units import number
 
 
 def spread(value: float, low: float | None, high: float | None, unit: float = 1.0) -> str:

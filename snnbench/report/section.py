@@ -1,19 +1,30 @@
 """A section of a report as plain data for every output: sentences, tables and charts."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of text. The first `texts` columns hold words, the others numbers; `code` names columns shown as code."""
+    """Rows of text. The first `texts` columns hold words and the others numbers, unless `numbers` names those.
+
+    `code` names columns shown as code.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     texts: int = 1
     caption: str = ""
     code: frozenset[str] = frozenset()
+    numbers: Collection[str] | None = None
+
+    @property
+    def numeric(self) -> list[bool]:
+        """For each column, whether it holds numbers."""
+        if self.numbers is None:
+            return [index >= self.texts for index in range(len(self.columns))]
+        return [name in self.numbers for name in self.columns]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
+from snnbench.units import MIB, MS
 
 SEED = 0
 """Seed of the bootstrap, so that the same two sets of trials give the same intervals."""
@@ -86,7 +87,7 @@ def protocol(recording: Recording) -> Protocol:
 def lines(replayed: Sequence[Replayed]) -> Iterator[str]:
     """A line for each number."""
     for number in replayed:
-        unit, name = (1e6, "ms") if number.metric == "time" else (1 << 20, "MiB")
+        unit, name = (MS, "ms") if number.metric == "time" else (MIB, "MiB")
         old, new = (f"{each.low / unit:.4g} to {each.high / unit:.4g} {name}" for each in (number.old, number.new))
         word = "overlaps" if number.overlaps else "DOES NOT OVERLAP"
         yield f"{number.phase} {number.metric.replace('_', ' ')}: {new} now, {word} {old} then"

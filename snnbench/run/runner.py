@@ -11,7 +11,7 @@ from snnbench.adapter.contender import Contender
 from snnbench.adapter.declaration import Adapter
 from snnbench.environments import store
 from snnbench.environments.interpreters import Interpreter, Say
-from snnbench.home import home
+from snnbench.files import home
 from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
 from snnbench.plan.cell import Cell

@@ -4,7 +4,6 @@ There is a slot for the CPUs and one for every card, each a locked file in a fol
 cell on the CPU has the machine for itself; cells on cards share its CPUs with each other only.
 """
 
-import fcntl
 import os
 import select
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from snnbench.exits import UserError
+from snnbench.files import lock
 from snnbench.run.process import Stopped
 
 CPU, GATE = "cpu", "gate"
@@ -37,30 +37,28 @@ def held(card: str | None, waiting: Waiting, stop: int | None = None) -> Iterato
     process.Stopped once the descriptor `stop` is readable.
     """
     with ExitStack() as stack:
-        with _locked(GATE, fcntl.LOCK_EX, waiting, stop):
-            how = fcntl.LOCK_EX if card is None else fcntl.LOCK_SH
-            stack.enter_context(_locked(CPU, how, waiting, stop))
+        with _locked(GATE, waiting, stop):
+            stack.enter_context(_locked(CPU, waiting, stop, shared=card is not None))
         if card is not None:
-            stack.enter_context(_locked(card, fcntl.LOCK_EX, waiting, stop))
+            stack.enter_context(_locked(card, waiting, stop))
         yield
 
 
 @contextmanager
-def _locked(name: str, how: int, waiting: Waiting, stop: int | None) -> Iterator[None]:
+def _locked(name: str, waiting: Waiting, stop: int | None, shared: bool = False) -> Iterator[None]:
     descriptor = _opened(name)
     try:
-        if not _taken(descriptor, how):
+        if not lock(descriptor, shared, wait=False):
             holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
             what = {CPU: "the CPUs", GATE: "the CPUs"}.get(name, "the card")
             waiting(f"waiting for {what}, on which another run measures" + (f" (process {holder})" if holder else ""))
-            while not _taken(descriptor, how):
+            while not lock(descriptor, shared, wait=False):
                 if select.select([] if stop is None else [stop], [], [], LOOK_EVERY_S)[0]:
                     raise Stopped
-        alone = how == fcntl.LOCK_EX
-        if alone:
+        if not shared:
             os.pwrite(descriptor, f"{os.getpid():<20}".encode(), 0)
         yield
-        if alone:
+        if not shared:
             os.pwrite(descriptor, b" " * 20, 0)
     finally:
         os.close(descriptor)
@@ -84,12 +82,3 @@ def _opened(name: str) -> int:
     except OSError as error:
         advice = f"remove it, or let {VARIABLE} name a folder that all who measure here may write"
         raise SlotError(f"{folder / name}: cannot be locked ({error.strerror}); {advice}") from error
-
-
-def _taken(descriptor: int, how: int) -> bool:
-    """Try to take the lock without waiting; returns whether it was free."""
-    try:
-        fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

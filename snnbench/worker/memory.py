@@ -15,8 +15,8 @@ from typing import Any
 
 from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import Backend, Session
+from snnbench.units import KIB
 
-KIB = 1024
 GROWTH_PASSES = (2, 10, 50)
 """Memory in use is read after so many passes; it should not have grown."""
 GROWTH_NS = 300_000_000

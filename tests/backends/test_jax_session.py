@@ -11,7 +11,7 @@ import pytest
 
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
-from snnbench.home import home
+from snnbench.files import home
 from snnbench.run.process import environment
 from tests.fakes import CASE
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.home import home
+from snnbench.files import home
 
 torch = pytest.importorskip("torch")
 

@@ -16,7 +16,7 @@ from packaging.version import Version
 
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
-from snnbench.home import home
+from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.run.process import Ending, environment, run
 from snnbench.worker.messages import Measure, Reply, Request

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.environments import store
-from snnbench.home import home
+from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.plan import config
 from snnbench.recording.record import Record

@@ -8,8 +8,9 @@ import altair as alt
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings, Point, about_intervals
-from snnbench.report.numbers import MS, counted, listed, number, spread
+from snnbench.report.numbers import counted, listed, spread
 from snnbench.report.section import Chart, Table
+from snnbench.units import MS, number
 from snnbench.workloads.case import Case
 
 STRIP = 16

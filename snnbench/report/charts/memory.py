@@ -8,8 +8,8 @@ from snnbench.analysis.results import Standing
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import MIB, number
 from snnbench.report.section import Chart, Table
+from snnbench.units import MIB, number
 from snnbench.workloads.case import Case
 
 PARTS = ("static", "retained", "peak above these")

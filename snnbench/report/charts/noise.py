@@ -8,8 +8,9 @@ import altair as alt
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import MS, counted, number
+from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
+from snnbench.units import MS, number
 from snnbench.workloads.case import Case
 
 TRIALS = 10

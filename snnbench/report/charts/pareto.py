@@ -7,8 +7,9 @@ import altair as alt
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import MIB, MS, listed, number
+from snnbench.report.numbers import listed
 from snnbench.report.section import Chart, Table
+from snnbench.units import MIB, MS, number
 from snnbench.workloads.case import Case
 
 Pairs = dict[str, tuple[float, float]]

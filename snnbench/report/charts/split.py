@@ -7,8 +7,8 @@ import altair as alt
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import MS, number
 from snnbench.report.section import Chart, Table
+from snnbench.units import MS, number
 from snnbench.workloads.case import Case
 
 HALVES = ("forward", "backward")

@@ -10,8 +10,9 @@ from snnbench.analysis.pairs import pairs, slower, times
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.findings import FEW, Findings, Point
-from snnbench.report.numbers import MS, between, counted, listed
+from snnbench.report.numbers import between, counted, listed
 from snnbench.report.section import Section
+from snnbench.units import MS
 from snnbench.workloads.case import Case
 
 WORDS = {

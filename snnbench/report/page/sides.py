@@ -3,10 +3,8 @@
 from snnbench.analysis.abtest import compare_sides
 from snnbench.analysis.comparability import Incomparable
 from snnbench.report.findings import Findings
-from snnbench.report.section import Section, Table
-from snnbench.report.text.change_table import sheet_of, summary
-
-TEXTS = ("word", "library", "case", "phase", "metric")
+from snnbench.report.section import Section
+from snnbench.report.text.change_table import changes_of, summary
 
 
 def section(findings: Findings) -> Section:
@@ -15,7 +13,7 @@ def section(findings: Findings) -> Section:
         comparison = compare_sides(findings.recording)
     except Incomparable as error:
         return Section("slower-or-not", "Slower or not", [str(error)])
-    common, sheet = sheet_of(comparison)
+    common, changes = changes_of(comparison)
     sentences = [
         f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
         f"{summary(comparison)}.",
@@ -26,5 +24,5 @@ def section(findings: Findings) -> Section:
         "Slower or not",
         [sentence for sentence in sentences if sentence],
         remarks=[f"changed: {line}" for line in comparison.changed],
-        tables=[Table(sheet.columns, sheet.rows, texts=sum(name in TEXTS for name in sheet.columns))],
+        tables=[changes],
     )

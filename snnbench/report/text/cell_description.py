@@ -7,11 +7,11 @@ from typing import Any
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, Recording
 from snnbench.report.wording import title
+from snnbench.units import MIB
 from snnbench.worker.contention import others_cpus
 from snnbench.worker.durations import Summary, summarise, trial_median
 from snnbench.worker.probe import WORDS
 
-MIB = 1 << 20
 SINGLE = {
     "fresh_ns": "on content in another order",
     "drawn_ns": "on content drawn anew",

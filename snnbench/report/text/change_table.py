@@ -6,14 +6,18 @@ Each format names the differing facts that were allowed, and the changes. JSON a
 
 import json
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
 from snnbench.analysis.compare import METRICS, Cell, Comparison, Side
 from snnbench.analysis.decision import WORDS
 from snnbench.analysis.movement import Movement
-from snnbench.report.text.table import Sheet, captions, interval, quantities, quantity, rounded, to_csv
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
+from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
+from snnbench.units import quantities, quantity
 
 COLUMNS = ("word", "library", "case", "phase", "metric", "base", "new", "ratio", "interval", "reason")
 NUMBERS = ("ratio", "low", "high", "p", "q")
@@ -32,21 +36,20 @@ def summary(comparison: Comparison) -> str:
 
 def table(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
     """Aligned columns for a terminal, with a summary at the end."""
-    common, sheet = sheet_of(comparison)
-    if explained:
-        sheet.notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)}
-    return "\n".join([*_opening(comparison, common), "", sheet.text(), "", *_closing(comparison), ""])
+    common, changes = changes_of(comparison)
+    notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)} if explained else {}
+    return "\n".join([*_opening(comparison, common), "", tables.text(changes, notes), "", *_closing(comparison), ""])
 
 
 def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
     """The same as a table of Markdown."""
-    common, sheet = sheet_of(comparison)
+    common, changes = changes_of(comparison)
     if explained:
-        sheet.columns = (*sheet.columns, "explanation")
-        sheet.rows = [(*row, explanation(cell)) for row, cell in zip(sheet.rows, comparison.cells, strict=True)]
+        rows = [(*row, explanation(cell)) for row, cell in zip(changes.rows, comparison.cells, strict=True)]
+        changes = replace(changes, columns=(*changes.columns, "explanation"), rows=rows)
     opening = [f"- {line}" for line in _opening(comparison, common)]
     closing = [f"{line}." for line in _closing(comparison)]
-    return "\n".join([*opening, "", sheet.markdown(), "", "\n\n".join(closing), ""])
+    return "\n".join([*opening, "", tables.markdown(changes), "", "\n\n".join(closing), ""])
 
 
 def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -161,10 +164,11 @@ def _closing(comparison: Comparison) -> list[str]:
     return [*lines, f"both at once would tell: `{comparison.tells}`"] if comparison.tells else lines
 
 
-def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
-    """The common part of all cases, and a sheet with a row per cell; a single case has no column."""
+def changes_of(comparison: Comparison) -> tuple[str, Table]:
+    """The common part of all cases, and a table with a row per cell; a single case has no column."""
     common, own = captions({cell.case: None for cell in comparison.cells})
-    sheet = Sheet(COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case"))
+    columns = COLUMNS if any(own.values()) else tuple(name for name in COLUMNS if name != "case")
+    rows = []
     for cell in comparison.cells:
         difference = cell.difference
         texts = {
@@ -179,8 +183,8 @@ def sheet_of(comparison: Comparison) -> tuple[str, Sheet]:
             "interval": interval(difference.low, difference.high) if difference else "-",
             "reason": cell.reason,
         }
-        sheet.rows.append([texts[name] for name in sheet.columns])
-    return common, sheet
+        rows.append([texts[name] for name in columns])
+    return common, Table(columns, rows, numbers=("base", "new", "ratio"))
 
 
 def _shown(side: Side | None, metric: str) -> str:

@@ -5,8 +5,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from snnbench.analysis.rank import Entry, Mean, Ranked, Ranking
-from snnbench.report.text.table import Sheet, captions, interval, quantities, quantity, rounded, to_csv
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
+from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
+from snnbench.units import quantities, quantity
 
 CSV_COLUMNS = (
     *("case", "title", "phase", "rank", "contender", "time_ns", "low_ns", "high_ns", "trials_ns"),
@@ -16,12 +19,12 @@ CSV_COLUMNS = (
 
 def table(ranked: Ranked) -> str:
     """Aligned columns, for a terminal."""
-    return "\n".join(_lines(ranked, "", Sheet.text))
+    return "\n".join(_lines(ranked, "", tables.text))
 
 
 def markdown(ranked: Ranked) -> str:
     """The same in Markdown."""
-    return "\n".join(_lines(ranked, "### ", Sheet.markdown))
+    return "\n".join(_lines(ranked, "### ", tables.markdown))
 
 
 def csv(ranked: Ranked) -> str:
@@ -60,7 +63,7 @@ def to_json(ranked: Ranked) -> str:
 FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
 
 
-def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator[str]:
+def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
     yield f"{ranked.recording}: times over those of {ranked.baseline}; no contender in a rank is slower than another"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
@@ -69,7 +72,7 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"
         if ranking.entries:
-            yield shown(_sheet(ranking, ranked.baseline))
+            yield shown(_places(ranking, ranked.baseline))
         yield from ([""] if mark and ranking.entries and ranking.apart else [])
         yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
@@ -77,7 +80,7 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Sheet], str]) -> Iterator
         if mean.ratios:
             yield ""
             rows = [(name, f"{ratio:.3f}") for name, ratio in sorted(mean.ratios.items(), key=lambda item: item[1])]
-            yield shown(Sheet(("library", "ratio"), list(rows)))
+            yield shown(Table(("library", "ratio"), rows))
     yield ""
 
 
@@ -87,15 +90,15 @@ def _of(mean: Mean) -> str:
     return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
 
 
-def _sheet(ranking: Ranking, baseline: str) -> Sheet:
-    sheet = Sheet(("rank", "library", "time", "ratio", "interval", "word", "trials", "reason"))
+def _places(ranking: Ranking, baseline: str) -> Table:
+    rows = []
     for entry in ranking.entries:
         difference = entry.cell.difference if entry.cell else None
         ratio = "1" if entry.contender == baseline else "-"
         if difference and difference.ratio is not None:
             ratio = f"{difference.ratio:.3f}"
         within = interval(difference.low, difference.high) if difference else "-"
-        sheet.rows.append(
+        rows.append(
             (
                 "-" if entry.rank is None else str(entry.rank),
                 entry.contender,
@@ -107,7 +110,8 @@ def _sheet(ranking: Ranking, baseline: str) -> Sheet:
                 _reason(entry),
             )
         )
-    return sheet
+    columns = ("rank", "library", "time", "ratio", "interval", "word", "trials", "reason")
+    return Table(columns, rows, numbers=("rank", "time", "ratio"))
 
 
 def _reason(entry: Entry) -> str:

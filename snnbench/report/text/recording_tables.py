@@ -6,8 +6,10 @@ from collections.abc import Iterable, Sequence
 from snnbench.analysis.results import PHASES, Standing, standings
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.record import Record, Recording
-from snnbench.report.numbers import MIB, number
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
 from snnbench.report.wording import title
+from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
 DISTANCES = (
@@ -59,7 +61,7 @@ def _table(results: list[Standing], baseline: str) -> list[str]:
     columns += [f"{memory_of} peak MiB", "retained MiB"] if memory else []
     columns += ["first call ms", "trials"] if phases else []
     numbered = [standing for standing in shown if phases or memory or not standing.distance]
-    lines = ["| " + " | ".join(columns) + " |", "|" + " --- |" * 3 + " ---: |" * (len(columns) - 3)] if numbered else []
+    rows = []
     for standing in numbered:
         cells = [standing.contender, standing.version, standing.verdict]
         if phases:
@@ -73,8 +75,8 @@ def _table(results: list[Standing], baseline: str) -> list[str]:
             timed = standing.summaries.get((phases[0], "time"))
             cells += [_value(standing.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
-        lines.append("| " + " | ".join(cells) + " |")
-    lines += [""] if numbered else []
+        rows.append(cells)
+    lines = [tables.markdown(Table(columns, rows, texts=3)), ""] if rows else []
     lines += _distances(shown)
     lines += _checked(shown)
     return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
@@ -116,8 +118,7 @@ def _distances(results: Iterable[Standing]) -> list[str]:
     rows = distances(results)
     if not rows:
         return []
-    lines = [f"| {' | '.join(DISTANCES)} |", "|" + " --- |" * 2 + " ---: |" * (len(DISTANCES) - 2)]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]
+    return [tables.markdown(Table(DISTANCES, rows, texts=2)), ""]
 
 
 def _ratio(standing: Standing, base: Standing, phase: str) -> str:

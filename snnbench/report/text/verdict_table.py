@@ -5,6 +5,8 @@ from typing import Any
 
 from snnbench.analysis.metrics import common
 from snnbench.recording.record import Record
+from snnbench.report.section import Table
+from snnbench.report.text.table import markdown
 from snnbench.workloads.case import Case
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
@@ -14,32 +16,35 @@ COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 def table(records: Iterable[Record]) -> str:
     """Markdown: a row for each case that ran; below, the reasons of skipped cases and remarks on the others."""
     ordered = sorted(records, key=lambda record: (record.label, *_case_order(record.case)))
-    lines = [f"| {' | '.join(COLUMNS)} |", "|" + " --- |" * len(TEXTS) + " ---: |" * (len(COLUMNS) - len(TEXTS))]
-    lines += [_line(record) for record in ordered if record.status != "skipped"]
+    rows = [_row(record) for record in ordered if record.status != "skipped"]
     remarks: dict[str, list[str]] = {}
     for record in ordered:
         if remark := _remark(record):
             where = remarks.setdefault(f"{record.label}: {remark}", [])
             profile = record.case.profile
             where += [profile] if profile not in where else []
-    return "\n".join([*lines, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
+    verdicts = markdown(Table(COLUMNS, rows, len(TEXTS)))
+    return "\n".join([verdicts, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
 
 
-def _line(record: Record) -> str:
+def _row(record: Record) -> list[str]:
     case = record.case
     checks = common(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
     errors = [error for check in checks for error in check["gradient_errors"].values()]
     word = record.outcome.verdict or record.outcome.kind
-    cells: list[Any] = [record.label, record.version or "", case.profile, case.surrogate, case.layers]
-    cells += [
+    return [
+        record.label,
+        record.version or "",
+        case.profile,
+        case.surrogate,
+        str(case.layers),
         case.dtype,
         case.device,
-        word,
+        str(word),
         f"{differing} of {compared}" if compared else "-",
         f"{max(errors):.1e}" if errors else "-",
     ]
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
 def _remark(record: Record) -> str:
