@@ -12,7 +12,7 @@ from snnbench.analysis.comparability import Incomparable, both_at_once, changed,
 from snnbench.analysis.decision import WORDS, Thresholds, decide
 from snnbench.analysis.difference import Difference, adjusted, between
 from snnbench.analysis.movement import Explained, Movement, movement
-from snnbench.analysis.results import Standing, standings
+from snnbench.analysis.results import Result, results_by_case
 from snnbench.recording.record import Recording
 from snnbench.worker.durations import Summary
 from snnbench.workloads.case import Case
@@ -220,30 +220,30 @@ def _disturbance(cell: Cell) -> str:
 
 def _cells(base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]) -> Iterator[Cell]:
     """The cells of all contenders. A cell that cannot be divided has its word; the others are still to be judged."""
-    before, after = standings(base.records), standings(new.records)
+    before, after = results_by_case(base.records), results_by_case(new.records)
     others = {one: case for case, one in cases.items()}
     for case in [*before, *(case for case in after if case not in others)]:
-        olds = {standing.contender: standing for standing in before.get(case, [])}
-        news = {standing.contender: standing for standing in after.get(cases.get(case, case), [])}
+        olds = {result.contender: result for result in before.get(case, [])}
+        news = {result.contender: result for result in after.get(cases.get(case, case), [])}
         for name in dict.fromkeys((*olds, *news)):
             yield from _of_contender(case, name, olds.get(name), news.get(name), allowed)
 
 
 def _of_contender(
-    case: Case, name: str, old: Standing | None, new: Standing | None, allowed: Collection[str]
+    case: Case, name: str, old: Result | None, new: Result | None, allowed: Collection[str]
 ) -> Iterator[Cell]:
-    standing = dict(zip(SIDES, (old, new), strict=True))
-    metrics = dict.fromkeys(key for side in standing.values() if side for key in side.summaries if key[1] in METRICS)
-    failures = {where: _reason(side, "failed") for where, side in standing.items() if _reason(side, "failed")}
-    deviating = [where for where, side in standing.items() if side and side.verdict == "deviates"]
+    result = dict(zip(SIDES, (old, new), strict=True))
+    metrics = dict.fromkeys(key for side in result.values() if side for key in side.summaries if key[1] in METRICS)
+    failures = {where: _reason(side, "failed") for where, side in result.items() if _reason(side, "failed")}
+    deviating = [where for where, side in result.items() if side and side.verdict == "deviates"]
     failure_said = False
     for phase, metric in metrics:
-        base, other = (_side(side, phase, metric, where, allowed) for where, side in standing.items())
+        base, other = (_side(side, phase, metric, where, allowed) for where, side in result.items())
         lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
         word = reason = ""
         if lacking:
             word = "failed" if lacking in failures else "missing"
-            reason = failures.get(lacking) or _reason(standing[lacking], "skipped") or "not there"
+            reason = failures.get(lacking) or _reason(result[lacking], "skipped") or "not there"
             reason = f"in {lacking}: {reason}"
             failure_said = failure_said or word == "failed"
         elif len(deviating) == 1:
@@ -252,7 +252,7 @@ def _of_contender(
             word, reason = "incomparable", f"deviates otherwise: {old.deviation} in base, {new.deviation} in new"
         else:
             sides = zip(SIDES, (base, other), strict=True)
-            reason = "; ".join(text for where, side in sides for text in _flags(standing[where], side, where))
+            reason = "; ".join(text for where, side in sides for text in _flags(result[where], side, where))
         yield Cell(case, name, phase, metric, base, other, word, reason)
     if failures and not failure_said:
         reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
@@ -266,26 +266,26 @@ def sides_of(cell: Cell) -> tuple[Side, Side]:
     return cell.base, cell.new
 
 
-def _side(standing: Standing | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
-    summary = standing.summaries.get((phase, metric)) if standing else None
-    if standing is None or summary is None:
+def _side(result: Result | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
+    summary = result.summaries.get((phase, metric)) if result else None
+    if result is None or summary is None:
         return None
     if metric != "time":
         return Side(summary, [])
-    contended = where if CONTENDED in standing.flags and CONTENDED not in allowed else ""
-    return Side(summary, standing.repetitions.get(phase, []), contended=contended)
+    contended = where if CONTENDED in result.flags and CONTENDED not in allowed else ""
+    return Side(summary, result.repetitions.get(phase, []), contended=contended)
 
 
-def _flags(standing: Standing | None, side: Side | None, where: str) -> list[str]:
+def _flags(result: Result | None, side: Side | None, where: str) -> list[str]:
     """The flags of a side, without a `contended` that decides its word."""
     left_out = {CONTENDED} if side and side.contended else set()
-    flags = sorted(standing.flags - left_out) if standing else []
+    flags = sorted(result.flags - left_out) if result else []
     return [f"{' and '.join(flags)} in {where}"] if flags else []
 
 
-def _reason(standing: Standing | None, status: str) -> str:
-    """The first reason of a standing with this status (failed or skipped), or ""."""
-    reasons = standing.reasons if standing else []
+def _reason(result: Result | None, status: str) -> str:
+    """The first reason of a result with this status (failed or skipped), or ""."""
+    reasons = result.reasons if result else []
     return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import Any
 
-from snnbench.analysis.results import standings
+from snnbench.analysis.results import results_by_case
 from snnbench.exits import UserError
 from snnbench.files import home, write_whole
 from snnbench.recording.record import Recording, RecordingError
@@ -42,9 +42,9 @@ def measured(recording: Recording) -> Noise:
     """The noise of a recording. Raises RecordingError if no phase has two trials."""
     variances: dict[str, list[float]] = {}
     fewest = 0
-    for case, results in standings(recording.records).items():
-        for standing in results:
-            for (phase, metric), summary in standing.summaries.items():
+    for case, results in results_by_case(recording.records).items():
+        for result in results:
+            for (phase, metric), summary in result.summaries.items():
                 if metric == "time" and summary.count > 1:
                     here = variances.setdefault(_place(case.device, phase), [])
                     here.append(variance([math.log(ns) for ns in summary.trials]))

@@ -9,7 +9,7 @@ from itertools import combinations
 
 from snnbench.analysis.compare import CONTENDED, Cell, Side, judged
 from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.results import Standing
+from snnbench.analysis.results import Result
 from snnbench.workloads.case import Case
 
 Field = tuple[Case, str, Mapping[str, Side]]
@@ -18,10 +18,10 @@ Pairs = dict[tuple[str, str], Cell]
 """(base, new), two contenders -> their comparison, new over base."""
 
 
-def times(standing: Standing, phase: str, allowed: Collection[str] = ()) -> Side:
+def times(result: Result, phase: str, allowed: Collection[str] = ()) -> Side:
     """The times of a contender in a phase, marked as contended by its name unless that is `allowed`."""
-    contended = standing.contender if CONTENDED in standing.flags and CONTENDED not in allowed else ""
-    return Side(standing.summaries[phase, "time"], standing.repetitions.get(phase, []), contended=contended)
+    contended = result.contender if CONTENDED in result.flags and CONTENDED not in allowed else ""
+    return Side(result.summaries[phase, "time"], result.repetitions.get(phase, []), contended=contended)
 
 
 def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> list[Pairs]:

@@ -14,7 +14,7 @@ from snnbench.analysis.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, slower, times
-from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.analysis.results import PHASES, Result, results_by_case
 from snnbench.recording.record import Recording
 from snnbench.suggestions import unknown
 from snnbench.workloads.case import Case
@@ -89,7 +89,7 @@ def rank(
     `baseline` is a contender, or a library with one contender; if empty, the config's. Contended times have a rank and
     a word only if "contended" is `allowed`. Raises UnknownContender.
     """
-    by_case = standings(recording.records)
+    by_case = results_by_case(recording.records)
     name = _baseline(recording, baseline, by_case)
     wanted = [phase for phase in PHASES if not phases or phase in phases]
     drafts = [ranking for case, group in by_case.items() for ranking in _drafts(case, group, name, wanted, allowed)]
@@ -98,8 +98,8 @@ def rank(
     return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
 
 
-def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Standing]]) -> str:
-    known = sorted({standing.contender for group in by_case.values() for standing in group})
+def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Result]]) -> str:
+    known = sorted({result.contender for group in by_case.values() for result in group})
     name = wanted or str(recording.config.get("baseline", ""))
     if name in known:
         return name
@@ -112,10 +112,10 @@ def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Standi
 
 
 def _drafts(
-    case: Case, group: list[Standing], baseline: str, phases: Collection[str], allowed: Collection[str]
+    case: Case, group: list[Result], baseline: str, phases: Collection[str], allowed: Collection[str]
 ) -> Iterator[Ranking]:
     """Rankings without ranks and words; a case without any time has only contenders that are listed apart."""
-    timed = [phase for phase in phases if any((phase, "time") in standing.summaries for standing in group)]
+    timed = [phase for phase in phases if any((phase, "time") in result.summaries for result in group)]
     for phase in timed:
         sides = {
             one.contender: times(one, phase, allowed)
@@ -125,12 +125,12 @@ def _drafts(
         failed = any(one.contender == baseline and one.failure for one in group)
         lacking = f"{baseline} {'failed' if failed else 'has no time of this work'}"
         entries = []
-        for standing in (one for one in group if one.contender in sides):
-            name = standing.contender
+        for result in (one for one in group if one.contender in sides):
+            name = result.contender
             base = sides.get(baseline)
             cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
             remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
-            entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(standing.flags - remarks))))
+            entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(result.flags - remarks))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(entries, key=lambda entry: entry.side.summary.median), apart)
     if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
@@ -194,11 +194,11 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
         yield Mean(kind, phase, len(shared), len(medians), ratios, lacking)
 
 
-def _why(standing: Standing) -> str:
+def _why(result: Result) -> str:
     """Why a contender is not ranked."""
-    if standing.failure and standing.verdict != "deviates":
-        return standing.failure
-    return standing.reasons[0] if standing.reasons else "not timed in this phase"
+    if result.failure and result.verdict != "deviates":
+        return result.failure
+    return result.reasons[0] if result.reasons else "not timed in this phase"
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""Standings: the result of one contender in one case, over all its trials."""
+"""Results: the result of one contender in one case, over all its trials."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ Metric = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Standing:
+class Result:
     """One contender in one case: a summary over trials for each metric, or the reasons why there is no summary.
 
     `repetitions`: all durations [ns per pass], by phase, then trial, then repetition; trials are in the order of the
@@ -56,34 +56,34 @@ class Standing:
         return ranks.get(self.verdict, 3), phase, time, self.contender
 
 
-def standings(records: Iterable[Record]) -> dict[Case, list[Standing]]:
-    """Standings by case, each list sorted by `order`."""
+def results_by_case(records: Iterable[Record]) -> dict[Case, list[Result]]:
+    """Results by case, each list sorted by `order`."""
     records = list(records)
     wrong = incorrect(records)
     grouped: dict[Case, dict[str, list[Record]]] = {}
     for record in records:
         grouped.setdefault(record.case, {}).setdefault(record.label, []).append(record)
-    result = {}
+    by_case = {}
     for case in sorted(grouped, key=_case_order):
-        results = [_standing(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
+        results = [_result(name, group, pair(group[0]) in wrong) for name, group in grouped[case].items()]
         floors_ns = _floors_ns(record for group in grouped[case].values() for record in group)
-        for standing in results:
-            standing.floors_ns = floors_ns
-        result[case] = sorted(results, key=lambda standing: standing.order)
-    return result
+        for result in results:
+            result.floors_ns = floors_ns
+        by_case[case] = sorted(results, key=lambda result: result.order)
+    return by_case
 
 
-def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
+def _result(name: str, records: list[Record], wrong: bool) -> Result:
     version = next((record.version for record in records if record.version), None)
-    standing = Standing(name, version or "")
+    result = Result(name, version or "")
     values: dict[Metric, list[float]] = {}
     repetitions: dict[str, list[tuple[float, ...]]] = {}
     for record in sorted(records, key=lambda record: record.trial):
         if record.status != "measured":
             reason = " ".join(str(record.outcome).split())
-            standing.reasons += [reason] if reason not in standing.reasons else []
+            result.reasons += [reason] if reason not in result.reasons else []
             continue
-        standing.flags |= set(record.flags)
+        result.flags |= set(record.flags)
         for phase, metric, _, value in metrics(record):
             values.setdefault((phase, metric), []).append(value)
         for phase, timing in record.phases.items():
@@ -91,20 +91,20 @@ def _standing(name: str, records: list[Record], wrong: bool) -> Standing:
             repetitions.setdefault(phase, []).append(by_pass)
     if not wrong:
         verdicts = [str(record.outcome.verdict) for record in records if record.status == "measured"]
-        standing.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
-        standing.summaries = {metric: summarise(found) for metric, found in values.items()}
-        standing.repetitions = repetitions
+        result.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
+        result.summaries = {metric: summarise(found) for metric, found in values.items()}
+        result.repetitions = repetitions
     measured = [record for record in records if record.status == "measured"]
     spots = [check for record in measured for name, check in record.checks.items() if name.startswith("spot-")]
-    standing.checked = coverage(records[0].case, spots)
-    if standing.verdict == "deviates":
-        standing.reasons.insert(0, _deviation(records))
-        standing.deviation = next(record.outcome.deviation for record in records if record.outcome.deviation)
-        standing.own_rule = any(record.outcome.own_rule is not None for record in records)
-        standing.distance = next((check for record in records for check in common(record)), None)
+    result.checked = coverage(records[0].case, spots)
+    if result.verdict == "deviates":
+        result.reasons.insert(0, _deviation(records))
+        result.deviation = next(record.outcome.deviation for record in records if record.outcome.deviation)
+        result.own_rule = any(record.outcome.own_rule is not None for record in records)
+        result.distance = next((check for record in records for check in common(record)), None)
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
-        standing.reasons.insert(0, f"inference only: {reason}")
-    return standing
+        result.reasons.insert(0, f"inference only: {reason}")
+    return result
 
 
 def _floors_ns(records: Iterable[Record]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from snnbench.analysis.bootstrap import Interval, bootstrap
-from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.analysis.results import PHASES, Result, results_by_case
 from snnbench.recording.record import Record, Recording
 from snnbench.report import wording
 from snnbench.report.numbers import between
@@ -46,29 +46,29 @@ class Findings:
     """The results of a recording. `failures` are the failed records of each case and contender."""
 
     recording: Recording
-    standings: dict[Case, list[Standing]]
+    results: dict[Case, list[Result]]
     failures: dict[Pair, list[Record]]
     intervals: dict[tuple[Case, str, str], Interval] = field(default_factory=dict)
 
     @property
     def cases(self) -> list[Case]:
         """All cases, in the order of a table."""
-        return list(self.standings)
+        return list(self.results)
 
     @cached_property
     def settings(self) -> dict[Case, list[Case]]:
         """Cases by setting."""
-        return wording.settings(self.standings)
+        return wording.settings(self.results)
 
     @cached_property
     def contenders(self) -> list[str]:
         """Every planned contender, by name: the order in which colours and shapes are assigned."""
-        return sorted({standing.contender for found in self.standings.values() for standing in found})
+        return sorted({result.contender for found in self.results.values() for result in found})
 
     @cached_property
     def phases(self) -> list[str]:
         """The phases in which any contender was timed, the headline first."""
-        timed = {key for found in self.standings.values() for s in found for key in s.summaries}
+        timed = {key for found in self.results.values() for s in found for key in s.summaries}
         return [phase for phase in PHASES if (phase, "time") in timed]
 
     @property
@@ -78,7 +78,7 @@ class Findings:
 
     def memory(self, case: Case) -> str:
         """The kind of memory to show: `device` if any contender's was measured in this setting, else `host`."""
-        shown = [s for other in self.settings[wording.setting(case)] for s in self.standings[other]]
+        shown = [s for other in self.settings[wording.setting(case)] for s in self.results[other]]
         return "device" if any(metric == "device_peak" for s in shown for _, metric in s.summaries) else "host"
 
     @property
@@ -93,11 +93,11 @@ class Findings:
     def points(self, case: Case, phase: str, metric: str = "time") -> list[Point]:
         """A metric of every contender with it in a case, the exact ones first, by time."""
         points = []
-        for standing in self.standings[case]:
-            if summary := standing.summaries.get((phase, metric)):
-                interval = self.intervals.get((case, standing.contender, phase)) if metric == "time" else None
+        for result in self.results[case]:
+            if summary := result.summaries.get((phase, metric)):
+                interval = self.intervals.get((case, result.contender, phase)) if metric == "time" else None
                 bounds = (interval.low, interval.high) if interval else (None, None)
-                known = standing.contender, standing.verdict, summary.median, summary.count
+                known = result.contender, result.verdict, summary.median, summary.count
                 points.append(Point(case, *known, *bounds))
         return points
 
@@ -107,7 +107,7 @@ class Findings:
 
     def floor_ns(self, case: Case, phase: str) -> float | None:
         """The lowest floor that any contender measured."""
-        return next((s.floors_ns.get(phase) for s in self.standings[case]), None)
+        return next((s.floors_ns.get(phase) for s in self.results[case]), None)
 
     def name(self, case: Case) -> str:
         """The name of the setting of a case, different from the other settings' names."""
@@ -121,7 +121,7 @@ class Findings:
         """The case in which most contenders have all the metrics, the largest if there are several."""
         scored = []
         for case in cases:
-            count = sum(all(metric in s.summaries for metric in metrics) for s in self.standings[case])
+            count = sum(all(metric in s.summaries for metric in metrics) for s in self.results[case])
             scored.append((count, case.updates, case))
         count, _, case = max(scored, key=lambda one: one[:2])
         return case if count else None
@@ -139,16 +139,16 @@ def about_intervals(points: Iterable[Point]) -> str:
 
 def find(recording: Recording) -> Findings:
     """The findings of a recording, with the intervals of all times."""
-    results = standings(recording.records)
+    results = results_by_case(recording.records)
     failures: dict[Pair, list[Record]] = {}
     for record in recording.records:
         if record.status == "failed":
             failures.setdefault((record.case, record.label), []).append(record)
     positions = [
-        (case, standing.contender, phase)
+        (case, result.contender, phase)
         for case, listed in results.items()
-        for standing in listed
-        for phase, trials in standing.repetitions.items()
+        for result in listed
+        for phase, trials in result.repetitions.items()
         if len(trials) > 1
     ]
     by_place = {(case, s.contender): s for case, listed in results.items() for s in listed}

@@ -5,7 +5,7 @@ import pytest
 from snnbench.analysis.compare import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower, times
-from snnbench.analysis.results import standings
+from snnbench.analysis.results import results_by_case
 from snnbench.worker.durations import summarise
 from tests.fakes import CASE
 from tests.recordings import timed, trials
@@ -56,7 +56,7 @@ def test_each_field_has_pairs_of_its_own() -> None:
 
 def test_times_are_those_of_the_phase_with_who_was_disturbed_unless_that_is_allowed() -> None:
     records = [*trials("quiet", [1.0, 2.0]), timed("loud", train=3.0, forward=4.0, flags=["contended"])]
-    quiet, loud = standings(records)[CASE]
+    quiet, loud = results_by_case(records)[CASE]
     assert times(quiet, "train").summary.trials == (1e6, 2e6)
     assert times(quiet, "train").repetitions == [(1e6, 1e6, 4.5e6), (2e6, 2e6, 9e6)]
     assert times(quiet, "train").contended == times(loud, "train", ["contended"]).contended == ""

@@ -1,10 +1,10 @@
-"""Tests of standings of records made by hand: the result of each trial, and every timed metric."""
+"""Tests of results of records made by hand: the result of each trial, and every timed metric."""
 
 from typing import Any
 
 import pytest
 
-from snnbench.analysis.results import standings
+from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
 from snnbench.workloads.outcome import Outcome
@@ -14,8 +14,8 @@ from tests.recordings import MIB, deviating, failed, record, skipped, timed, wei
 
 def order(*records: Record) -> list[str]:
     """The contenders of these records, in the order of a table."""
-    (found,) = standings(records).values()
-    return [standing.contender for standing in found]
+    (found,) = results_by_case(records).values()
+    return [result.contender for result in found]
 
 
 def equivalent(name: str, **fields: Any) -> Record:
@@ -53,25 +53,25 @@ def test_equal_times_go_by_the_name() -> None:
 
 def test_one_trial_of_a_lesser_verdict_makes_all_of_them_that() -> None:
     records = [timed("a", 0, train=1.0), equivalent("a", trial=1, train=1.0), timed("b", train=9.0)]
-    (a,) = (one for one in standings(records)[CASE] if one.contender == "a")
+    (a,) = (one for one in results_by_case(records)[CASE] if one.contender == "a")
     assert a.verdict == "equivalent" and order(*records) == ["b", "a"]
 
 
 def test_a_standing_keeps_each_trial_and_each_repetition_by_pass_in_the_order_of_trials() -> None:
     records = [timed("a", 1, train=4.0, forward=1.0), weighed("a"), timed("a", 0, train=3.0)]
-    (standing,) = standings(records)[CASE]
-    assert standing.summaries["train", "time"].trials == (3e6, 4e6)
-    assert standing.summaries["forward", "time"].trials == (1e6,)
-    assert standing.summaries["train", "host_peak"].trials == (6 * MIB,)
-    assert standing.repetitions == {
+    (result,) = results_by_case(records)[CASE]
+    assert result.summaries["train", "time"].trials == (3e6, 4e6)
+    assert result.summaries["forward", "time"].trials == (1e6,)
+    assert result.summaries["train", "host_peak"].trials == (6 * MIB,)
+    assert result.repetitions == {
         "train": [(3e6, 3e6, 13.5e6), (4e6, 4e6, 18e6)],
         "forward": [(1e6, 1e6, 4.5e6)],
     }, "repetitions of two passes each, the last of them 4.5 times as long"
 
 
 def test_what_was_found_incorrect_has_no_repetitions_either() -> None:
-    (standing,) = standings([timed("a", train=4.0), failed("a", "incorrect", "3 spikes differ", trial=1)])[CASE]
-    assert (standing.summaries, standing.repetitions) == ({}, {})
+    (result,) = results_by_case([timed("a", train=4.0), failed("a", "incorrect", "3 spikes differ", trial=1)])[CASE]
+    assert (result.summaries, result.repetitions) == ({}, {})
 
 
 @pytest.mark.parametrize(
@@ -106,14 +106,14 @@ def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_fai
         failed("a", "timeout", "no reply", measure="time"),
         timed("a", 1, train=1.0, outcome=outcome, checks={"spot-train": check, "common-train": common}),
     ]
-    (standing,) = standings(records)[CASE]
-    assert (standing.own_rule, standing.deviation, standing.distance) == (True, "fires late", common)
-    assert standing.reasons == [
+    (result,) = results_by_case(records)[CASE]
+    assert (result.own_rule, result.deviation, result.distance) == (True, "fires late", common)
+    assert result.reasons == [
         "deviates: fires late (up to 5.00% of the spikes differ, gradients by up to 5.0e-01)",
         "failed: timeout: no reply",
     ]
-    assert standing.failure == "failed: timeout: no reply"
-    (other,) = standings([deviating("b", train=1.0)])[CASE]
+    assert result.failure == "failed: timeout: no reply"
+    (other,) = results_by_case([deviating("b", train=1.0)])[CASE]
     assert (other.own_rule, other.distance) == (False, None)
     assert other.reasons == [
         "deviates: fires a step late (up to 3.00% of the spikes differ, gradients by up to 2.0e-02)"
@@ -126,4 +126,4 @@ def test_of_a_phase_the_lowest_floor_counts_for_all_whoever_measured_it() -> Non
         timed("b", train=8.0, floors_ms={"train": 1.5}),
         timed("b", 1, train=8.0, floors_ms={"train": 2.5}),
     ]
-    assert [standing.floors_ns for standing in standings(records)[CASE]] == [{"train": 1.5e6, "forward": 1e6}] * 2
+    assert [result.floors_ns for result in results_by_case(records)[CASE]] == [{"train": 1.5e6, "forward": 1e6}] * 2

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import uv
 
-from snnbench import home as kept
+from snnbench import files
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.adapter.reading import read
@@ -74,12 +74,12 @@ def test_without_the_package_uv_the_error_says_what_to_install(tmp_path: Path, m
 
 def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "chosen"))
-    assert kept.home() == tmp_path / "chosen"
+    assert files.home() == tmp_path / "chosen"
     monkeypatch.delenv("SNNBENCH_HOME")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert kept.home() == tmp_path / "snnbench"
+    assert files.home() == tmp_path / "snnbench"
     monkeypatch.delenv("XDG_CACHE_HOME")
-    assert kept.home() == Path.home() / ".cache" / "snnbench"
+    assert files.home() == Path.home() / ".cache" / "snnbench"
 
 
 def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from snnbench import checking
-from snnbench.analysis.results import standings
+from snnbench.analysis.results import results_by_case
 from snnbench.checking import files
 from snnbench.plan.cell import Cell
 from snnbench.plan.shard import Shard
@@ -85,8 +85,8 @@ def test_the_least_disturbed_attempt_counts_and_of_equals_the_later(
     found = written(tmp_path / "r", *records)
     assert found.records == [records[counts]]
     assert found.attempts == [one for one in records if one is not records[counts]]
-    (standing,) = standings(found.records)[SMALL.with_(neurons=48, batch=7, time_steps=20)]
-    assert standing.summaries["train", "time"].trials == (1e6 * (1.0 + counts),)
+    (result,) = results_by_case(found.records)[SMALL.with_(neurons=48, batch=7, time_steps=20)]
+    assert result.summaries["train", "time"].trials == (1e6 * (1.0 + counts),)
     assert {row["trial"] for row in tidy.rows([found])} == {0} and len(tidy.rows([found])) == 2
 
 

@@ -76,9 +76,9 @@ def test_the_front_is_whom_nobody_beats_in_both() -> None:
 
 def test_parts_of_memory_add_up_to_all_that_was_in_use() -> None:
     """static 1, and a peak of 6 above it; 2 of the 6 are retained."""
-    standing = found(weighed("a")).standings[CASE][0]
-    assert parts(standing, "train", "host") == {"static": MIB, "retained": 2 * MIB, "peak above these": 4 * MIB}
-    assert parts(standing, "train", "device") == {}
+    result = found(weighed("a")).results[CASE][0]
+    assert parts(result, "train", "host") == {"static": MIB, "retained": 2 * MIB, "peak above these": 4 * MIB}
+    assert parts(result, "train", "device") == {}
 
 
 def test_who_ran_out_of_memory_is_in_the_memory_chart() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.analysis.results import standings
+from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record, Recording
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
@@ -228,7 +228,7 @@ def test_every_field_of_a_case_is_in_its_title() -> None:
 def test_cases_come_in_the_order_of_their_size() -> None:
     sizes = [(16, 2), (16, 11), (128, 3), (1024, 1)]
     records = [timed("a", case=CASE.with_(neurons=n, batch=b), train=1.0) for n, b in reversed(sizes)]
-    assert [(case.neurons, case.batch) for case in standings(records)] == sizes
+    assert [(case.neurons, case.batch) for case in results_by_case(records)] == sizes
 
 
 def test_a_recording_is_headed_by_its_machine_and_what_became_of_its_cells() -> None:

@@ -138,11 +138,11 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
     """By contender: the sizes at which it failed and has no time, and the kind of failure."""
     kinds: dict[str, dict[int, str]] = {}
     for case in cases:
-        for standing in findings.standings[case]:
-            records = findings.failures.get((case, standing.contender))
-            if records and (phase, "time") not in standing.summaries:
+        for result in findings.results[case]:
+            records = findings.failures.get((case, result.contender))
+            if records and (phase, "time") not in result.summaries:
                 kind = str(records[0].outcome.kind)
-                kinds.setdefault(standing.contender, {})[wording.size(case, axis)] = kind
+                kinds.setdefault(result.contender, {})[wording.size(case, axis)] = kind
     return dict(sorted(kinds.items(), key=lambda item: (min(item[1]), item[0])))
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.analysis.results import Standing
+from snnbench.analysis.results import Result
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
@@ -18,13 +18,13 @@ OUT_OF_MEMORY = ("oom-device", "oom-host")
 
 def phase_of(findings: Findings) -> str:
     """The phase with a memory measurement; empty if memory was not measured."""
-    keys = {key for found in findings.standings.values() for s in found for key in s.summaries}
+    keys = {key for found in findings.results.values() for s in found for key in s.summaries}
     return next((phase for phase, metric in sorted(keys, reverse=True) if metric == "static"), "")
 
 
-def parts(standing: Standing, phase: str, memory: str) -> dict[str, float]:
+def parts(result: Result, phase: str, memory: str) -> dict[str, float]:
     """Bytes by part, which add up to the memory in use at the peak; without `retained` if it is unknown."""
-    medians = {metric: s.median for (of, metric), s in standing.summaries.items() if of == phase}
+    medians = {metric: s.median for (of, metric), s in result.summaries.items() if of == phase}
     if "static" not in medians or f"{memory}_peak" not in medians:
         return {}
     sizes = {"static": medians["static"]}
@@ -37,7 +37,7 @@ def parts(standing: Standing, phase: str, memory: str) -> dict[str, float]:
 def bars(findings: Findings, case: Case, name: str) -> Chart:
     """A stacked bar for each contender, the smallest on top; contenders that ran out of memory come last."""
     phase, memory = phase_of(findings), findings.memory(case)
-    by_contender = {s.contender: parts(s, phase, memory) for s in findings.standings[case]}
+    by_contender = {s.contender: parts(s, phase, memory) for s in findings.results[case]}
     by_contender = {
         name: held for name, held in sorted(by_contender.items(), key=lambda item: sum(item[1].values())) if held
     }

@@ -21,8 +21,8 @@ REPETITIONS = 200
 
 def repetitions(findings: Findings, case: Case, contender: str, phase: str, name: str) -> Chart:
     """Every repetition of every trial."""
-    standing = next(s for s in findings.standings[case] if s.contender == contender)
-    trials = standing.repetitions[phase][:TRIALS]
+    result = next(s for s in findings.results[case] if s.contender == contender)
+    trials = result.repetitions[phase][:TRIALS]
     rows = []
     for number_, taken_ns in enumerate(trials):
         step = -(-len(taken_ns) // REPETITIONS)
@@ -32,7 +32,7 @@ def repetitions(findings: Findings, case: Case, contender: str, phase: str, name
             if place % step == 0
         ]
     title = f"{contender}: {findings.name(case)}, {wording.sizes(case)}"
-    flags = f" Flagged: {', '.join(sorted(standing.flags))}." if standing.flags else ""
+    flags = f" Flagged: {', '.join(sorted(result.flags))}." if result.flags else ""
     table = [
         [
             f"trial {place + 1}",

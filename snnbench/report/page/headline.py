@@ -108,8 +108,8 @@ def _ranked(findings: Findings, case: Case) -> list[Point]:
 
 
 def _side(findings: Findings, point: Point) -> Side:
-    standing = next(one for one in findings.standings[point.case] if one.contender == point.contender)
-    return times(standing, findings.headline)
+    result = next(one for one in findings.results[point.case] if one.contender == point.contender)
+    return times(result, findings.headline)
 
 
 def _answers(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:

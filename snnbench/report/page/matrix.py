@@ -29,7 +29,7 @@ MEANINGS = VERDICTS | SKIPS
 def section(findings: Findings) -> Section:
     """A row per contender, a column per setting; the extent of checks, reasons, and distances of deviating neurons."""
     title = "Who does the same work"
-    if not findings.standings:
+    if not findings.results:
         return Section("matrix", title, ["Left out: the recording holds no cell."])
     names = {one: findings.name(one) for one in findings.settings}
     cells: dict[str, dict[str, list[Record]]] = {}
@@ -59,7 +59,7 @@ def _checked(findings: Findings) -> list[str]:
     for cases in findings.settings.values():
         alike: dict[tuple[tuple[str, str], ...], list[Case]] = {}
         for case in cases:
-            by_extent = recording_tables.extents(findings.standings[case])
+            by_extent = recording_tables.extents(findings.results[case])
             named = {extent: f" ({listed(names)})" * (len(by_extent) > 1) for extent, names in by_extent.items()}
             alike.setdefault(tuple(named.items()), []).append(case)
             different |= by_extent.keys()
@@ -91,11 +91,11 @@ def _word(record: Record) -> str:
 def _reasons(findings: Findings) -> list[str]:
     """Each reason once: why a contender takes no part, or how it deviates. Failures have a section of their own."""
     reasons: dict[str, list[str]] = {}
-    for case, results in findings.standings.items():
-        for standing in results:
-            for reason in standing.reasons:
+    for case, results in findings.results.items():
+        for result in results:
+            for reason in result.reasons:
                 if not reason.startswith("failed"):
-                    where = reasons.setdefault(f"{standing.contender}: {reason}", [])
+                    where = reasons.setdefault(f"{result.contender}: {reason}", [])
                     where += [findings.name(case)] if findings.name(case) not in where else []
     every = len({findings.name(case) for case in findings.cases})
     return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in reasons.items()]
@@ -105,7 +105,7 @@ def _distances(findings: Findings) -> list[Table]:
     """A table per setting, for its first case with any: distances of deviating answers from the case's own neuron."""
     distances = []
     for cases in findings.settings.values():
-        measured = ((case, recording_tables.distances(findings.standings[case])) for case in cases)
+        measured = ((case, recording_tables.distances(findings.results[case])) for case in cases)
         for case, rows in list((case, rows) for case, rows in measured if rows)[:1]:
             caption = f"How far from this neuron those are that deviate: {findings.label(case)}"
             distances.append(Table(recording_tables.DISTANCES, rows, texts=2, caption=caption))

@@ -86,12 +86,12 @@ def _again(findings: Findings) -> list[str]:
 
 def _spreads(findings: Findings, phase: str) -> list[Spread]:
     spreads = []
-    for case, standings in findings.standings.items():
-        for standing in standings:
-            summary = standing.summaries.get((phase, "time"))
+    for case, results in findings.results.items():
+        for result in results:
+            summary = result.summaries.get((phase, "time"))
             if summary and summary.count > 1:
                 relative = (max(summary.trials) - min(summary.trials)) / summary.median
-                spreads.append(Spread(case, standing.contender, relative))
+                spreads.append(Spread(case, result.contender, relative))
     return spreads
 
 

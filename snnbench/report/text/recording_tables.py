@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from snnbench.analysis.results import PHASES, Standing, standings
+from snnbench.analysis.results import PHASES, Result, results_by_case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.record import Record, Recording
 from snnbench.report.section import Table
@@ -43,15 +43,15 @@ def _recording(recording: Recording, heading: str) -> list[str]:
         f"{recording.machine.get('model', 'unknown machine')}. {coverage(recording.records)}.",
         "",
     ]
-    for case, results in standings(recording.records).items():
+    for case, results in results_by_case(recording.records).items():
         parts += [f"{heading}# {title(case)}", "", *_table(results, str(recording.config.get("baseline", ""))), ""]
     return parts
 
 
-def _table(results: list[Standing], baseline: str) -> list[str]:
-    shown = [standing for standing in results if standing.verdict]
+def _table(results: list[Result], baseline: str) -> list[str]:
+    shown = [result for result in results if result.verdict]
     base = next((s for s in shown if s.contender == baseline and s.verdict != "deviates"), None)
-    phases = [p for p in PHASES if any((p, "time") in standing.summaries for standing in shown)]
+    phases = [p for p in PHASES if any((p, "time") in result.summaries for result in shown)]
     memory = next((p for p in PHASES for s in shown if (p, "static") in s.summaries), None)
     memory_of = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
     columns = ["library", "version", "verdict"]
@@ -60,21 +60,21 @@ def _table(results: list[Standing], baseline: str) -> list[str]:
     columns += [f"{phase} ms" for phase in phases[1:]]
     columns += [f"{memory_of} peak MiB", "retained MiB"] if memory else []
     columns += ["first call ms", "trials"] if phases else []
-    numbered = [standing for standing in shown if phases or memory or not standing.distance]
+    numbered = [result for result in shown if phases or memory or not result.distance]
     rows = []
-    for standing in numbered:
-        cells = [standing.contender, standing.version, standing.verdict]
+    for result in numbered:
+        cells = [result.contender, result.version, result.verdict]
         if phases:
-            cells += [_spread(standing.summaries.get((phases[0], "time")), 1e6)]
-            cells += [_ratio(standing, base, phases[0])] if base else []
-            cells += [_times_floor(standing, phases[0])]
-            cells += [_value(standing.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
+            cells += [_spread(result.summaries.get((phases[0], "time")), 1e6)]
+            cells += [_ratio(result, base, phases[0])] if base else []
+            cells += [_times_floor(result, phases[0])]
+            cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
-            cells += [_value(standing.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
+            cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
         if phases:
-            timed = standing.summaries.get((phases[0], "time"))
-            cells += [_value(standing.summaries.get((phases[0], "first_call")), 1e6)]
-            cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(standing.flags))}"]
+            timed = result.summaries.get((phases[0], "time"))
+            cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
+            cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
     lines = [tables.markdown(Table(columns, rows, texts=3)), ""] if rows else []
     lines += _distances(shown)
@@ -82,16 +82,16 @@ def _table(results: list[Standing], baseline: str) -> list[str]:
     return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
 
 
-def extents(results: Iterable[Standing]) -> dict[str, list[str]]:
+def extents(results: Iterable[Result]) -> dict[str, list[str]]:
     """Extent of the comparison with the reference -> the contenders with an answer compared to that extent."""
     by_extent: dict[str, list[str]] = {}
-    for standing in results:
-        if standing.checked and standing.verdict:
-            by_extent.setdefault(standing.checked, []).append(standing.contender)
+    for result in results:
+        if result.checked and result.verdict:
+            by_extent.setdefault(result.checked, []).append(result.contender)
     return by_extent
 
 
-def _checked(shown: list[Standing]) -> list[str]:
+def _checked(shown: list[Result]) -> list[str]:
     """The extent of the comparison with the reference: one line for all, or one for each extent."""
     by_extent = extents(shown)
     if len(by_extent) == 1:
@@ -99,36 +99,36 @@ def _checked(shown: list[Standing]) -> list[str]:
     return [*(f"- checked: {extent} ({', '.join(names)})" for extent, names in by_extent.items())]
 
 
-def distances(results: Iterable[Standing]) -> list[list[str]]:
+def distances(results: Iterable[Result]) -> list[list[str]]:
     """Rows of deviating contenders: the distance of their answers from the case's own neuron on the same currents."""
     rows = []
-    for standing in results:
-        if not (check := standing.distance):
+    for result in results:
+        if not (check := result.distance):
             continue
         cosine = check["cosines"].get("weight")
         silent = check["rate"] < RATE_WINDOW[0]
-        own = ("in the exam; too silent here" if silent else "yes") if standing.own_rule else "none declared"
-        cells = [standing.contender, own]
+        own = ("in the exam; too silent here" if silent else "yes") if result.own_rule else "none declared"
+        cells = [result.contender, own]
         cells += [f"{1 - check['differing'] / check['compared']:.2%}", f"{check['rate']:.3g}"]
         rows.append([*cells, f"{check['expected_rate']:.3g}", "-" if cosine is None else f"{cosine:.3f}"])
     return rows
 
 
-def _distances(results: Iterable[Standing]) -> list[str]:
+def _distances(results: Iterable[Result]) -> list[str]:
     rows = distances(results)
     if not rows:
         return []
     return [tables.markdown(Table(DISTANCES, rows, texts=2)), ""]
 
 
-def _ratio(standing: Standing, base: Standing, phase: str) -> str:
-    mine, other = (s.summaries.get((phase, "time")) for s in (standing, base))
-    return f"{mine.median / other.median:.2f}" if mine and other and standing.verdict != "deviates" else "-"
+def _ratio(result: Result, base: Result, phase: str) -> str:
+    mine, other = (s.summaries.get((phase, "time")) for s in (result, base))
+    return f"{mine.median / other.median:.2f}" if mine and other and result.verdict != "deviates" else "-"
 
 
-def _times_floor(standing: Standing, phase: str) -> str:
-    mine, floor_ns = standing.summaries.get((phase, "time")), standing.floors_ns.get(phase)
-    return f"{mine.median / floor_ns:.2f}" if mine and floor_ns and standing.verdict != "deviates" else "-"
+def _times_floor(result: Result, phase: str) -> str:
+    mine, floor_ns = result.summaries.get((phase, "time")), result.floors_ns.get(phase)
+    return f"{mine.median / floor_ns:.2f}" if mine and floor_ns and result.verdict != "deviates" else "-"
 
 
 def _value(summary: Summary | None, unit: float) -> str:
