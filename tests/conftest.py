@@ -1,15 +1,42 @@
-"""Settings for all tests."""
+"""Settings for all tests: slots and a home of the suite's own, and slow files first."""
 
 import atexit
 import os
 import shutil
 import signal
 import tempfile
+from pathlib import Path
+
+import pytest
 
 # A shell that starts the tests in the background ignores interrupts; the tests' child processes would inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The tests' own slots: a run of snnbench on the same machine holds the others. Processes of pytest-xdist inherit these.
+# The suite's own slots and home: a run of snnbench on the same machine holds the user's slots, and its environments,
+# compiled kernels and noise are the user's. The home stays, so that environments are made once. Processes of
+# pytest-xdist inherit both.
 if "SNNBENCH_SLOTS" not in os.environ:
     os.environ["SNNBENCH_SLOTS"] = tempfile.mkdtemp(prefix="snnbench-test-slots-")
     atexit.register(shutil.rmtree, os.environ["SNNBENCH_SLOTS"], ignore_errors=True)
+if "SNNBENCH_HOME" not in os.environ:
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
+
+SLOW = (
+    "system/test_docker.py",
+    "system/test_exam_of_libraries.py",
+    "system/test_libraries.py",
+    "system/test_ab.py",
+    "system/test_slurm.py",
+    "adapter/test_exam_of_defaults.py",
+    "test_fuzz.py",
+    "kernels/test_kernel_cuda.py",
+    "cli/test_cli.py",
+)
+"""The slowest files, in the order of their start: whole files go to processes, and a slow last one would run alone."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of slow files first."""
+    ranks = {Path(__file__).parent / name: rank for rank, name in enumerate(SLOW)}
+    items.sort(key=lambda item: ranks.get(item.path, len(ranks)))

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -32,7 +33,8 @@ from tests.sweep import write_config
 
 ROOT = Path(__file__).parent.parent
 SOUND = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2"
-EXAMPLES = 1250
+EXAMPLES = int(os.environ.get("SNNBENCH_TEST_EXAMPLES", "250"))
+"""Examples of a test; .ci/run asks for five times as many."""
 LONGEST_LINE = 2000
 
 

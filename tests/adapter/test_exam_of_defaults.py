@@ -1,0 +1,65 @@
+"""The exam of every library that runs on a CPU: its default variant, in one profile, in its managed environment.
+
+tests/system has the exam of every variant in every profile.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from snnbench.adapter.declaration import Adapter, Variant
+from snnbench.adapter.discovery import discover
+from snnbench.recording.record import Record
+from tests.managed import ROOT, recorded
+
+pytestmark = pytest.mark.libraries
+
+SWEEP = """
+[[sweep]]
+name = "{library}"
+profile = "{profile}"
+layers = 1
+dtype = "{dtype}"
+libraries = "{library}"
+"""
+
+
+def default(adapter: Adapter) -> Variant:
+    """The variant that a user gets who names the library alone."""
+    return adapter.variants[adapter.default]
+
+
+def runs_here(variant: Variant) -> bool:
+    """Whether a variant runs on any CPU, with packages from package indexes."""
+    return "cpu" in variant.devices and not variant.needs
+
+
+ADAPTERS = {name: adapter for name, adapter in discover().items() if runs_here(default(adapter))}
+
+
+@pytest.fixture(scope="module")
+def exam(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
+    """The record of each library, with the exam's own protocol and case."""
+    folder = tmp_path_factory.mktemp("exam")
+    text, _, _ = (ROOT / "configs" / "exam.toml").read_text(encoding="utf-8").partition("[[sweep]]")
+    for name, adapter in ADAPTERS.items():
+        profile = (default(adapter).exact or ("subtract",))[0]
+        text += SWEEP.format(library=name, profile=profile, dtype="float64" if name == "reference" else "float32")
+    (folder / "defaults.toml").write_text(text, encoding="utf-8")
+    records = recorded(str(folder / "defaults.toml"), folder / "recording")
+    return {record.library: record for record in records}
+
+
+def test_every_library_that_runs_here_sits_the_exam(exam: dict[str, Record]) -> None:
+    assert exam.keys() == ADAPTERS.keys() and len(exam) >= 12
+
+
+@pytest.mark.parametrize("library", ADAPTERS)
+def test_exam_of_library_has_the_declared_verdict(library: str, exam: dict[str, Record]) -> None:
+    record, declared = exam[library], default(ADAPTERS[library])
+    assert record.status == "measured", json.dumps(record.outcome.as_dict())
+    assert record.outcome.verdict == ("deviates" if declared.deviation else "exact")
+    assert record.checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
+    if not declared.inference_only:
+        assert {name.split(" ")[0] for name in record.checks["exam-1"]["gradient_errors"]} == {"weight", "bias", "input"}
