@@ -28,6 +28,7 @@ from snnbench.cli.options import (
     Unfinished,
     Where,
     config_path,
+    default_threads,
     exit_of,
     listed,
     require_one_way,
@@ -100,7 +101,7 @@ def ab(
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
     part = parse(shard) if shard else None
-    loaded = _loaded(config, trials, settings or [])
+    loaded = _loaded(config, trials, settings or [], default_threads(executor))
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
     request = Request(
         config=loaded,
@@ -130,7 +131,7 @@ def ab(
     return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)
 
 
-def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
+def _loaded(config: str, trials: int, settings: Sequence[str], threads: int | None) -> "Config":
     """The config with the trials of an A/B test, unless the user sets others. Raises ConfigError, BadParameter."""
     from snnbench.plan import config as configs
 
@@ -141,7 +142,7 @@ def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
     path = config_path(config)
     # No cell is measured again: a disturbed pair is left out, and further pairs follow.
     own = [f"protocol.trials={trials}", "protocol.remeasure=0"]
-    loaded = configs.load(path, [*own, *settings])
+    loaded = configs.load(path, [*own, *settings], threads)
     if not loaded.protocol.phases:
         raise typer.BadParameter(
             f"{loaded.name} only verifies; name a config that times something", param_hint="--config"
@@ -150,4 +151,4 @@ def _loaded(config: str, trials: int, settings: Sequence[str]) -> "Config":
         own.append(f"protocol.repetitions={REPETITIONS}")
     if 0 < loaded.protocol.memory_trials < MEMORY_TRIALS:
         own.append(f"protocol.memory_trials={MEMORY_TRIALS}")
-    return configs.load(path, [*own, *settings])
+    return configs.load(path, [*own, *settings], threads)

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.cli.options import (
+    AdapterOption,
+    ConfigOption,
+    EnvOption,
+    OnlyOption,
+    SetOption,
+    config_path,
+    default_threads,
+)
 from snnbench.environments import Env
 
 
@@ -62,14 +70,14 @@ def _against_itself(
     from snnbench.run.request import Request
 
     path = config_path(config)
-    baseline = configs.load(path, settings or []).baseline
+    baseline = configs.load(path, settings or [], default_threads()).baseline
     overrides = [
         f"sweep.libraries=[{baseline!r}]",
         'name="aa"',
         f"protocol.trials={trials}",
         "protocol.memory_trials=0",
     ]
-    loaded = configs.load(path, [*(settings or []), *overrides])
+    loaded = configs.load(path, [*(settings or []), *overrides], default_threads())
     recording = local.run(Request(config=loaded, adapter_files=tuple(adapter or []), only=tuple(only or []), env=env))
     spread = noise.measured(recording)
     path = noise.keep(str(recording.machine["model"]), spread)

@@ -140,6 +140,13 @@ def require_one_way(executor: Where, **given: object) -> None:
             raise typer.BadParameter(f"{why}; leave it out", param_hint=f"--{name}")
 
 
+def default_threads(executor: Where = Where.local) -> int | None:
+    """The threads of a case that leaves them out: the CPUs of this machine; None for jobs on other machines."""
+    from snnbench.machine.cpus import usable_cpus
+
+    return usable_cpus() if executor is Where.local else None
+
+
 def listed(text: str, known: Sequence[str], option: str) -> list[str]:
     """The words of a comma-separated list. Raises BadParameter, with the nearest known word, for an unknown one."""
     words = [word.strip() for word in text.split(",") if word.strip()]

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.cli.options import (
+    AdapterOption,
+    ConfigOption,
+    EnvOption,
+    OnlyOption,
+    SetOption,
+    config_path,
+    default_threads,
+)
 from snnbench.environments import Env
 from snnbench.files import home
 
@@ -49,7 +57,7 @@ def request(
     if len(contenders) != 1:
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
     (name, variant) = contenders[0]
-    loaded = configs.load(config_path(config), settings or [])
+    loaded = configs.load(config_path(config), settings or [], default_threads())
     conditions = [selection.parse(expression) for expression in only or []]
     cases = [
         case

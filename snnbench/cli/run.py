@@ -20,6 +20,7 @@ from snnbench.cli.options import (
     Unfinished,
     Where,
     config_path,
+    default_threads,
     require_one_way,
 )
 from snnbench.environments import Env
@@ -61,7 +62,7 @@ def run(
 
     require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
     request = Request(
-        config=configs.load(config_path(config), settings or []),
+        config=configs.load(config_path(config), settings or [], default_threads(executor)),
         adapter_files=tuple(adapter or []),
         only=tuple(only or []),
         env=env,

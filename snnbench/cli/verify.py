@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, ConfigOption, EnvOption, OnlyOption, SetOption, config_path
+from snnbench.cli.options import (
+    AdapterOption,
+    ConfigOption,
+    EnvOption,
+    OnlyOption,
+    SetOption,
+    config_path,
+    default_threads,
+)
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
@@ -32,7 +40,7 @@ def verify(
     from snnbench.run.progress import say, shown
 
     adapters = discover(adapter or [])
-    loaded = configs.load(config_path(config), settings or [])
+    loaded = configs.load(config_path(config), settings or [], default_threads())
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
     if patterns and patterns[0].startswith("!"):
         patterns.insert(0, "*/*")

@@ -25,8 +25,7 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
-from snnbench.machine.cpus import usable_cpus
-from snnbench.plan.config_errors import Mistake, explain, mistakes
+from snnbench.plan.config_errors import Mistake, explain, validated
 from snnbench.plan.config_file import ConfigError, Document, override, read
 from snnbench.workloads.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
 
@@ -178,21 +177,26 @@ KEYS = {
 """The keys of each section; "" is the top level."""
 
 
-def load(path: Path, settings: Sequence[str] = ()) -> Config:
-    """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError."""
+def load(path: Path, settings: Sequence[str] = (), default_threads: int | None = None) -> Config:
+    """The config in the file at `path`, with the `--set` `settings` ("key=value") applied. Raises ConfigError.
+
+    `default_threads` is for cases without threads; if it is None, a case without threads is an error.
+    """
     document = override(read(path), settings)
     shared, sweeps = document.tables["case"], document.tables["sweep"]
+    default = {} if default_threads is None else {"threads": default_threads}
     merged = {key: value for key, value in document.tables.items() if key != "case"}
-    merged["sweep"] = [{"threads": usable_cpus(), **shared, **own} for own in sweeps]
-    wrong_in_case = [mistake for mistake in mistakes(Axes, shared, ("case",)) if mistake.kind != "missing"]
-    elsewhere = [mistake for mistake in mistakes(Config, merged) if not _told(mistake, shared, sweeps)]
-    wrong = wrong_in_case + elsewhere
+    merged["sweep"] = [{**default, **shared, **own} for own in sweeps]
+    _, wrong_in_case = validated(Axes, shared, ("case",))
+    config, elsewhere = validated(Config, merged)
+    wrong = [mistake for mistake in wrong_in_case if mistake.kind != "missing"]
+    wrong += [mistake for mistake in elsewhere if not _is_reported(mistake, shared, sweeps)]
     if any(mistake.kind == "extra_forbidden" for mistake in wrong):  # a mistyped key is missing too: say it once
         wrong = [mistake for mistake in wrong if mistake.kind != "missing"]
     lines = [explain(document, mistake, KEYS) for mistake in wrong]
     lines += [f"{document.where('sweep', number)}: an earlier sweep has this name" for number in _repeated(sweeps)]
-    _raise(lines)
-    config = Config.model_validate(merged)
+    if config is None or lines:
+        raise _error(lines)
     config._document = document
     return config
 
@@ -207,13 +211,20 @@ def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
     return list(works)
 
 
-def leaves_threads_out(config: Config) -> bool:
-    """Whether a sweep gives no threads: it then has as many threads as the loading machine has CPUs."""
-    tables = config._document.tables
-    return "threads" not in tables["case"] and any("threads" not in sweep for sweep in tables["sweep"])
+def baseline_of(config: Config, adapters: dict[str, Adapter]) -> Contender:
+    """The baseline of a config. Raises ConfigError if it is not one contender."""
+    where = config._document.where("baseline")
+    try:
+        named = find(config.baseline, adapters)
+    except UnknownContender as error:
+        raise ConfigError(f"{where}: {error}") from error
+    if len(named) != 1 or "*" in config.baseline:
+        raise ConfigError(f"{where}: {config.baseline!r} should be one library or library/variant")
+    return named[0]
 
 
 def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Contender]]:
+    """The contenders of each sweep. Raises ConfigError for unknown ones, and for the baseline."""
     where, errors = config._document.where, []
     contenders: list[list[Contender]] = []
     for number, sweep in enumerate(config.sweeps):
@@ -223,15 +234,15 @@ def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Conte
             errors.append(f"{where('sweep', number, 'libraries')}: its patterns take out all that they name")
         contenders.append(named)
     try:
-        if len(find(config.baseline, adapters)) != 1 or "*" in config.baseline:
-            errors.append(f"{where('baseline')}: {config.baseline!r} should be one library or library/variant")
-    except UnknownContender as error:
-        errors.append(f"{where('baseline')}: {error}")
-    _raise(errors)
+        baseline_of(config, adapters)
+    except ConfigError as error:
+        errors.append(str(error))
+    if errors:
+        raise _error(errors)
     return contenders
 
 
-def _told(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
+def _is_reported(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
     """Whether a mistake in a sweep is already reported, for [case] or for an earlier sweep."""
     match mistake.location:
         case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key in KEYS["case"]:
@@ -246,6 +257,6 @@ def _repeated(sweeps: list[dict[str, Any]]) -> list[int]:
     return [number for number, name in enumerate(names) if name is not None and name in names[:number]]
 
 
-def _raise(lines: list[str]) -> None:
-    if lines:
-        raise ConfigError("\n".join(list(dict.fromkeys(lines))[:SHOWN_ERRORS]))
+def _error(lines: list[str]) -> ConfigError:
+    """The error with these lines, each once, and the first few of many."""
+    return ConfigError("\n".join(list(dict.fromkeys(lines))[:SHOWN_ERRORS]))

@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -10,6 +10,7 @@ from snnbench.plan.config_file import Document, Location, short
 from snnbench.suggestions import did_you_mean, nearest, unknown
 
 Keys = dict[str, list[str]]
+M = TypeVar("M", bound=BaseModel)
 
 INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries", "variant": "libraries"}
 """Field of a cell -> the key that a file uses for it."""
@@ -26,22 +27,21 @@ class Mistake:
     choices: tuple[str, ...]
 
 
-def mistakes(model: type[BaseModel], tables: dict[str, Any], within: Location = ()) -> list[Mistake]:
-    """The mistakes in `tables` as a `model`; `within` is their location in the file."""
+def validated(model: type[M], tables: dict[str, Any], within: Location = ()) -> tuple[M | None, list[Mistake]]:
+    """(`tables` as a `model`, their mistakes); None if there are mistakes. `within` is their location in the file."""
     try:
-        model.model_validate(tables)
+        return model.model_validate(tables), []
     except ValidationError as error:
-        return [
+        return None, [
             Mistake(
-                location=(*within, *found["loc"]),
-                kind=found["type"],
-                value=found["input"],
-                message=found["msg"],
-                choices=tuple(re.findall(r"'([^']*)'", str(found.get("ctx", {}).get("expected", "")))),
+                location=(*within, *detail["loc"]),
+                kind=detail["type"],
+                value=detail["input"],
+                message=detail["msg"],
+                choices=tuple(re.findall(r"'([^']*)'", str(detail.get("ctx", {}).get("expected", "")))),
             )
-            for found in error.errors(include_url=False)
+            for detail in error.errors(include_url=False)
         ]
-    return []
 
 
 def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
@@ -54,7 +54,8 @@ def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
             where = document.where(*(location if location in document.settings else location[:-1]))
             return f"{where}: {_unknown_key(section, key, keys)}"
         case "missing" if section == "sweep" and key in keys["case"]:
-            return f"{document.where(*location[:-1])}: missing key {key!r} (give it here or in [case])"
+            ways = f"give it here, in [case] or by --set case.{key}=VALUE"
+            return f"{document.where(*location[:-1])}: missing key {key!r} ({ways})"
         case "missing":
             return f"{document.where(*location[:-1])}: missing key {key!r}"
         case "invalid_key":  # YAML has keys that are numbers

@@ -15,6 +15,7 @@ from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
+from snnbench.plan.config import baseline_of
 from snnbench.recording import record
 from snnbench.recording.record import Recording
 from snnbench.recording.writer import Writer, append, choose
@@ -65,7 +66,7 @@ def header_of(
         "snnbench": __version__,
         "config": config,
         "only": only,
-        "baseline": contender.label(*contender.find(request.config.baseline, adapters)[0]),
+        "baseline": contender.label(*baseline_of(request.config, adapters)),
         "identity": digest([whole, str(shard)]) if shard else whole,
         "machine": description.slug(machine),
         **(request.test.header if request.test else {}),

@@ -73,9 +73,9 @@ def refusal(folder: Path, source: str) -> str:
     return str(caught.value).removeprefix(f"{path}: ")
 
 
-def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
-    found = read(write(tmp_path, WHOLE, "my_library"))
-    assert (found.name, found.about) == ("my-library", "My library: `Neuron`, stepped through time.")
+def test_adapter_file_is_read_without_running_it(tmp_path: Path) -> None:
+    adapter = read(write(tmp_path, WHOLE, "my_library"))
+    assert (adapter.name, adapter.about) == ("my-library", "My library: `Neuron`, stepped through time.")
     pins = Pins(
         requires_python=">=3.12",
         dependencies=("my_library[fast]==1.2.3", "numpy==2.0"),
@@ -112,7 +112,7 @@ def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
         provider=("^fast_kernel",),
         needs="the fast toolkit",
     )
-    assert list(found.variants.items()) == [
+    assert list(adapter.variants.items()) == [
         ("plain", plain),
         ("fast", fast),
         ("amp", replace(plain, about=f"step by step: {WAYS['amp']}", way="amp")),
@@ -121,10 +121,10 @@ def test_a_file_is_read_without_being_run(tmp_path: Path) -> None:
             replace(plain, about=f"step by step: {WAYS['cuda-graph']}", way="cuda-graph", devices=("cuda",)),
         ),
     ]
-    assert found.default == "plain"
+    assert adapter.default == "plain"
 
 
-def test_a_way_can_be_that_of_another_variant(tmp_path: Path) -> None:
+def test_way_can_name_its_variant(tmp_path: Path) -> None:
     text = f"""BACKEND = 'torch'
 VARIANTS = {{'plain': 'a', 'quick': 'b'}}
 PROVIDER = {{'quick': ('^quick',)}}
@@ -135,10 +135,10 @@ WAYS = {{'cuda-graph': 'quick'}}{BUILD}"""
         assert refusal(tmp_path, text.replace("{'cuda-graph': 'quick'}", wrong)).startswith(f"WAYS: {wrong} should be")
 
 
-def test_what_is_left_out_is_the_plain_way(tmp_path: Path) -> None:
-    found = read(write(tmp_path, f'"""One line."""\nBACKEND = "numpy"{BUILD}'))
+def test_missing_constants_have_defaults(tmp_path: Path) -> None:
+    adapter = read(write(tmp_path, f'"""One line."""\nBACKEND = "numpy"{BUILD}'))
     plain = Variant(about="One line.", built_as="default", pins=Pins(">=3.11", ("numpy",)), backend="numpy")
-    assert found.variants == {"default": plain}
+    assert adapter.variants == {"default": plain}
     assert (plain.order, plain.latency, plain.devices, plain.exact) == ("TBN", 0, ("cpu", "cuda"), ())
     assert (plain.deviation, plain.inference_only, plain.provider, plain.needs, plain.way) == (
         None,
@@ -149,11 +149,11 @@ def test_what_is_left_out_is_the_plain_way(tmp_path: Path) -> None:
     )
 
 
-def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
-    one, two = read(write(tmp_path, CORRECT, "one")), read(write(tmp_path, CORRECT, "two"))
-    assert one.digest == two.digest
+def test_digest_depends_on_content_only(tmp_path: Path) -> None:
+    first, second = read(write(tmp_path, CORRECT, "one")), read(write(tmp_path, CORRECT, "two"))
+    assert first.digest == second.digest
     write(tmp_path, CORRECT + "\n", "one")
-    assert one.digest != two.digest
+    assert first.digest != second.digest
 
 
 @pytest.mark.parametrize(
@@ -227,11 +227,11 @@ def test_the_digest_is_the_content_s(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_file_that_is_no_adapter_is_refused_in_one_line(tmp_path: Path, source: str, reason: str) -> None:
+def test_malformed_adapter_is_refused_in_one_line(tmp_path: Path, source: str, reason: str) -> None:
     assert refusal(tmp_path, source) == reason
 
 
-def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match=r"none\.py: .*No such file"):
         read(tmp_path / "none.py")
     (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
@@ -239,13 +239,13 @@ def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None
         read(tmp_path / "bytes.py")
 
 
-def test_a_loaded_file_shadows_no_module(tmp_path: Path) -> None:
+def test_loaded_adapter_shadows_no_module(tmp_path: Path) -> None:
     module = loading.load(write(tmp_path, "HERE = True" + BUILD, "json"))
     assert module.__name__ == "_snnbench_adapter_json" and module is not sys.modules["json"]
     assert loading.builder(module) is module.build
 
 
-def test_what_is_required_and_not_there_is_a_refusal_with_its_reason() -> None:
+def test_unmet_requirement_is_refused_with_its_reason() -> None:
     zero = CASE.with_(**profile("zero"))
     require(CASE, "x", profile="subtract", slope=(1.0, 2.0))
     require(zero, "x", profile=("zero", "subtract"), reset="zero")
@@ -258,7 +258,7 @@ def test_what_is_required_and_not_there_is_a_refusal_with_its_reason() -> None:
         assert str(caught.value) == reason
 
 
-def test_a_contender_is_named_by_its_variant_unless_it_has_but_one() -> None:
+def test_label_omits_an_only_variant() -> None:
     assert (label("norse", "box"), label("sinabs", "default")) == ("norse/box", "sinabs")
 
 
@@ -321,7 +321,7 @@ def build(case, weights, variant):
 '''
 
 
-def test_a_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
+def test_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
     """The file lies in its own folder, is named on the command line, and is measured as exact."""
     assert len(NEW_LIBRARY.splitlines()) < 60
     mine = write(tmp_path, NEW_LIBRARY, "shortlif")
@@ -337,7 +337,7 @@ def test_a_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
     assert {row["verdict"] for row in rows} == {"exact"}
 
 
-def test_modules_of_snnbench_that_an_adapter_names_count_as_its_content(tmp_path: Path) -> None:
+def test_digest_includes_declared_snnbench_modules(tmp_path: Path) -> None:
     text = 'BACKEND = "numpy"\ndef build(case, weights, variant): ...\n'
     header = '# /// script\n# [tool.snnbench]\n# modules = ["kernels"]\n# ///\n'
     (tmp_path / "plain.py").write_text(text)

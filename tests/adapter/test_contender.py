@@ -1,4 +1,4 @@
-"""Patterns that name contenders."""
+"""Tests of patterns that select contenders."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def adapters(tmp_path: Path) -> dict[str, Adapter]:
         ("*/*", ["torch-loop/unbind", "torch-loop/index", "norse/box", "norse/lif", "norse/index"]),
     ],
 )
-def test_a_pattern_names_contenders_in_the_order_of_the_adapters(
+def test_pattern_selects_contenders_in_adapter_order(
     adapters: dict[str, Adapter], pattern: str, expected: list[str]
 ) -> None:
     assert ["/".join(contender) for contender in find(pattern, adapters)] == expected
@@ -46,22 +46,20 @@ def test_a_pattern_names_contenders_in_the_order_of_the_adapters(
         ("*/unbnd", "*: unknown variant 'unbnd' (did you mean 'unbind'?)"),
     ],
 )
-def test_a_pattern_that_names_none_is_told_with_the_nearest(
-    adapters: dict[str, Adapter], pattern: str, expected: str
-) -> None:
+def test_unknown_name_is_refused_with_suggestions(adapters: dict[str, Adapter], pattern: str, expected: str) -> None:
     with pytest.raises(UnknownContender) as caught:
         find(pattern, adapters)
     assert str(caught.value) == expected
 
 
-def test_a_pattern_with_a_mark_takes_out_what_came_before_it(adapters: dict[str, Adapter]) -> None:
-    found, wrong = find_all(["*/*", "!*/index", "norse/lif", "torch-loop/index"], adapters)
-    assert ["/".join(one) for one in found] == ["torch-loop/unbind", "norse/box", "norse/lif", "torch-loop/index"]
-    assert wrong == []
-    found, wrong = find_all(["norse", "!norze", "!norse"], adapters)
-    assert found == [] and [str(error) for error in wrong] == ["unknown library 'norze' (did you mean 'norse'?)"]
+def test_exclamation_mark_removes_earlier_matches(adapters: dict[str, Adapter]) -> None:
+    matches, errors = find_all(["*/*", "!*/index", "norse/lif", "torch-loop/index"], adapters)
+    assert ["/".join(one) for one in matches] == ["torch-loop/unbind", "norse/box", "norse/lif", "torch-loop/index"]
+    assert errors == []
+    matches, errors = find_all(["norse", "!norze", "!norse"], adapters)
+    assert matches == [] and [str(error) for error in errors] == ["unknown library 'norze' (did you mean 'norse'?)"]
 
 
-def test_without_adapters_there_is_nothing_to_name() -> None:
+def test_every_name_is_unknown_without_adapters() -> None:
     with pytest.raises(UnknownContender, match=r"unknown library '\*' \(known: none\)"):
         find("*", {})

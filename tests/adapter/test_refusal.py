@@ -1,4 +1,4 @@
-"""Tests of refusals: one class each in all code, and the word that a cell gets for it."""
+"""Tests of refusals: each is defined once, and each gives its cell the right word."""
 
 import ast
 import subprocess
@@ -16,7 +16,7 @@ FILES = [path for folder in ("snnbench", "adapters", "benchmarks") for path in s
 NAMES = {"Unsupported", "Unavailable"}
 
 
-def test_each_refusal_is_one_class_in_all_code() -> None:
+def test_each_refusal_is_defined_once() -> None:
     """Two classes of one name once made a missing compiler `unsupported`: an adapter's `except` missed the other."""
     defined = [
         (node.name, path.relative_to(ROOT).as_posix())
@@ -35,7 +35,8 @@ def test_kernels_refuse_with_the_classes_of_the_harness() -> None:
     assert (kernels.Unsupported, kernels.Unavailable) == (refusal.Unsupported, refusal.Unavailable)
 
 
-def test_a_kernel_s_device_and_format_are_of_the_kernel_and_not_of_the_machine() -> None:
+def test_kernel_refuses_unsupported_device_or_dtype() -> None:
+    """The kernel's own limits count, whatever hardware the machine has."""
     torch = pytest.importorskip("torch")
     from snnbench import kernels
 
@@ -59,7 +60,7 @@ def test_a_kernel_s_device_and_format_are_of_the_kernel_and_not_of_the_machine()
         ("cuda", "float64", "cuda", "Unsupported", "the kernel 'cuda' has no float64"),
     ],
 )
-def test_the_yardstick_refuses_by_the_right_word(
+def test_fused_adapter_reports_unavailable_or_unsupported(
     tmp_path: Path, device: str, dtype: str, variant: str, kind: str, reason: Any
 ) -> None:
     """In a separate process without a compiler on its PATH. The adapter passes the kernel's message on unchanged."""

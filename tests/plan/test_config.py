@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -71,6 +70,11 @@ def load(folder: Path, text: str, settings: Sequence[str] = (), name: str = "cor
     file = folder / name
     file.write_text(text)
     return config.load(file, settings)
+
+
+def missing_key(key: str) -> str:
+    """The message for a key of the case that the only sweep lacks."""
+    return f"core.toml: sweep 'size': missing key '{key}' (give it here, in [case] or by --set case.{key}=VALUE)"
 
 
 def complaint(folder: Path, text: str, settings: Sequence[str] = (), name: str = "core.toml") -> str:
@@ -161,11 +165,14 @@ def test_an_integer_and_the_same_real_number_are_one_case(tmp_path: Path, adapte
     assert work.case.key == work.case.with_(threshold=1.0).key
 
 
-def test_threads_are_the_cpus_of_this_process_where_not_given(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
-    loaded = load(tmp_path, WHOLE.replace("threads = 2\n", ""))
-    available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    assert [work.case.threads for work in config.expand(loaded, adapters)] == [available]
-    assert loaded.resolved()["sweep"][0]["threads"] == [available]
+def test_threads_left_out_are_the_default_or_an_error(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+    """A local run has a default; jobs on other machines have none."""
+    text = WHOLE.replace("threads = 2\n", "")
+    (tmp_path / "core.toml").write_text(text)
+    loaded = config.load(tmp_path / "core.toml", default_threads=3)
+    assert [work.case.threads for work in config.expand(loaded, adapters)] == [3]
+    assert loaded.resolved()["sweep"][0]["threads"] == [3]
+    assert complaint(tmp_path, text) == missing_key("threads")
 
 
 def test_yaml_means_what_toml_means(tmp_path: Path) -> None:
@@ -282,7 +289,7 @@ WRONG_FILES: list[tuple[str, str, str]] = [
     ('"train"', '"training"', "protocol.phases: 'training' is not one of inference, forward, backward, train "
      "(did you mean 'train'?)"),
     ('"train"', '"forward"', "protocol.phases: ['forward', 'forward'] should not hold a value twice"),
-    ("beta = 0.9\n", "", "core.toml: sweep 'size': missing key 'beta' (give it here or in [case])"),
+    ("beta = 0.9\n", "", missing_key("beta")),
     ('"size"', '"Size"', "sweep 'Size': name: 'Size' should match pattern '^[a-z0-9-]+$'"),
     ('name = "size"', "", "core.toml: sweep number 1: missing key 'name'"),
     ('libraries = ["torch-loop"]', "", "core.toml: sweep 'size': missing key 'libraries'"),
@@ -291,7 +298,7 @@ WRONG_FILES: list[tuple[str, str, str]] = [
      "(did you mean 'libraries'?)"),
     (SWEEP, "", "core.toml: no [[sweep]]"),
     ("[[sweep]]", "[sweep]", "core.toml: sweep: should be a list of tables, each opened by [[sweep]]"),
-    (CASE, "", "core.toml: sweep 'size': missing key 'profile' (give it here or in [case])"),
+    (CASE, "", missing_key("profile")),
     (PROTOCOL, "", "core.toml: missing key 'protocol'"),
     (PROTOCOL, "protocol = 3\n", "core.toml: protocol: 3 should be a table of keys"),
     ('baseline = "torch-loop"\n', "", "core.toml: missing key 'baseline'"),
@@ -333,7 +340,7 @@ def test_a_wrong_value_that_no_sweep_uses_is_told_too(tmp_path: Path) -> None:
 
 def test_a_key_missing_everywhere_is_told_once(tmp_path: Path) -> None:
     text = WHOLE.replace("beta = 0.9\n", "") + SWEEP.replace("size", "other")
-    assert complaint(tmp_path, text) == "core.toml: sweep 'size': missing key 'beta' (give it here or in [case])"
+    assert complaint(tmp_path, text) == missing_key("beta")
 
 
 def test_at_most_five_errors_are_told(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def adapters() -> dict[str, Adapter]:
 
 
 def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> None:
-    loaded = config.load(CONFIGS / "quick.toml")
+    loaded = config.load(CONFIGS / "quick.toml", default_threads=2)
     works = config.expand(loaded, adapters)
     assert {work.library for work in works} == QUICK
     # A process takes about 4 s to start, and the whole must stay under 3 minutes on 2 cores.
@@ -31,7 +31,7 @@ def test_quick_is_a_few_cells_of_every_library(adapters: dict[str, Adapter]) -> 
 
 
 def test_core_covers_both_standard_profiles_on_both_devices(adapters: dict[str, Adapter]) -> None:
-    works = config.expand(config.load(CONFIGS / "core.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "core.toml", default_threads=2), adapters)
     standard = {(w.case.profile, w.case.device, w.case.neurons) for w in works if w.case.time_steps == 500}
     assert standard == {
         (profile, device, size)
@@ -46,7 +46,7 @@ def test_core_covers_both_standard_profiles_on_both_devices(adapters: dict[str, 
 
 
 def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Adapter]) -> None:
-    works = config.expand(config.load(CONFIGS / "scaling.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "scaling.toml", default_threads=2), adapters)
     cases = {work.case for work in works}
     middle = next(
         case for case in cases if (case.neurons, case.batch, case.time_steps, case.layers) == (256, 16, 100, 1)
@@ -59,9 +59,9 @@ def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Ada
 
 
 def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict[str, Adapter]) -> None:
-    protocol = config.load(CONFIGS / "exam.toml").protocol
+    protocol = config.load(CONFIGS / "exam.toml", default_threads=2).protocol
     assert (protocol.phases, protocol.trials, protocol.memory_trials) == ((), 1, 0)
-    works = config.expand(config.load(CONFIGS / "exam.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "exam.toml", default_threads=2), adapters)
     common = [work for work in works if work.case.surrogate == "fast_sigmoid" and work.case.dtype == "float32"]
     sat = {(w.library, w.variant, w.case.profile, w.case.layers) for w in common if w.case.time_steps == 50}
     contenders = [(found.name, name) for found in adapters.values() for name in found.variants]
@@ -83,7 +83,7 @@ def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict
 def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_weights_gradient(
     adapters: dict[str, Adapter],
 ) -> None:
-    works = config.expand(config.load(CONFIGS / "open-neuromorphic.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "open-neuromorphic.toml", default_threads=2), adapters)
     on_gpu = [work for work in works if work.case.device == "cuda"]
     assert {work.case.neurons for work in on_gpu} == {512, 4096, 8192, 16384}
     assert {(w.case.batch, w.case.time_steps, w.case.input_gradient) for w in works} == {(16, 500, False)}
@@ -97,7 +97,7 @@ def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_wei
 def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_profiles(
     adapters: dict[str, Adapter],
 ) -> None:
-    works = config.expand(config.load(CONFIGS / "library-defaults.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "library-defaults.toml", default_threads=2), adapters)
     expected = {found.name for found in adapters.values() if "defaults" in found.variants}
     assert {"snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"} <= expected
     for profile in ("subtract", "zero"):
@@ -107,7 +107,7 @@ def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_prof
 
 
 def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters: dict[str, Adapter]) -> None:
-    works = config.expand(config.load(CONFIGS / "ways.toml"), adapters)
+    works = config.expand(config.load(CONFIGS / "ways.toml", default_threads=2), adapters)
     declared = {(found.name, name) for found in adapters.values() for name, v in found.variants.items() if v.way}
     timed = {(work.library, work.variant) for work in works}
     assert declared - timed == {("snntorch", "amp")}, "which has no subtracting reset"
@@ -117,7 +117,7 @@ def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters:
 
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.toml")), ids=lambda file: file.stem)
 def test_a_shipped_config_is_named_as_its_file_and_says_why(file: Path) -> None:
-    loaded = config.load(file)
+    loaded = config.load(file, default_threads=2)
     assert loaded.name == file.stem
     assert len(loaded.analysis.split()) > 30
 

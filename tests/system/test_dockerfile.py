@@ -52,7 +52,7 @@ def test_the_entry_point_is_snnbench_in_the_folder_of_results() -> None:
 @pytest.mark.parametrize("cuda", [False, True])
 def test_the_standard_environments_are_those_of_quick_and_core_and_need_no_compiler_of_cuda(cuda: bool) -> None:
     adapters = discover()
-    loaded = [config.load(config_path(name)) for name in ("quick", "core")]
+    loaded = [config.load(config_path(name), default_threads=2) for name in ("quick", "core")]
     asked = {name for one in loaded for sweep in one.sweeps for name in sweep.libraries}
     named = {name if "/" in name else f"{name}/*" for name in str(arguments()["LIBRARIES"]).split()}
 

@@ -68,7 +68,7 @@ def test_a_call_that_it_does_not_take_is_found(wrong: list[str]) -> None:
 def test_base_and_head_are_revisions_of_the_library_that_the_config_runs() -> None:
     (asked,) = options("ab")
     assert asked["base"] == [".@${{ github.event.pull_request.base.sha }}"] and asked["new"] == [".@HEAD"]
-    loaded = config.load(config_path(asked["config"]), asked["settings"])
+    loaded = config.load(config_path(asked["config"]), asked["settings"], default_threads=2)
     assert (
         {name for sweep in loaded.sweeps for name in sweep.libraries}
         == {"mylif"}

@@ -10,7 +10,6 @@ from snnbench.adapter.contender import Work
 from snnbench.adapter.discovery import discover
 from snnbench.digest import digest
 from snnbench.machine import gpus
-from snnbench.plan import config
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Config
 from snnbench.plan.shard import Shard, ShardError
@@ -67,8 +66,6 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
     selected = request.selected(adapters)
     cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in selected)
     works = request.works(adapters, cuda)
-    if config.leaves_threads_out(request.config):
-        raise SlurmError("--executor slurm: the config leaves threads out; say how many: --set case.threads=8")
     run = open_run(request, shards, works)
     say(f"{run.folder}: {len(run.shards)} shards; snnbench status {run.folder} tells how far they are")
     plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
