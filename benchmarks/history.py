@@ -12,7 +12,8 @@ from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 
-from snnbench.analysis.compare import CONTENDED, DRIFT, Comparison, compare
+from snnbench.analysis.cells import CONTENDED
+from snnbench.analysis.compare import DRIFT, Comparison, compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording import record
 

@@ -5,22 +5,18 @@ of them is drawn. A disturbance by the machine meets both sides alike; the rest 
 as often.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from math import ceil, log, log1p
 from statistics import median
 from typing import Any
 
-from snnbench.adapter.contender import Work, label
-from snnbench.analysis.comparability import Incomparable, changed
-from snnbench.analysis.compare import (
+from snnbench.adapter.contender import Work
+from snnbench.analysis.cells import (
     CONTENDED,
     CONTENDED_ALLOWED,
     COUNTED,
-    Cell,
-    Comparison,
+    ComparedCell,
     Side,
     by_interest,
     cells_of,
@@ -28,17 +24,16 @@ from snnbench.analysis.compare import (
     sides_of,
     with_intervals,
 )
+from snnbench.analysis.comparability import Incomparable, changed
+from snnbench.analysis.compare import Comparison
 from snnbench.analysis.decision import ADVICE, Thresholds
 from snnbench.analysis.difference import Difference, paired
 from snnbench.analysis.looks import Look, looks
+from snnbench.analysis.trial_pairs import in_pairs, plain_label
 from snnbench.plan.side import SIDES
-from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.workloads.case import Case
 
-APART_S = 600.0
-"""Longest time [s] from the end of one side to the start of the other within a pair. A cell may wait for another run
-of snnbench on the machine."""
 MOST_ADVISED = 200
 """Most trials a side that a reason advises."""
 CellName = tuple[Case, str, str, str]
@@ -91,15 +86,15 @@ def compare_sides(recording: Recording, rule: Rule | None = None, explained: boo
     return Comparison(old_title, new_title, rule.thresholds, facts, changed(base, new), by_interest(cells))
 
 
-def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[Cell]:
+def settled(recording: Recording, rule: Rule, most: int | None = None) -> list[ComparedCell]:
     """The cells of a recording with their words, by its first `most` trials or by all. Raises Incomparable."""
     return decided(lambda look: _at(recording, look, rule), taken(recording, rule.thresholds.alpha, most))
 
 
-def decided(at: Callable[[Look], list[Cell]], some: Iterable[Look]) -> list[Cell]:
+def decided(at: Callable[[Look], list[ComparedCell]], some: Iterable[Look]) -> list[ComparedCell]:
     """The cells with their words, from the first conclusive look or else the last one; `at` judges them at a look."""
-    words: dict[CellName, Cell] = {}
-    latest: dict[CellName, Cell] = {}
+    words: dict[CellName, ComparedCell] = {}
+    latest: dict[CellName, ComparedCell] = {}
     for look in some:
         for cell in at(look):
             name = (cell.case, cell.contender, cell.phase, cell.metric)
@@ -116,7 +111,7 @@ def undecided(recording: Recording, rule: Rule, most: int | None = None) -> set[
     except Incomparable:  # nothing was timed, and more trials would not change that
         return set()
     open_names = {(cell.case, cell.contender) for cell in cells if (cell.word, cell.metric) == ("inconclusive", "time")}
-    works = {(one.case, _plain(one)): one for one in recording.records}
+    works = {(one.case, plain_label(one)): one for one in recording.records}
     return {Work(case, works[case, name].library, works[case, name].variant) for case, name in open_names}
 
 
@@ -137,12 +132,12 @@ def taken(recording: Recording, alpha: float, most: int | None = None) -> Iterat
     yield from before or plan[:1]
 
 
-def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
+def _at(recording: Recording, look: Look, rule: Rule) -> list[ComparedCell]:
     """The cells as a look judges them: by its first trials, and by an outcome in DISPROVED of any trial."""
     records = [
         one for one in recording.records if one.measure != "time" or one.trial < look.trials or one.outcome.disproved
     ]
-    records, left_out = _in_pairs(records, CONTENDED in rule.allowed)
+    records, left_out = in_pairs(records, CONTENDED in rule.allowed)
     base, new = (_side(recording, records, side) for side in SIDES)
     both = {one.case for one in base.records} & {one.case for one in new.records}
     cases = {case: case for case in dict.fromkeys(one.case for one in records) if case in both}
@@ -156,7 +151,7 @@ def _at(recording: Recording, look: Look, rule: Rule) -> list[Cell]:
     return judged(cells, replace(rule.thresholds, alpha=look.alpha), differ=pair_by_pair)
 
 
-def pair_by_pair(cells: Sequence[Cell], confidence: float) -> list[Difference]:
+def pair_by_pair(cells: Sequence[ComparedCell], confidence: float) -> list[Difference]:
     """The paired difference of each cell. Each phase and metric is a family, for one process runs all phases."""
     trials = [_beside(*sides_of(cell)) for cell in cells]
     families = [(cell.phase, cell.metric) for cell in cells]
@@ -179,63 +174,14 @@ def _beside(base: Side, new: Side) -> tuple[Sequence[float], Sequence[float]]:
     ]
 
 
-def _in_pairs(records: Sequence[Record], with_contended: bool) -> tuple[list[Record], dict[tuple[Case, str], int]]:
-    """(records that count, number of disturbed pairs left out by case and contender).
-
-    A measured record counts if the other side of its trial was measured. Disturbed pairs are left out. If all pairs of
-    a work are disturbed, they stay and their flag decides. If one side was never measured, the other side stays. Pairs
-    that took turns all count.
-    """
-    pairs: dict[tuple[Any, ...], dict[str, Record]] = defaultdict(dict)
-    works: dict[tuple[Any, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for record in records:
-        work = (record.case, _plain(record), record.measure)
-        if not pairs[*work, record.trial]:
-            works[work].append((*work, record.trial))
-        pairs[*work, record.trial][record.side] = record
-    counted: list[Record] = []
-    left_out: dict[tuple[Case, str], int] = {}
-    for (case, name, _), trials in works.items():
-        both = [list(pairs[trial].values()) for trial in trials]
-        whole = [pair for pair in both if _is_whole(pair)]
-        whole = [_less_common(pair) for pair in whole]
-        quiet = [pair for pair in whole if with_contended or not any(CONTENDED in record.flags for record in pair)]
-        failing = [[record for record in pair if record.status != "measured"] for pair in both]
-        halves = (
-            [] if {record.side for pair in both for record in pair if record.status == "measured"} == {*SIDES} else both
-        )
-        counted += [
-            record for pair in ((*(quiet or whole), *failing) if whole else halves or failing) for record in pair
-        ]
-        if quiet and len(quiet) < len(whole):
-            left_out[case, name] = len(whole) - len(quiet)
-    return counted, left_out
-
-
-def _less_common(pair: Sequence[Record]) -> list[Record]:
-    """The pair; if both sides took turns, without `contended` and drift, which disturb either side as often."""
-    if not all(one.settings.get("turns") for one in pair):
-        return list(pair)
-    return [replace(one, flags=[flag for flag in one.flags if flag not in (CONTENDED, DRIFTED)]) for one in pair]
-
-
-def _is_whole(pair: Sequence[Record]) -> bool:
-    """Whether both sides were measured, at most APART_S apart: a run may have stopped between them."""
-    if len(pair) < len(SIDES) or any(one.status != "measured" or not one.started for one in pair):
-        return len(pair) == len(SIDES) and all(one.status == "measured" for one in pair)
-    first, second = sorted(pair, key=lambda one: one.started)
-    between = datetime.fromisoformat(second.started) - datetime.fromisoformat(first.started)
-    return between.total_seconds() - (second.wall_s or 0.0) <= APART_S
-
-
-def _with_reason(cell: Cell, left_out: int) -> Cell:
+def _with_reason(cell: ComparedCell, left_out: int) -> ComparedCell:
     if not left_out or cell.metric != "time":
         return cell
     text = f"{left_out} pair{'s' * (left_out > 1)} left out: contended"
     return replace(cell, reason="; ".join(part for part in (cell.reason, text) if part))
 
 
-def _with_advice(cell: Cell, floor: float) -> Cell:
+def _with_advice(cell: ComparedCell, floor: float) -> ComparedCell:
     """The cell; if its time is inconclusive, its reason says how many trials would decide it."""
     difference = cell.difference
     if cell.metric != "time" or difference is None or difference.low is None or ADVICE not in cell.reason:
@@ -265,8 +211,3 @@ def _side(recording: Recording, records: Sequence[Record], side: str) -> Recordi
     """One side as a recording of its own; its records name contenders without the side."""
     own = [replace(one, side="") for one in records if one.side == side]
     return replace(recording, records=own, attempts=[], disproved=[])
-
-
-def _plain(record: Record) -> str:
-    """The contender's name without the side."""
-    return label(record.library, record.variant)

@@ -7,14 +7,14 @@ word against a baseline and a rank never contradict each other.
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 
-from snnbench.analysis.compare import CONTENDED, Cell, Side, judged
+from snnbench.analysis.cells import CONTENDED, ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.results import Result
 from snnbench.workloads.case import Case
 
 Field = tuple[Case, str, Mapping[str, Side]]
 """(case, phase, the times of each contender)."""
-Pairs = dict[tuple[str, str], Cell]
+Pairs = dict[tuple[str, str], ComparedCell]
 """(base, new), two contenders -> their comparison, new over base."""
 
 
@@ -30,7 +30,7 @@ def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> lis
     for case, phase, sides in fields:
         ordered = sorted(sides, key=lambda name: (name != baseline, sides[name].summary.median))
         names.append(list(combinations(ordered, 2)))
-        cells += [Cell(case, new, phase, "time", sides[base], sides[new]) for base, new in names[-1]]
+        cells += [ComparedCell(case, new, phase, "time", sides[base], sides[new]) for base, new in names[-1]]
     words = iter(judged(cells, thresholds))
     return [{pair: next(words) for pair in of_field} for of_field in names]
 

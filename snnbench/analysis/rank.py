@@ -10,7 +10,7 @@ from math import exp, log
 from statistics import fmean
 
 from snnbench.adapter.contender import UnknownContender
-from snnbench.analysis.compare import CONTENDED, CONTENDED_ALLOWED, Cell, Side
+from snnbench.analysis.cells import CONTENDED, CONTENDED_ALLOWED, ComparedCell, Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, slower, times
@@ -36,7 +36,7 @@ class Entry:
     side: Side
     interval: tuple[float, float] | None
     rank: int | None
-    cell: Cell | None
+    cell: ComparedCell | None
     reason: str
 
 
@@ -128,7 +128,7 @@ def _drafts(
         for result in (one for one in group if one.contender in sides):
             name = result.contender
             base = sides.get(baseline)
-            cell = None if base else Cell(case, name, phase, "time", None, sides[name], "missing", lacking)
+            cell = None if base else ComparedCell(case, name, phase, "time", None, sides[name], "missing", lacking)
             remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
             entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(result.flags - remarks))))
         apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]

@@ -66,6 +66,7 @@ def compare(
     import gc
 
     from snnbench.analysis import compare as comparing
+    from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.comparability import ALLOWABLE
     from snnbench.analysis.decision import WORDS
     from snnbench.report.text import change_table
@@ -73,7 +74,7 @@ def compare(
     if detectable is not None:
         raise typer.BadParameter("--detectable is called --chance now: how much times differ with nothing changed")
     failing = listed(fail_on, WORDS, "--fail-on")
-    allowed = listed(allow, (*ALLOWABLE, comparing.CONTENDED, comparing.DRIFT), "--allow")
+    allowed = listed(allow, (*ALLOWABLE, CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
     comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)

@@ -37,7 +37,7 @@ def rank(
 ) -> None:
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
     from snnbench.analysis import rank as ranks
-    from snnbench.analysis.compare import CONTENDED
+    from snnbench.analysis.cells import CONTENDED
     from snnbench.recording import record
     from snnbench.report.text import rank_table
 

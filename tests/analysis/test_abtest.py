@@ -10,8 +10,8 @@ import pytest
 from benchmarks import drift as simulation
 from snnbench.adapter.contender import Work
 from snnbench.analysis.abtest import Rule, compare_sides, settled, taken, trials_needed, undecided
+from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
-from snnbench.analysis.compare import Cell
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import Difference
 from snnbench.recording.record import Record, Recording, RecordingError
@@ -39,8 +39,8 @@ def both(new: Sequence[float], base: Sequence[float] = QUIET, **fields: Any) -> 
     return side("base", base[: len(new)], **fields) + side("new", new, **fields)
 
 
-def only(whole: Recording, **more: Any) -> Cell:
-    """The one cell of a test."""
+def only(whole: Recording, **more: Any) -> ComparedCell:
+    """The only cell of a test."""
     (cell,) = compare_sides(whole, Rule(**more)).cells
     return cell
 
@@ -48,14 +48,14 @@ def only(whole: Recording, **more: Any) -> Cell:
 @pytest.mark.parametrize(
     ("factor", "word"), [(1.2, "slower"), (1 / 1.2, "faster"), (1.0, "same"), (1.045, "inconclusive")]
 )
-def test_the_word_is_of_new_over_base(factor: float, word: str) -> None:
+def test_word_and_ratio_are_new_over_base(factor: float, word: str) -> None:
     noise = (1.00, 0.99, 1.01, 1.00, 1.01, 0.99, 1.00, 0.99, 1.01, 1.00, 1.01, 0.99)
     cell = only(of_sides(*both([factor * ms * by for ms, by in zip(QUIET, noise, strict=True)])))
     assert (cell.contender, cell.phase, cell.metric, cell.word) == ("a", "train", "time", word)
     assert cell.ratio == pytest.approx(factor, rel=0.01)
 
 
-def test_what_meets_both_of_a_pair_is_no_difference() -> None:
+def test_disturbance_of_both_sides_is_no_difference() -> None:
     """The machine takes twice as long from the seventh trial on. That would hide the change from an unpaired test."""
     step = [1.0] * 6 + [2.0] * 6
     base = [ms * by for ms, by in zip(QUIET, step, strict=True)]
@@ -64,7 +64,7 @@ def test_what_meets_both_of_a_pair_is_no_difference() -> None:
     assert only(of_sides(*both([ms / 1.1 for ms in new], base))).word == "same"
 
 
-def test_repetitions_are_compared_with_those_beside_them() -> None:
+def test_repetitions_are_compared_with_their_neighbours() -> None:
     """The machine gets twice as slow in the middle of a phase; in every second trial, one repetition later for new.
 
     Then the median of base is a slow repetition, and that of new a fast one.
@@ -72,27 +72,27 @@ def test_repetitions_are_compared_with_those_beside_them() -> None:
     records = []
     for trial in range(12):
         for side, factor in (("base", 1.0), ("new", 1.1)):
-            one = timed("a", trial, train=1.0, side=side)
+            record = timed("a", trial, train=1.0, side=side)
             fast = 3 + trial % 2 * (side == "new")
             step = [1.0] * fast + [2.0] * (7 - fast)
             noise = 1.001 if (trial + (side == "new")) % 2 else 0.999
-            one.phases["train"]["repetitions_ns"] = [round(2e6 * factor * noise * slow) for slow in step]
-            records.append(one)
+            record.phases["train"]["repetitions_ns"] = [round(2e6 * factor * noise * slow) for slow in step]
+            records.append(record)
     cell = only(of_sides(*records, stops_early=False))
     assert cell.word == "slower" and cell.ratio == pytest.approx(1.1, rel=0.003)
 
 
-def test_a_comparison_is_titled_by_what_the_sides_change() -> None:
+def test_comparison_is_titled_by_the_changes_of_its_sides() -> None:
     comparison = compare_sides(of_sides(*both(QUIET)))
     assert (comparison.base, comparison.new) == ("lib==1", "as pinned")
 
 
-def test_a_recording_without_sides_is_refused() -> None:
+def test_recording_without_sides_is_refused() -> None:
     with pytest.raises(RecordingError, match="holds no two sides; name two recordings"):
         compare_sides(recording(timed("a", train=1.0)))
 
 
-def test_the_first_look_that_gives_a_word_decides() -> None:
+def test_first_look_with_a_word_decides() -> None:
     """Later trials, made for another work, change no word."""
     slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     early = [cell.word for cell in settled(of_sides(*both(slow[:4])), Rule())]
@@ -101,20 +101,20 @@ def test_the_first_look_that_gives_a_word_decides() -> None:
     assert [cell.word for cell in settled(of_sides(*both(late)), Rule())] == ["slower"]
 
 
-def test_a_work_is_open_until_each_of_its_times_has_a_word() -> None:
+def test_work_is_open_until_every_time_has_a_word() -> None:
     whole = of_sides(*both((1.0, 1.3, 0.8, 1.1)))
     assert undecided(whole, Rule()) == {Work(CASE, "a", "default")}
     slow = [1.3 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET[:4])]
     assert undecided(of_sides(*both(slow)), Rule()) == set()
 
 
-def test_looks_are_those_for_which_there_are_trials() -> None:
+def test_look_needs_its_trials() -> None:
     assert [look.trials for look in taken(of_sides(*both(QUIET[:8])), 0.05)] == [4, 6, 8]
     assert [look.trials for look in taken(of_sides(*both(QUIET[:3])), 0.05)] == [4]
     assert [look.trials for look in taken(of_sides(*both(QUIET), stops_early=False), 0.05)] == [12]
 
 
-def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
+def test_contended_pairs_are_left_out_and_counted() -> None:
     slow = [3.0 * ms if number in (1, 5) else 1.001 * ms for number, ms in enumerate(QUIET)]
     records = both(slow)
     noisy = [replace(one, flags=["contended"]) if one.side == "new" and one.trial in (1, 5) else one for one in records]
@@ -127,7 +127,7 @@ def test_pairs_that_others_disturbed_are_left_out_and_counted() -> None:
 
 
 @pytest.mark.parametrize(("turns", "counted"), [({"base": 7, "new": 7}, 12), ({"base": 7, "new": 0}, 10), ({}, 10)])
-def test_a_disturbed_pair_counts_where_its_sides_took_turns(turns: dict[str, int], counted: int) -> None:
+def test_contended_pair_counts_if_its_sides_took_turns(turns: dict[str, int], counted: int) -> None:
     """Other processes disturb both sides alike. A side without its partner took no turns."""
     records = [
         replace(one, flags=["contended", "drifted"], settings={"turns": turns.get(one.side, 0)})
@@ -140,14 +140,14 @@ def test_a_disturbed_pair_counts_where_its_sides_took_turns(turns: dict[str, int
     assert cell.word == "same" and (cell.reason == "") is (counted == 12)
 
 
-def test_where_others_disturbed_every_pair_nothing_is_known() -> None:
+def test_all_pairs_contended_is_inconclusive() -> None:
     slow = [1.5 * ms for ms in QUIET]
     cell = only(of_sides(*both(slow, flags=["contended"])))
     assert cell.word == "inconclusive" and cell.reason.startswith("contended in base and new: ")
     assert undecided(of_sides(*both(slow[:4], flags=["contended"])), Rule()) == {Work(CASE, "a", "default")}
 
 
-def test_a_trial_without_its_other_side_is_no_pair() -> None:
+def test_trial_without_its_other_side_is_left_out() -> None:
     records = both(QUIET)
     lacking = [one for one in records if (one.side, one.trial) != ("new", 3)]
     cell = only(of_sides(*lacking, stops_early=False))
@@ -155,7 +155,7 @@ def test_a_trial_without_its_other_side_is_no_pair() -> None:
     assert cell.base.summary.count == cell.new.summary.count == 11
 
 
-def test_trials_that_were_measured_on_different_numbers_are_no_pairs() -> None:
+def test_trials_with_different_numbers_are_not_paired() -> None:
     """No statistic may divide one by the other, even if their counts are equal."""
     for numbers in ((2, 3), (2, 3, 4)):
         base = [timed("a", number, train=1.0, side="base") for number in (0, 1)]
@@ -165,7 +165,7 @@ def test_trials_that_were_measured_on_different_numbers_are_no_pairs() -> None:
         assert (cell.word, cell.metric) == ("failed", "")
 
 
-def test_sides_that_were_measured_far_apart_are_no_pair() -> None:
+def test_sides_measured_far_apart_are_not_paired() -> None:
     """The run stopped between them, and continued on another day."""
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     base = [replace(one, started=f"2026-11-21T10:{one.trial:02}:00+00:00") for one in side("base", QUIET[:8])]
@@ -177,7 +177,7 @@ def test_sides_that_were_measured_far_apart_are_no_pair() -> None:
     assert (cell.word, cell.reason) == ("inconclusive", "3 pairs, where a word takes 4")
 
 
-def test_a_look_judges_the_first_trials_only() -> None:
+def test_look_judges_the_first_trials_only() -> None:
     """A run that continues repeats its earlier looks, and must get the same answers."""
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     unclear = [1.0, 1.3, 0.8, 1.1, *noise[4:]]
@@ -186,7 +186,7 @@ def test_a_look_judges_the_first_trials_only() -> None:
     assert [look.trials for look in taken(whole, 0.05, 6)] == [4, 6]
 
 
-def test_phases_that_are_not_asked_of_keep_no_work_open() -> None:
+def test_unselected_phases_keep_no_work_open() -> None:
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET[:4])]
     records = [
         timed("a", number, train=ms, forward=other, side=name)
@@ -199,25 +199,25 @@ def test_phases_that_are_not_asked_of_keep_no_work_open() -> None:
     assert undecided(whole, Rule(phases=("train",))) == set()
 
 
-def test_where_nothing_was_timed_nothing_is_open_and_the_reason_is_told() -> None:
+def test_skipped_work_is_settled_with_its_reason() -> None:
     skips = [skipped("a", "unsupported", "no such reset", side=name) for name in ("base", "new")]
     assert undecided(of_sides(*skips), Rule()) == set()
     with pytest.raises(Incomparable, match="nothing to compare: unsupported: no such reset"):
         compare_sides(of_sides(*skips))
 
 
-def test_a_recording_is_decided_as_its_run_did() -> None:
+def test_recording_is_decided_by_its_own_thresholds() -> None:
     slow = [1.04 * ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     whole = of_sides(*both(slow))
     assert only(whole).word == "same" and compare_sides(whole).cells[0].word == "same"
     decides = {"time_floor": 0.01, "alpha": 0.1, "phases": ["train"], "allowed": ["contended"]}
-    asked = replace(whole, config=whole.config | {"decides": decides})
-    comparison = compare_sides(asked)
+    stricter = replace(whole, config=whole.config | {"decides": decides})
+    comparison = compare_sides(stricter)
     assert comparison.cells[0].word == "slower"
     assert (comparison.thresholds, len(comparison.allowed)) == (Thresholds(time_floor=0.01, alpha=0.1), 1)
 
 
-def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
+def test_case_of_one_side_is_missing_in_the_other() -> None:
     larger = CASE.with_(neurons=96)
     records = [*both(QUIET[:4]), *side("base", QUIET[:4], case=larger)]
     words = {(cell.case, cell.phase): (cell.word, cell.reason) for cell in settled(of_sides(*records), Rule())}
@@ -225,20 +225,20 @@ def test_a_case_that_one_side_has_not_run_yet_is_missing_there() -> None:
     assert words[larger, "train"] == ("missing", "in new: not there")
 
 
-def test_a_side_that_fails_is_a_word_and_needs_no_more_trials() -> None:
+def test_failed_side_settles_the_work() -> None:
     crashed = [failed("a", "crash", "died", trial=number, side="new") for number in range(4)]
     whole = of_sides(*side("base", QUIET[:4]), *crashed)
     assert [(cell.word, cell.reason) for cell in settled(whole, Rule())] == [("failed", "in new: failed: crash: died")]
     assert undecided(whole, Rule()) == set()
 
 
-def test_an_incorrect_side_has_no_time_however_many_trials_it_has() -> None:
+def test_incorrect_trial_fails_the_whole_side() -> None:
     wrong = failed("a", "incorrect", "spikes differ", trial=4, side="new")
     (cell,) = settled(of_sides(*both(QUIET[:4]), wrong), Rule())
     assert cell.word == "failed" and "incorrect" in cell.reason
 
 
-def test_peaks_of_memory_are_compared_too_and_ask_for_no_trials() -> None:
+def test_memory_peaks_are_compared_too() -> None:
     weights = [weighed("a", device_mib=mib, side=name) for name, mib in (("base", 4), ("new", 5))]
     noise = [ms * (1.001 if number % 2 else 0.999) for number, ms in enumerate(QUIET)]
     words = {cell.metric: cell.word for cell in settled(of_sides(*both(noise), *weights), Rule())}
@@ -255,25 +255,26 @@ def test_peaks_of_memory_are_compared_too_and_ask_for_no_trials() -> None:
         (1.04 / 1.5, 1.04 * 1.5, 10, None),
     ],
 )
-def test_the_trials_that_would_tell(low: float, high: float, count: int, needed: int | None) -> None:
+def test_trials_needed_for_a_word(low: float, high: float, count: int, needed: int | None) -> None:
     assert trials_needed(Difference(1.0, low, high, 0.2), count, 0.05) == needed
 
 
-def test_an_inconclusive_cell_says_how_many_trials_would_tell() -> None:
+def test_inconclusive_cell_gives_the_trials_needed() -> None:
     cell = only(of_sides(*both([1.0, 1.2, 0.9, 1.1, 0.95, 1.12, 0.9, 1.15, 0.92, 1.1, 1.0, 0.98])))
     assert cell.word == "inconclusive"
     assert "trials a side would tell" in cell.reason and "run more trials" not in cell.reason
 
 
 @pytest.mark.parametrize("world", simulation.WORLDS, ids=lambda world: world.about)
-def test_tests_of_the_same_report_a_change_in_about_a_twentieth_at_most(world: simulation.World) -> None:
+def test_false_positive_rate_is_about_5_percent_at_most(world: simulation.World) -> None:
     """With a rate of 5 %, more than 6 of 60 draws have a false word once in 30 times."""
     outcomes = [simulation.test(world, np.random.default_rng([1, number])) for number in range(60)]
     assert sum(outcome.false_words > 0 for outcome in outcomes) <= 6
 
 
 @pytest.mark.parametrize("world", simulation.WORLDS[:5], ids=lambda world: world.about)
-def test_a_tenth_more_in_one_of_fifteen_works_is_found_under_every_drift(world: simulation.World) -> None:
+def test_10_percent_slowdown_is_found_under_every_drift(world: simulation.World) -> None:
+    """One of fifteen works takes 10 % longer."""
     outcomes = [simulation.test(world, np.random.default_rng([2, number]), factor=1.1) for number in range(20)]
     assert np.mean([outcome.found for outcome in outcomes]) > 0.85
     assert np.mean([outcome.same for outcome in outcomes]) > 0.4

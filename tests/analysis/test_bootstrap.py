@@ -22,19 +22,17 @@ from snnbench.worker.durations import summarise, trial_median
     ],
     ids=["odd", "even", "two", "one", "all equal", "an outlier"],
 )
-def test_a_summary_is_the_median_and_the_quartiles(
-    trials: list[float], expected: tuple[float, float, float, int]
-) -> None:
+def test_summary_is_median_and_quartiles(trials: list[float], expected: tuple[float, float, float, int]) -> None:
     """Quartiles stand at (count - 1) / 4 and 3 (count - 1) / 4 of the sorted values, by linear interpolation.
 
     Hyndman & Fan 1996, definition 7.
     """
-    found = summarise(trials)
-    assert (found.median, found.low, found.high, found.count) == expected
-    assert found.trials == tuple(trials), "in their order"
+    summary = summarise(trials)
+    assert (summary.median, summary.low, summary.high, summary.count) == expected
+    assert summary.trials == tuple(trials), "in their order"
 
 
-def test_without_trials_there_is_no_summary() -> None:
+def test_summary_without_trials_is_refused() -> None:
     with pytest.raises(ValueError, match="no trials"):
         summarise([])
 
@@ -44,7 +42,7 @@ def test_without_trials_there_is_no_summary() -> None:
     [([90, 10, 20], 1, 20.0), ([30, 10, 20, 90], 1, 25.0), ([90, 10, 20], 10, 2.0), ([8], 4, 2.0), ([6, 6, 6], 3, 2.0)],
     ids=["odd", "even", "several passes", "one", "all equal"],
 )
-def test_a_trial_is_the_median_of_its_repetitions_by_pass(
+def test_trial_is_the_median_of_its_repetitions_per_pass(
     repetitions: list[float], passes: int, expected: float
 ) -> None:
     assert trial_median(repetitions, passes) == expected
@@ -58,12 +56,12 @@ def test_a_trial_is_the_median_of_its_repetitions_by_pass(
     ],
     ids=["even", "odd", "inverse", "one", "all equal", "an outlier", "of four", "an outlier first"],
 )
-def test_the_geometric_mean_is_the_root_of_the_product(ratios: list[float], expected: float) -> None:
+def test_geometric_mean_is_the_root_of_the_product(ratios: list[float], expected: float) -> None:
     assert geometric_mean(ratios) == pytest.approx(expected, rel=1e-15)
 
 
 @pytest.mark.parametrize("ratios", [[], [1.0, 0.0], [2.0, -1.0]])
-def test_ratios_are_above_0(ratios: list[float]) -> None:
+def test_geometric_mean_refuses_ratios_not_above_0(ratios: list[float]) -> None:
     with pytest.raises(ValueError, match="above 0"):
         geometric_mean(ratios)
 
@@ -87,9 +85,7 @@ def test_ratios_are_above_0(ratios: list[float]) -> None:
         *("trials, inside", "trials, ends", "ragged, inside", "ragged, ends"),
     ],
 )
-def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
-    group: list[list[float]], confidence: float, expected: Interval
-) -> None:
+def test_bootstrap_interval_cuts_equal_tails(group: list[list[float]], confidence: float, expected: Interval) -> None:
     """The distribution of resamples by hand; each tail of 0.3, 0.2, 0.475 or 0.05 lies clear of its steps.
 
     Three draws from [1 2 3] have the median 1 if two or three of them are 1: 3 * 1/9 * 2/3 + 1/27 = 7/27 = 0.26. Two
@@ -102,9 +98,7 @@ def test_the_bootstrap_s_interval_cuts_as_much_from_either_end(
 
 
 @pytest.mark.parametrize(("ones", "twos", "ends"), [(7, 2, (1.0, 2.0)), (15, 6, (1.0, 1.0))])
-def test_an_interval_leaves_out_a_fortieth_at_either_end_if_nothing_else_is_said(
-    ones: int, twos: int, ends: tuple[float, float]
-) -> None:
+def test_default_interval_cuts_2_5_percent_at_either_end(ones: int, twos: int, ends: tuple[float, float]) -> None:
     """A median is 2 if most draws are 2: with 7 ones and 2 twos in 3.0 % of resamples, with 15 and 6 in 1.8 %.
 
     sum of C(9, k) (2/9)^k (7/9)^(9 - k) from k = 5 is 0.0304; of C(21, k) (6/21)^k (15/21)^(21 - k) from 11 0.0183.
@@ -114,10 +108,10 @@ def test_an_interval_leaves_out_a_fortieth_at_either_end_if_nothing_else_is_said
     assert mirrored == [Interval(-ends[1], -ends[0])]
 
 
-def test_the_bootstrap_is_what_a_plain_loop_of_resampling_finds() -> None:
+def test_bootstrap_agrees_with_a_plain_resampling_loop() -> None:
     random = np.random.default_rng(5)
     group = [random.lognormal(trial / 10, 0.1, count).tolist() for trial, count in enumerate((4, 7, 5))]
-    found = [
+    plain = [
         median(median(random.choice(group[trial], len(group[trial]))) for trial in random.integers(3, size=3))
         for _ in range(4000)
     ]
@@ -125,13 +119,13 @@ def test_the_bootstrap_is_what_a_plain_loop_of_resampling_finds() -> None:
         (interval,) = bootstrap([group], seed=1, resamples=20_000, confidence=1 - 2 * tail)
         error = 5 * (tail * (1 - tail) / 4000) ** 0.5
         assert (
-            np.mean(np.array(found) < interval.low) - error <= tail <= np.mean(np.array(found) <= interval.low) + error
+            np.mean(np.array(plain) < interval.low) - error <= tail <= np.mean(np.array(plain) <= interval.low) + error
         )
-        assert np.mean(np.array(found) > interval.high) - error <= tail
-        assert tail <= np.mean(np.array(found) >= interval.high) + error
+        assert np.mean(np.array(plain) > interval.high) - error <= tail
+        assert tail <= np.mean(np.array(plain) >= interval.high) + error
 
 
-def test_the_bootstrap_is_repeatable_and_a_group_s_interval_its_own() -> None:
+def test_bootstrap_is_repeatable_and_independent_by_group() -> None:
     random = np.random.default_rng(5)
     groups = [[random.normal(9, 1, size).tolist() for _ in range(trials)] for trials, size in ((5, 7), (3, 4), (5, 7))]
     together = bootstrap(groups, seed=3, resamples=50)
@@ -140,7 +134,7 @@ def test_the_bootstrap_is_repeatable_and_a_group_s_interval_its_own() -> None:
     assert together != bootstrap(groups, seed=4, resamples=50)
 
 
-def test_the_bootstrap_of_more_groups_than_fit_at_once_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bootstrap_in_batches_gives_the_same_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [[[1.0 * n, 2.0, 3.0], [4.0, 5.0, 6.0 * n]] for n in range(1, 8)]
     whole = bootstrap(groups, seed=3, resamples=100)
     monkeypatch.setattr("snnbench.analysis.bootstrap.AT_ONCE", 400)
@@ -148,10 +142,10 @@ def test_the_bootstrap_of_more_groups_than_fit_at_once_is_the_same(monkeypatch: 
 
 
 @pytest.mark.parametrize("group", [[], [[]], [[1.0], []]])
-def test_the_bootstrap_wants_repetitions_in_every_trial(group: list[list[float]]) -> None:
+def test_bootstrap_refuses_an_empty_group_or_trial(group: list[list[float]]) -> None:
     with pytest.raises(ValueError, match="group 1 has no trials"):
         bootstrap([[[1.0]], group], seed=1)
 
 
-def test_without_groups_there_are_no_intervals() -> None:
+def test_bootstrap_of_no_groups_is_empty() -> None:
     assert bootstrap([], seed=1) == []

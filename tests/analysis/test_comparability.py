@@ -31,7 +31,7 @@ def other(case: Any = CASE, **more: Any) -> Recording:
         (other(CASE.with_(threads=8)), "threads", "threads: 1 in old, 8 in new"),
     ],
 )
-def test_what_differs_is_named_and_refused_unless_it_is_allowed(new: Recording, kind: str, fact: str) -> None:
+def test_differing_fact_is_refused_unless_allowed(new: Recording, kind: str, fact: str) -> None:
     with pytest.raises(Incomparable) as refusal:
         matched(OLD, new)
     assert str(refusal.value).splitlines() == [
@@ -43,14 +43,15 @@ def test_what_differs_is_named_and_refused_unless_it_is_allowed(new: Recording, 
     assert (list(cases), facts) == ([CASE], [fact])
 
 
-def test_two_machines_that_nobody_knows_are_not_the_same_machine() -> None:
+def test_two_unknown_machines_are_not_the_same() -> None:
     unknown, too = replace(OLD, machine={}), replace(other(), machine={"cpu": "fast"})
     with pytest.raises(Incomparable, match="machine: unknown in old, unknown in new"):
         matched(unknown, too)
     assert matched(unknown, too, ["machine"])[1] == ["machine: unknown in old, unknown in new"]
 
 
-def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> None:
+def test_different_work_cannot_be_allowed() -> None:
+    """The refusal has a line for every fact, and offers no --allow for other work."""
     new = other(CASE.with_(neurons=96), model="a server", repetitions=9)
     with pytest.raises(Incomparable) as refusal:
         matched(OLD, new, ["machine"])
@@ -62,14 +63,14 @@ def test_every_fact_has_a_line_and_what_cannot_be_allowed_is_not_offered() -> No
     ]
 
 
-def test_cases_whose_values_all_occur_can_still_be_different_work() -> None:
+def test_same_values_in_other_combinations_are_different_work() -> None:
     old = recording(timed("a", train=1.0), timed("a", case=CASE.with_(neurons=96, batch=9), train=1.0), name="old")
     new = [timed("a", case=case, train=1.0) for case in (CASE.with_(neurons=96), CASE.with_(batch=9))]
     with pytest.raises(Incomparable, match="work: no case of old is in new"):
         matched(old, recording(*new, name="new"))
 
 
-def test_without_a_record_there_is_no_work() -> None:
+def test_empty_recording_is_refused() -> None:
     empty = recording(name="new")
     for pair, lacking in (((OLD, empty), ["new"]), ((empty, OLD), ["new"]), ((empty, empty), ["new", "new"])):
         with pytest.raises(Incomparable) as refusal:
@@ -77,7 +78,7 @@ def test_without_a_record_there_is_no_work() -> None:
         assert str(refusal.value).splitlines()[1:-1] == [f"  work: no record in {name}" for name in lacking]
 
 
-def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() -> None:
+def test_field_that_distinguishes_cases_cannot_be_allowed() -> None:
     both = recording(timed("a", train=1.0), timed("a", case=CASE.with_(threads=8), train=1.0), name="old")
     with pytest.raises(Incomparable, match="old: several cases differ in threads only"):
         matched(both, OLD, ["threads"])
@@ -86,11 +87,11 @@ def test_a_field_that_tells_cases_of_one_recording_apart_cannot_be_left_out() ->
 @pytest.mark.parametrize(
     "change", [{"trials": 9}, {"seed": 9}, {"timeout_seconds": 1.0}, {"memory_trials": 0}, {"remeasure": 2}]
 )
-def test_how_many_trials_and_in_which_order_does_not_matter(change: dict[str, Any]) -> None:
+def test_number_and_order_of_trials_may_differ(change: dict[str, Any]) -> None:
     assert matched(OLD, other(**change)) == ({CASE: CASE}, [])
 
 
-def test_what_changed_is_listed_by_what_it_is() -> None:
+def test_changes_are_listed_by_kind() -> None:
     old, new = OLD, other()
     old = replace(
         old,
@@ -122,12 +123,12 @@ def test_what_changed_is_listed_by_what_it_is() -> None:
     assert changed(old, old) == []
 
 
-def test_a_fact_that_only_one_machine_knows_is_listed_from_either_side() -> None:
+def test_fact_unknown_to_one_machine_is_listed() -> None:
     knowing, ignorant = (replace(OLD, machine={"model": "m"} | more) for more in ({"kernel": "6.1"}, {}))
     assert changed(knowing, ignorant) == ["machine kernel: '6.1' -> unknown"]
     assert changed(ignorant, knowing) == ["machine kernel: unknown -> '6.1'"]
 
 
-def test_several_versions_of_a_library_are_listed_in_their_order() -> None:
+def test_several_versions_are_listed_in_order() -> None:
     several = replace(OLD, records=[timed("a", trial, train=1.0, version=f"1.{trial}") for trial in (4, 2, 7, 0, 5, 1)])
     assert changed(several, OLD) == ["a: 1.0, 1.1, 1.2, 1.4, 1.5, 1.7 -> 1.0"]

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.bootstrap import Interval
+from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
-from snnbench.analysis.compare import Cell, compare
+from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.record import Record, read
 from snnbench.report.text import change_table
@@ -22,13 +23,13 @@ LARGE = CASE.with_(neurons=96)
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
 
-def cells(base: list[Record], new: list[Record], **more: Any) -> list[Cell]:
+def cells(base: list[Record], new: list[Record], **more: Any) -> list[ComparedCell]:
     """All cells of a comparison."""
     return compare(recording(*base, name="old"), recording(*new, name="new"), Thresholds(), **more).cells
 
 
-def only(base: list[Record], new: list[Record]) -> Cell:
-    """The one cell of a comparison."""
+def only(base: list[Record], new: list[Record]) -> ComparedCell:
+    """The only cell of a comparison."""
     (cell,) = cells(base, new)
     return cell
 
@@ -36,31 +37,31 @@ def only(base: list[Record], new: list[Record]) -> Cell:
 @pytest.mark.parametrize(
     ("factor", "word"), [(1.2, "slower"), (1 / 1.2, "faster"), (1.0, "same"), (1.01, "same"), (1.04, "inconclusive")]
 )
-def test_the_word_says_what_became_of_a_time_and_the_ratio_is_new_over_base(factor: float, word: str) -> None:
+def test_word_and_ratio_are_new_over_base(factor: float, word: str) -> None:
     cell = only(trials("a", BASE), trials("a", [factor * ms for ms in BASE]))
     assert (cell.contender, cell.phase, cell.metric, cell.word) == ("a", "train", "time", word)
     assert cell.ratio == pytest.approx(factor)
     assert cell.difference is not None and cell.difference.p is not None and cell.q is not None
 
 
-def test_the_ratio_is_that_of_the_medians() -> None:
+def test_ratio_is_of_the_medians() -> None:
     cell = only(trials("a", (1.0, 2.0, 9.0)), trials("a", (3.0, 3.0, 1.0)))
     assert (cell.ratio, cell.word) == (1.5, "inconclusive")
 
 
-def test_one_trial_that_is_odd_makes_no_change() -> None:
+def test_one_outlier_makes_no_change() -> None:
     assert only(trials("a", BASE), trials("a", [*BASE[:4], 40.0])).word == "inconclusive"
 
 
-def test_every_time_and_peak_of_every_contender_and_case_is_a_cell() -> None:
+def test_every_time_and_peak_is_a_cell() -> None:
     records = [
         timed("a", train=1.0, forward=1.0),
         weighed("a", device_mib=4),
         timed("b", train=1.0),
         timed("a", case=LARGE, train=1.0),
     ]
-    found = cells(records, records)
-    assert {(cell.case, cell.contender, cell.phase, cell.metric) for cell in found} == {
+    compared = cells(records, records)
+    assert {(cell.case, cell.contender, cell.phase, cell.metric) for cell in compared} == {
         (CASE, "a", "train", "time"),
         (CASE, "a", "forward", "time"),
         (CASE, "a", "train", "host_peak"),
@@ -68,13 +69,13 @@ def test_every_time_and_peak_of_every_contender_and_case_is_a_cell() -> None:
         (CASE, "b", "train", "time"),
         (LARGE, "a", "train", "time"),
     }
-    assert {cell.ratio for cell in found} == {1.0}
+    assert {cell.ratio for cell in compared} == {1.0}
 
 
-def test_cells_of_a_phase_can_be_chosen_and_what_failed_is_told_whatever_is_chosen() -> None:
+def test_phases_select_times_but_failures_are_always_listed() -> None:
     records = [timed("a", train=1.0, forward=1.0), failed("b", "crash", "x")]
-    found = cells(records, records, phases=["forward"])
-    assert {(cell.contender, cell.phase) for cell in found} == {("a", "forward"), ("b", "")}
+    compared = cells(records, records, phases=["forward"])
+    assert {(cell.contender, cell.phase) for cell in compared} == {("a", "forward"), ("b", "")}
 
 
 @pytest.mark.parametrize(
@@ -116,39 +117,39 @@ def test_cells_of_a_phase_can_be_chosen_and_what_failed_is_told_whatever_is_chos
         ),
     ],
 )
-def test_a_word_and_its_reason_say_why_there_is_no_ratio(
-    base: list[Record], new: list[Record], word: str, reason: str
-) -> None:
+def test_cell_without_ratio_has_word_and_reason(base: list[Record], new: list[Record], word: str, reason: str) -> None:
     other = [timed("other", train=1.0)]
     (cell,) = (cell for cell in cells([*other, *base], [*other, *new]) if cell.contender == "a")
     assert (cell.ratio, cell.word, cell.reason) == (None, word, reason)
 
 
-def test_a_trial_that_failed_is_told_beside_what_the_others_gave() -> None:
-    found = cells(trials("a", BASE), [*trials("a", BASE[:4]), failed("a", "crash", "died", trial=4)])
-    assert [(cell.word, cell.phase, cell.reason) for cell in found] == [
+def test_failed_trial_is_listed_beside_the_others() -> None:
+    compared = cells(trials("a", BASE), [*trials("a", BASE[:4]), failed("a", "crash", "died", trial=4)])
+    assert [(cell.word, cell.phase, cell.reason) for cell in compared] == [
         ("failed", "", "in new: failed: crash: died"),
         ("same", "train", ""),
     ]
 
 
-def test_a_case_that_one_recording_lacks_is_missing_there() -> None:
-    found = cells([timed("a", train=1.0), timed("a", case=LARGE, train=1.0)], [timed("a", train=1.0)])
-    assert {(cell.case, cell.word) for cell in found} == {(CASE, "inconclusive"), (LARGE, "missing")}
+def test_case_of_one_recording_only_is_missing() -> None:
+    compared = cells([timed("a", train=1.0), timed("a", case=LARGE, train=1.0)], [timed("a", train=1.0)])
+    assert {(cell.case, cell.word) for cell in compared} == {(CASE, "inconclusive"), (LARGE, "missing")}
 
 
-def test_a_contender_that_deviates_is_compared_with_itself() -> None:
+def test_deviating_contender_is_compared_with_itself() -> None:
     assert only([deviating("a", train=1.0)], [deviating("a", train=3.0)]).ratio == 3.0
 
 
 @pytest.mark.parametrize("phases", [[], ["inference"]])
-def test_what_has_nothing_to_compare_is_refused_for_it_must_not_pass_for_unchanged(phases: list[str]) -> None:
+def test_recordings_without_times_are_refused(phases: list[str]) -> None:
+    """An empty comparison must not pass for an unchanged one."""
     both = [skipped("a", "unsupported", "no such reset")] if not phases else [timed("a", train=1.0)]
     with pytest.raises(Incomparable, match="neither old nor new has a time or peak"):
         cells(both, both, phases=phases)
 
 
-def test_one_trial_says_nothing_but_of_what_the_allocator_counts() -> None:
+def test_one_trial_decides_allocator_peaks_only() -> None:
+    """An allocator's count repeats exactly; a time or a peak of the host does not."""
     base = [timed("a", train=1.0), weighed("a", host_mib=6, device_mib=4)]
     new = [timed("a", train=9.0), weighed("a", host_mib=9, device_mib=5)]
     words = {cell.metric: (cell.word, cell.ratio, cell.reason) for cell in cells(base, new)}
@@ -160,25 +161,25 @@ def test_one_trial_says_nothing_but_of_what_the_allocator_counts() -> None:
 
 
 @pytest.mark.parametrize(("mib", "word"), [(600, "same"), (606, "same"), (607, "slower"), (593, "faster")])
-def test_peaks_that_do_not_vary_differ_if_they_do_by_more_than_the_floor(mib: int, word: str) -> None:
+def test_constant_peaks_differ_beyond_the_floor(mib: int, word: str) -> None:
     base, new = ([weighed("a", host_mib=one, trial=trial) for trial in range(2)] for one in (600, mib))
     cell = only(base, new)
     assert (cell.word, cell.q) == (word, None)
     assert cell.difference is not None and cell.difference.certain
 
 
-def test_a_peak_of_nothing_has_no_ratio_and_stops_nothing() -> None:
+def test_peak_of_0_has_no_ratio() -> None:
     cell = only([weighed("a", host_mib=0)], [weighed("a", host_mib=1)])
     assert (cell.word, cell.ratio, cell.reason) == ("inconclusive", None, "a value of 0")
 
 
-def test_what_times_differ_by_on_this_machine_is_no_change_and_memory_is_as_it_was() -> None:
+def test_chance_difference_applies_to_times_but_not_to_memory() -> None:
     base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
     new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
     old, other = recording(*base), recording(*new)
     for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
-        found = compare(old, other, Thresholds(chance=chance))
-        assert {cell.metric: cell.word for cell in found.cells} == {"time": word, "host_peak": "slower"}
+        comparison = compare(old, other, Thresholds(chance=chance))
+        assert {cell.metric: cell.word for cell in comparison.cells} == {"time": word, "host_peak": "slower"}
 
 
 def test_flags_stand_beside_the_word() -> None:
@@ -198,21 +199,19 @@ def flagged(factor: float, *flags: str, first: int = 0) -> list[Record]:
     ("old", "new", "where"),
     [((), ("contended",), "new"), (("contended",), (), "base"), (("contended",), ("contended",), "base and new")],
 )
-def test_of_what_others_disturbed_nothing_is_said(
-    factor: float, old: tuple[str, ...], new: tuple[str, ...], where: str
-) -> None:
+def test_contended_time_is_inconclusive(factor: float, old: tuple[str, ...], new: tuple[str, ...], where: str) -> None:
     cell = only(flagged(1.0, *old), flagged(factor, *new))
     assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(factor))
     assert cell.reason == f"contended in {where}: run again on a quieter machine, or --allow contended"
 
 
-def test_one_disturbed_trial_of_several_is_enough() -> None:
+def test_one_contended_trial_is_enough() -> None:
     cell = only(flagged(1.0), flagged(1.5, "contended", "throttled", first=4))
     assert cell.word == "inconclusive"
     assert cell.reason.startswith("contended in new: run again") and cell.reason.endswith("; throttled in new")
 
 
-def test_what_others_disturbed_takes_no_part_in_q() -> None:
+def test_contended_time_takes_no_part_in_q() -> None:
     """Its p would be far below all others, and so lower the q of one of them."""
     base = [*flagged(1.0), *trials("b", BASE)]
     new = [*flagged(1.5, "contended"), *trials("b", [1.5 * ms for ms in BASE])]
@@ -221,22 +220,22 @@ def test_what_others_disturbed_takes_no_part_in_q() -> None:
     assert qs["b"][0] == qs["b"][1], "one test, which is adjusted for no other"
 
 
-def test_a_peak_is_not_disturbed_by_others() -> None:
+def test_contention_does_not_affect_peaks() -> None:
     base = [*flagged(1.0), *(weighed("a", host_mib=6, trial=trial) for trial in range(2))]
     new = [*flagged(1.5, "contended"), *(weighed("a", host_mib=9, trial=trial) for trial in range(2))]
     assert {cell.metric: cell.word for cell in cells(base, new)} == {"time": "inconclusive", "host_peak": "slower"}
 
 
-def test_a_user_may_insist_on_what_others_disturbed_and_every_format_says_so() -> None:
+def test_allowed_contention_is_stated_in_every_format() -> None:
     old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
-    found = compare(old, new, Thresholds(), allowed=["contended"])
-    assert [(cell.word, cell.reason) for cell in found.cells] == [("slower", "contended in new")]
+    comparison = compare(old, new, Thresholds(), allowed=["contended"])
+    assert [(cell.word, cell.reason) for cell in comparison.cells] == [("slower", "contended in new")]
     for write in change_table.FORMATS.values():
-        assert "contended: times that others disturbed have words, too" in write(found, False, [])
+        assert "contended: times that others disturbed have words, too" in write(comparison, False, [])
     assert compare(old, new, Thresholds()).allowed == []
 
 
-def test_changes_come_first_and_the_largest_before_the_others() -> None:
+def test_cells_are_sorted_by_word_and_size() -> None:
     factors = {"a": 1.0, "b": 1.2, "c": 1.5, "d": 0.5}
     base = [record for name in factors for record in trials(name, BASE)]
     new = [
@@ -258,7 +257,7 @@ def test_changes_come_first_and_the_largest_before_the_others() -> None:
     }
 
 
-def test_all_cells_of_the_command_are_tested_together() -> None:
+def test_all_cells_are_one_family_of_tests() -> None:
     """A p of 0.03 is a change in a command of one cell, but no change among twenty unchanged cells."""
     odd = (1.05, 1.06, 1.1, 1.14, 1.15)
     alone = only(trials("a", (1, 1.03, 1.0, 1.06, 1.09)), trials("a", odd))
@@ -273,15 +272,15 @@ def test_all_cells_of_the_command_are_tested_together() -> None:
     assert among.q == pytest.approx(21 * (among.difference.p or 0))
 
 
-def test_an_explained_comparison_has_the_bootstrap_of_either_side_of_a_time() -> None:
-    found = cells([timed("a", train=1.0), weighed("a")], [timed("a", train=3.0), weighed("a")], explained=True)
-    sides = {cell.metric: (cell.base, cell.new) for cell in found}
+def test_explained_times_have_bootstrap_intervals() -> None:
+    compared = cells([timed("a", train=1.0), weighed("a")], [timed("a", train=3.0), weighed("a")], explained=True)
+    sides = {cell.metric: (cell.base, cell.new) for cell in compared}
     assert [side.interval if side else None for side in sides["host_peak"]] == [None, None]
     assert [side.interval if side else None for side in sides["time"]] == [Interval(1e6, 4.5e6), Interval(3e6, 13.5e6)]
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*quick*/records.jsonl")), ids=str)
-def test_a_real_recording_of_any_schema_is_the_same_as_itself(folder: Path) -> None:
+def test_shipped_recording_is_the_same_as_itself(folder: Path) -> None:
     real = read(folder)
     comparison = compare(real, real, Thresholds())
     assert comparison.changed == comparison.allowed == []
@@ -301,20 +300,20 @@ def test_recordings_of_different_schemas_are_compared() -> None:
     assert counts["faster"] and counts["missing"]
 
 
-def test_what_a_machine_cannot_show_is_inconclusive() -> None:
+def test_change_below_run_to_run_noise_is_inconclusive() -> None:
     """The noise of an A/A experiment counts, even if the spread within both recordings is small."""
     old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
     new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
-    asked: list[tuple[str, str, int]] = []
+    calls: list[tuple[str, str, int]] = []
 
     def least(device: str, phase: str, trials: int) -> float:
-        asked.append((device, phase, trials))
+        calls.append((device, phase, trials))
         return 0.2
 
     (cell,) = compare(old, new, Thresholds()).cells
     assert cell.word == "slower"
     (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
-    assert (cell.word, asked) == ("inconclusive", [("cpu", "train", 5)])
+    assert (cell.word, calls) == ("inconclusive", [("cpu", "train", 5)])
     assert "this machine's run-to-run difference (20 %)" in cell.reason
     (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
     assert cell.word == "slower", "nothing is known of this phase"
@@ -322,7 +321,7 @@ def test_what_a_machine_cannot_show_is_inconclusive() -> None:
     assert cell.word == "slower", "what the user says counts"
 
 
-def test_two_different_deviations_are_two_different_works() -> None:
+def test_different_deviations_are_incomparable() -> None:
     other = Outcome(status="measured", verdict="deviates", deviation="fires two steps late")
     base = [deviating("a", trial=n, train=ms) for n, ms in enumerate(BASE)]
     assert only(base, base).word == "same"

@@ -1,9 +1,9 @@
-"""Words of differences made by hand, and how often they are wrong in comparisons that were simulated."""
+"""Tests of the words of differences made by hand, and of their error rates in simulated comparisons."""
 
 import numpy as np
 import pytest
 
-from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.cells import ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds, decide
 from snnbench.analysis.difference import Difference
 from snnbench.analysis.pairs import Field, pairs
@@ -36,11 +36,9 @@ from tests.fakes import CASE
         (Difference(None, lacking="a value of 0"), None, 0.0, "inconclusive"),
     ],
 )
-def test_a_word_follows_from_size_and_certainty(
-    difference: Difference, q: float | None, chance: float, word: str
-) -> None:
-    found, reason = decide(difference, q, 0.05, chance, 0.05)
-    assert found == word
+def test_word_depends_on_size_and_certainty(difference: Difference, q: float | None, chance: float, word: str) -> None:
+    decided, reason = decide(difference, q, 0.05, chance, 0.05)
+    assert decided == word
     assert bool(reason) is (word == "inconclusive")
 
 
@@ -58,7 +56,7 @@ def test_a_word_follows_from_size_and_certainty(
         (0.90, 1.06, 1.20, 0.01, "the median and the mean of the trials disagree"),
     ],
 )
-def test_a_test_without_a_word_says_why(ratio: float, low: float, high: float, q: float, reason: str) -> None:
+def test_inconclusive_difference_has_its_reason(ratio: float, low: float, high: float, q: float, reason: str) -> None:
     decided = decide(Difference(ratio, low, high, 0.1), q, 0.05, 0.0, 0.05)
     assert decided == ("inconclusive", f"{reason}: run more trials")
 
@@ -66,16 +64,16 @@ def test_a_test_without_a_word_says_why(ratio: float, low: float, high: float, q
 @pytest.mark.parametrize(
     "difference", [Difference(None, 1.0, 1.2), Difference(1.1, None, 1.2), Difference(1.1, 1.0, None)], ids=str
 )
-def test_nothing_is_said_of_a_difference_of_which_a_part_is_not_known(difference: Difference) -> None:
+def test_incomplete_difference_is_inconclusive(difference: Difference) -> None:
     assert decide(difference, 0.01, 0.05, 0.0, 0.05)[0] == "inconclusive"
 
 
-def test_without_a_word_of_the_user_5_percent_of_time_1_of_memory_and_5_of_false_discoveries_count() -> None:
-    """Trials that are all equal, so that size alone decides: 4.9 % of time is the same, and so is 0.9 % of memory."""
+def test_default_thresholds() -> None:
+    """The floors are 5 % of time and 1 % of memory. All trials are equal, so that size alone decides."""
     words = {}
     for metric, share in (("time", 1.049), ("time", 1.051), ("host_peak", 1.009), ("host_peak", 1.011)):
         base, new = (Side(summarise([1000.0 * factor] * 3), []) for factor in (1.0, share))
-        (cell,) = judged([Cell(CASE, "a", "train", metric, base, new)], Thresholds())
+        (cell,) = judged([ComparedCell(CASE, "a", "train", metric, base, new)], Thresholds())
         words[metric, share] = cell.word
     assert words == {
         ("time", 1.049): "same",
@@ -96,7 +94,7 @@ def test_without_a_word_of_the_user_5_percent_of_time_1_of_memory_and_5_of_false
         ("alpha", 1.0),
     ],
 )
-def test_a_threshold_that_is_none_is_refused_with_its_name(name: str, value: float) -> None:
+def test_threshold_out_of_range_is_refused(name: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"^{name.replace('_', '-')}: expected"):
         Thresholds(**{name: value})
 
@@ -111,11 +109,11 @@ def simulated(random: np.random.Generator, factor: float = 1.0) -> list[str]:
         base, new = (summarise(random.lognormal(10, SPREAD, TRIALS).tolist()) for _ in range(2))
         if not number:
             new = summarise([factor * trial for trial in new.trials])
-        cells.append(Cell(CASE, str(number), "train", "time", Side(base, []), Side(new, [])))
+        cells.append(ComparedCell(CASE, str(number), "train", "time", Side(base, []), Side(new, [])))
     return [cell.word for cell in judged(cells, Thresholds())]
 
 
-def test_of_200_comparisons_of_the_same_with_itself_at_most_10_report_a_change() -> None:
+def test_false_positives_of_comparisons_are_at_most_5_percent() -> None:
     random = np.random.default_rng(20)
     words = [simulated(random) for _ in range(200)]
     assert sum(bool({"slower", "faster"} & {*one}) for one in words) <= 10
@@ -124,7 +122,8 @@ def test_of_200_comparisons_of_the_same_with_itself_at_most_10_report_a_change()
     )
 
 
-def test_a_tenth_more_in_one_cell_of_60_is_found_in_95_of_100_comparisons() -> None:
+def test_comparison_finds_a_10_percent_slowdown() -> None:
+    """One cell of 60 is 10 % slower; at least 95 % of 200 comparisons find it."""
     random = np.random.default_rng(21)
     words = [simulated(random, 1.1) for _ in range(200)]
     assert sum(one[0] == "slower" for one in words) >= 190
@@ -146,7 +145,7 @@ def ranked(random: np.random.Generator, factor: float = 1.0) -> list[list[str]]:
     return [[cell.word for cell in words.values()] for words in pairs(fields, "0", Thresholds())]
 
 
-def test_of_200_rankings_of_the_same_thing_at_most_10_tell_any_two_contenders_apart() -> None:
+def test_false_positives_of_rankings_are_at_most_5_percent() -> None:
     random = np.random.default_rng(23)
     words = [[word for one in ranked(random) for word in one] for _ in range(200)]
     assert sum(bool({"slower", "faster"} & {*one}) for one in words) <= 10
@@ -154,7 +153,7 @@ def test_of_200_rankings_of_the_same_thing_at_most_10_tell_any_two_contenders_ap
     assert np.mean([one.count("same") / len(one) for one in words]) > 0.8
 
 
-def test_a_tenth_more_of_one_contender_is_found_against_the_others_in_95_of_100_rankings() -> None:
+def test_ranking_finds_a_10_percent_slowdown() -> None:
     """Its pairs come first: as the baseline it is the base, so that the others are faster."""
     random = np.random.default_rng(24)
     words = [ranked(random, 1.1) for _ in range(100)]
@@ -163,6 +162,6 @@ def test_a_tenth_more_of_one_contender_is_found_against_the_others_in_95_of_100_
     assert sum(bool({"slower", "faster"} & {*one}) for one in others) <= 5
 
 
-def test_a_tenth_less_is_found_as_well() -> None:
+def test_comparison_finds_a_10_percent_speedup() -> None:
     random = np.random.default_rng(22)
     assert sum(simulated(random, 1 / 1.1)[0] == "faster" for _ in range(100)) >= 95

@@ -1,4 +1,4 @@
-"""Differences of trials that were reckoned by hand, and against SciPy's own Welch test."""
+"""Tests of differences of trials, against values computed by hand and SciPy's own tests."""
 
 import math
 
@@ -13,23 +13,23 @@ E = math.e
 
 def only(base: list[float], new: list[float], **more: list[bool]) -> Difference:
     """The difference of one pair."""
-    (found,) = differences([(base, new)], 0.95, **more)
-    return found
+    (difference,) = differences([(base, new)], 0.95, **more)
+    return difference
 
 
-def test_one_pair_of_equal_spread_is_welch_s_test_of_the_logarithms() -> None:
+def test_one_pair_of_equal_spread_is_welchs_test() -> None:
     """Logs 0 1 2 and 3 4 5: variances 1, so the error is sqrt(2/3), t = 3 / 0.816 = 3.674 with 4 degrees of freedom.
 
     Twice the tail of t beyond 3.674 is 0.0213, and t(0.975) is 2.776: 3 - 2.776 * 0.8165 = 0.733.
     """
-    found = only([1, E, E**2], [E**3, E**4, E**5])
-    assert found.ratio == pytest.approx(E**3)
-    assert found.p == pytest.approx(0.0213, abs=5e-5)
-    assert math.log(found.low or 0) == pytest.approx(0.733, abs=1e-3)
-    assert math.log(found.high or 0) == pytest.approx(5.267, abs=1e-3)
+    difference = only([1, E, E**2], [E**3, E**4, E**5])
+    assert difference.ratio == pytest.approx(E**3)
+    assert difference.p == pytest.approx(0.0213, abs=5e-5)
+    assert math.log(difference.low or 0) == pytest.approx(0.733, abs=1e-3)
+    assert math.log(difference.high or 0) == pytest.approx(5.267, abs=1e-3)
 
 
-def test_pairs_as_alike_as_these_know_their_variance_together() -> None:
+def test_equal_variances_are_pooled() -> None:
     """Logs 0 1 2 and 3 - w, 3 - w, 3 + w, 3 + w with w = sqrt(3) / 2 have the variance 1.
 
     Their degrees of freedom are 2 and 3, so one pair has 5, and three have 15. The error is sqrt(1/3 + 1/4).
@@ -37,22 +37,22 @@ def test_pairs_as_alike_as_these_know_their_variance_together() -> None:
     w = 3**0.5 / 2
     pair = ([1, E, E**2], [math.exp(3 - w), math.exp(3 - w), math.exp(3 + w), math.exp(3 + w)])
     for count in (1, 3):
-        for found in differences([pair] * count, 0.95):
-            assert found.p == pytest.approx(2 * stats.t.sf(2 / (7 / 12) ** 0.5, 5 * count))
+        for difference in differences([pair] * count, 0.95):
+            assert difference.p == pytest.approx(2 * stats.t.sf(2 / (7 / 12) ** 0.5, 5 * count))
             reach = stats.t.ppf(0.975, 5 * count) * (7 / 12) ** 0.5
-            assert found.low == pytest.approx(math.exp(2 - reach))
-            assert found.high == pytest.approx(math.exp(2 + reach))
+            assert difference.low == pytest.approx(math.exp(2 - reach))
+            assert difference.high == pytest.approx(math.exp(2 + reach))
 
 
-def test_a_variance_that_is_larger_than_all_others_keeps_its_size() -> None:
-    """A thousand quiet pairs make none of a noisy one: its p stays near that of Welch's test of itself."""
+def test_largest_variance_is_not_shrunk() -> None:
+    """A thousand quiet pairs do not make a noisy one quiet: its p stays near that of its own Welch test."""
     random = np.random.default_rng(1)
     quiet = [tuple(np.exp(random.normal(0, 0.01, 5)).tolist() for _ in range(2)) for _ in range(1000)]
     noisy = ([1.0, 1.5, 0.6, 1.1, 0.8], [1.4, 0.9, 1.9, 1.3, 1.2])
-    found = differences([*quiet, noisy], 0.95)[-1]
+    difference = differences([*quiet, noisy], 0.95)[-1]
     welch = stats.ttest_ind(*np.log(noisy), equal_var=False)
-    assert found.p is not None
-    assert stats.norm.sf(abs(welch.statistic)) * 2 <= found.p <= welch.pvalue
+    assert difference.p is not None
+    assert stats.norm.sf(abs(welch.statistic)) * 2 <= difference.p <= welch.pvalue
 
 
 @pytest.mark.parametrize(
@@ -74,21 +74,19 @@ def test_a_variance_that_is_larger_than_all_others_keeps_its_size() -> None:
         ([2.0], [1.0, 4.0, 9.0], False, Difference(2.0, lacking="one trial in base")),
     ],
 )
-def test_where_there_is_nothing_to_test_there_is_no_p(
-    base: list[float], new: list[float], counted: bool, expected: Difference
-) -> None:
+def test_untestable_pair_has_no_p(base: list[float], new: list[float], counted: bool, expected: Difference) -> None:
     assert only(base, new, counted=[counted]) == expected
 
 
-def test_a_side_that_does_not_vary_leaves_the_test_to_the_other() -> None:
-    """Logs 1 1 and 2 3 4: the error is sqrt(1/2 + 1/3), for the side of no variance is taken to be as the other."""
-    found = only([E, E], [E**2, E**3, E**4])
-    assert found.p is not None and 0 < found.p < 1
-    assert not found.certain
-    assert found.low is not None and found.high is not None and found.low < E**2 < found.high
+def test_constant_side_gets_the_variance_of_the_other() -> None:
+    """Logs 1 1 and 2 3 4: the error is sqrt(1/2 + 1/3), because the constant side gets the variance of the other."""
+    difference = only([E, E], [E**2, E**3, E**4])
+    assert difference.p is not None and 0 < difference.p < 1
+    assert not difference.certain
+    assert difference.low is not None and difference.high is not None and difference.low < E**2 < difference.high
 
 
-def test_unlike_variances_leave_few_degrees_of_freedom_which_are_welch_s_and_the_prior_s() -> None:
+def test_unlike_variances_have_welchs_and_the_priors_degrees() -> None:
     """Five samples whose variances are 1, 16, 81, 256 and 625 thousandths are less alike than one population's.
 
     Each is compared with the first, by Welch's and Satterthwaite's formula on variances that are never made smaller.
@@ -112,17 +110,17 @@ def test_unlike_variances_leave_few_degrees_of_freedom_which_are_welch_s_and_the
         assert math.log(difference.high or 0) == pytest.approx(distance + reach)
 
 
-def test_equal_values_do_not_vary_by_what_rounding_leaves_of_their_mean() -> None:
+def test_rounding_of_the_mean_adds_no_variance() -> None:
     value = next(v for v in np.arange(2.0, 9.0, 0.1).tolist() if np.log([v] * 3).var(ddof=1) > 0)
     noisy = [1.0, 1.5, 1.25]
     assert intervals([[value] * 3, noisy], 0.95)[1] == intervals([[1.0] * 3, noisy], 0.95)[1]
 
 
-def test_none_are_no_differences() -> None:
+def test_no_pairs_have_no_differences() -> None:
     assert differences([], 0.95) == []
 
 
-def test_q_is_p_times_tests_by_rank_and_never_falls() -> None:
+def test_q_is_the_benjamini_hochberg_adjusted_p() -> None:
     """Sorted 0.01 0.02 0.03 0.5 times 4/1 4/2 4/3 4/4: 0.04 0.04 0.04 0.5."""
     assert adjusted([0.5, None, 0.02, 0.01, 0.03]) == pytest.approx([0.5, None, 0.04, 0.04, 0.04])
     assert adjusted([0.2]) == [0.2]
@@ -134,21 +132,21 @@ def test_q_is_p_times_tests_by_rank_and_never_falls() -> None:
     assert adjusted([]) == []
 
 
-def test_variances_that_are_as_alike_as_those_of_one_population_are_pooled_and_none_made_smaller() -> None:
+def test_alike_variances_are_pooled_and_never_reduced() -> None:
     """1 and 3 of 2 degrees of freedom each have the mean 2, and 4 degrees of freedom together."""
     variances, prior_degrees, most_degrees = moderate(np.array([1.0, 3.0]), np.array([2.0, 2.0]))
     assert variances.tolist() == [2.0, 3.0]
     assert (prior_degrees, most_degrees) == (math.inf, 4.0)
 
 
-def test_what_does_not_vary_says_nothing_of_the_others() -> None:
+def test_constant_sample_does_not_affect_the_prior() -> None:
     variances, prior_degrees, most_degrees = moderate(np.array([0.0, 1.0, 3.0]), np.array([9.0, 2.0, 2.0]))
     assert variances.tolist() == [2.0, 2.0, 3.0]
     assert (prior_degrees, most_degrees) == (math.inf, 4.0)
     assert moderate(np.array([0.0]), np.array([4.0]))[0].tolist() == [0.0]
 
 
-def test_how_alike_variances_are_is_found_from_many_of_them() -> None:
+def test_prior_is_estimated_from_many_variances() -> None:
     """10 000 variances s0^2 * d0 / chi^2(d0) * chi^2(d) / d, as Smyth 2004 has them, with s0 = 0.02, d0 = 6, d = 4."""
     random = np.random.default_rng(3)
     true = 0.02**2 * 6 / random.chisquare(6, 10_000)
@@ -160,11 +158,11 @@ def test_how_alike_variances_are_is_found_from_many_of_them() -> None:
     assert (variances >= measured).all()
 
 
-def test_an_interval_is_of_the_geometric_mean() -> None:
+def test_interval_is_of_the_geometric_mean() -> None:
     """Logs 0 1 2: 1 and t(0.975, 2) = 4.303 times sqrt(1/3)."""
-    (found,) = intervals([[1, E, E**2]], 0.95)
-    assert found is not None
-    assert [math.log(end) for end in found] == pytest.approx([1 - 4.303 / 3**0.5, 1 + 4.303 / 3**0.5], abs=1e-3)
+    (interval,) = intervals([[1, E, E**2]], 0.95)
+    assert interval is not None
+    assert [math.log(end) for end in interval] == pytest.approx([1 - 4.303 / 3**0.5, 1 + 4.303 / 3**0.5], abs=1e-3)
     assert intervals([[5.0], [], [0.0, 1.0]], 0.95) == [None, None, None]
     assert intervals([[5.0, 5.0]], 0.95) == [pytest.approx((5.0, 5.0))]
     assert intervals([], 0.95) == []
@@ -176,14 +174,15 @@ def pair_of(logs: list[float], base: list[float] | None = None) -> tuple[list[fl
     return base, [one * math.exp(log) for one, log in zip(base, logs, strict=True)]
 
 
-def test_four_pairs_are_student_s_test_of_their_logarithms() -> None:
+def test_four_pairs_are_students_t_test() -> None:
     logs = [0.1, 0.3, 0.2, 0.5]
-    (found,) = paired([pair_of(logs)], 0.95, ["one"])
+    (difference,) = paired([pair_of(logs)], 0.95, ["one"])
     student = stats.ttest_1samp(logs, 0)
     interval = student.confidence_interval(0.95)
-    assert found.p == pytest.approx(student.pvalue)
-    assert (math.log(found.low or 0), math.log(found.high or 0)) == pytest.approx((interval.low, interval.high))
-    assert found.ratio == pytest.approx(math.exp(0.25)), "of the median pair"
+    assert difference.p == pytest.approx(student.pvalue)
+    ends = (math.log(difference.low or 0), math.log(difference.high or 0))
+    assert ends == pytest.approx((interval.low, interval.high))
+    assert difference.ratio == pytest.approx(math.exp(0.25)), "of the median pair"
 
 
 def test_ten_pairs_are_trimmed_by_two_at_either_end() -> None:
@@ -191,65 +190,65 @@ def test_ten_pairs_are_trimmed_by_two_at_either_end() -> None:
     squares is 6 * 0.25^2 + 2 * 0.15^2 + 2 * 0.05^2 = 0.425, and the error sqrt(0.425 / 30) = 0.1190: t is 3.781 with 5
     degrees of freedom, p 0.0129, and t(0.975) is 2.571.
     """
-    (found,) = paired([pair_of([number / 10 for number in range(10)])], 0.95, ["one"])
-    assert found.p == pytest.approx(0.0129, abs=1e-4)
-    assert math.log(found.low or 0) == pytest.approx(0.45 - 2.571 * 0.1190, abs=1e-3)
-    assert math.log(found.high or 0) == pytest.approx(0.45 + 2.571 * 0.1190, abs=1e-3)
+    (difference,) = paired([pair_of([number / 10 for number in range(10)])], 0.95, ["one"])
+    assert difference.p == pytest.approx(0.0129, abs=1e-4)
+    assert math.log(difference.low or 0) == pytest.approx(0.45 - 2.571 * 0.1190, abs=1e-3)
+    assert math.log(difference.high or 0) == pytest.approx(0.45 + 2.571 * 0.1190, abs=1e-3)
 
 
-def test_an_odd_pair_of_five_weighs_no_more_than_its_neighbour() -> None:
+def test_outlier_of_five_pairs_counts_like_its_neighbour() -> None:
     quiet, odd = (paired([pair_of([0.01, 0.02, 0.03, 0.04, last])], 0.95, ["one"]) for last in (0.05, 5.0))
     assert quiet == odd
 
 
-def test_pairs_that_all_differ_alike_are_not_tested() -> None:
-    (found,) = paired([pair_of([math.log(2)] * 4, [1.0, 2.0, 4.0, 8.0])], 0.95, ["one"])
-    assert (found.ratio, found.low, found.high, found.p) == pytest.approx((2.0, 2.0, 2.0, 1.0))
+def test_pairs_with_equal_ratios_have_p_1() -> None:
+    (difference,) = paired([pair_of([math.log(2)] * 4, [1.0, 2.0, 4.0, 8.0])], 0.95, ["one"])
+    assert (difference.ratio, difference.low, difference.high, difference.p) == pytest.approx((2.0, 2.0, 2.0, 1.0))
 
 
-def test_only_a_family_of_eight_knows_its_variance_together() -> None:
+def test_variances_are_pooled_in_families_of_eight_or_more() -> None:
     logs = [0.1, 0.3, 0.2, 0.4]
     mean, error = 0.25, np.std(logs, ddof=1) / 2
     for families, degrees in ((["a"] * 7, 3), (["a"] * 8, 24), (["a", "b"] * 7, 3), (["a", "b"] * 8, 24)):
-        for found in paired([pair_of(logs)] * len(families), 0.95, families):
-            assert found.p == pytest.approx(2 * stats.t.sf(mean / error, degrees))
+        for difference in paired([pair_of(logs)] * len(families), 0.95, families):
+            assert difference.p == pytest.approx(2 * stats.t.sf(mean / error, degrees))
 
 
-def test_half_of_the_degrees_count_that_a_family_of_unlike_variances_adds() -> None:
+def test_family_of_unlike_variances_adds_half_of_its_degrees() -> None:
     widths = (0.05, 0.06, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3)
-    found = paired([pair_of([1 + width * side for side in (-1, 1, -1, 1)]) for width in widths], 0.95, ["a"] * 8)
+    tested = paired([pair_of([1 + width * side for side in (-1, 1, -1, 1)]) for width in widths], 0.95, ["a"] * 8)
     variances = np.array([4 / 3 * width**2 for width in widths])
     together, prior_degrees, most_degrees = moderate(variances, np.full(8, 3.0))
     assert 1 < prior_degrees < most_degrees - 3, "else another number would do"
-    for difference, variance in zip(found, together, strict=True):
+    for difference, variance in zip(tested, together, strict=True):
         assert difference.p == pytest.approx(2 * stats.t.sf(1 / math.sqrt(variance / 4), 3 + prior_degrees / 2))
 
 
 def test_three_pairs_give_no_word() -> None:
-    (found,) = paired([pair_of([0.1, 0.3, 0.2])], 0.95, ["one"])
-    assert (found.p, found.low, found.lacking) == (None, None, "3 pairs, where a word takes 4")
-    assert found.ratio == pytest.approx(math.exp(0.2))
+    (difference,) = paired([pair_of([0.1, 0.3, 0.2])], 0.95, ["one"])
+    assert (difference.p, difference.low, difference.lacking) == (None, None, "3 pairs, where a word takes 4")
+    assert difference.ratio == pytest.approx(math.exp(0.2))
 
 
-def test_a_count_that_each_side_repeats_is_certain_and_one_pair_of_times_is_nothing() -> None:
+def test_one_pair_is_certain_for_counts_only() -> None:
     assert paired([([4.0], [5.0])], 0.95, ["one"], [True]) == [Difference(1.25, 1.25, 1.25, certain=True)]
-    (found,) = paired([([4.0], [5.0])], 0.95, ["one"])
-    assert (found.ratio, found.p, found.lacking) == (1.25, None, "one trial in base and new")
+    (difference,) = paired([([4.0], [5.0])], 0.95, ["one"])
+    assert (difference.ratio, difference.p, difference.lacking) == (1.25, None, "one trial in base and new")
 
 
-def test_the_interval_of_a_mean_has_its_own_degrees_of_freedom_and_those_of_all_variances() -> None:
+def test_interval_of_a_mean_has_its_own_and_the_priors_degrees() -> None:
     samples = [[math.exp(width * number) for number in (-1, 0, 1)] for width in (0.01, 0.02, 0.9, 1.1)]
     variances = np.array([0.01**2, 0.02**2, 0.9**2, 1.1**2])
     together, prior_degrees, most_degrees = moderate(variances, np.full(4, 2.0))
     freedom = 2 + prior_degrees
     assert 0 < prior_degrees < most_degrees - 3, "else another number would do"
-    for found, variance in zip(intervals(samples, 0.95), together, strict=True):
-        assert found is not None
+    for interval, variance in zip(intervals(samples, 0.95), together, strict=True):
+        assert interval is not None
         reach = stats.t.ppf(0.975, freedom) * math.sqrt(variance / 3)
-        assert (math.log(found[0]), math.log(found[1])) == pytest.approx((-reach, reach))
+        assert (math.log(interval[0]), math.log(interval[1])) == pytest.approx((-reach, reach))
 
 
-def test_an_interval_without_end_stays_a_pair_of_numbers() -> None:
+def test_huge_interval_stays_finite() -> None:
     trials = ([1.0, 1.1, 1.2, 1.3], [1.3, 1.1, 1.5, 1.2])
     (pairs,) = paired([trials], 1 - 1e-15, ["time"])
     (sides,) = differences([trials], 1 - 1e-15)

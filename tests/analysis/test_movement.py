@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from snnbench.analysis.compare import Cell, Comparison, compare
+from snnbench.analysis.cells import ComparedCell
+from snnbench.analysis.compare import Comparison, compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.record import Record
 from snnbench.report.text import change_table
@@ -43,13 +44,13 @@ def compared(base: list[Record], new: list[Record], baseline: str = "", **more: 
     return compare(old, other, Thresholds(), **more)
 
 
-def of(comparison: Comparison, name: str) -> Cell:
+def of(comparison: Comparison, name: str) -> ComparedCell:
     """The cell of a contender."""
     (cell,) = (cell for cell in comparison.cells if cell.contender == name)
     return cell
 
 
-def test_what_the_probes_explain_is_no_change() -> None:
+def test_change_explained_by_probes_is_inconclusive() -> None:
     comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.6, 1.5, 1.2, 1.2))
     cell = of(comparison, "a")
     assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(1.5))
@@ -61,19 +62,20 @@ def test_what_the_probes_explain_is_no_change() -> None:
 
 
 @pytest.mark.parametrize(("factor", "word"), [(2.0, "slower"), (1 / 2.0, "faster"), (1.0, "inconclusive")])
-def test_what_lies_beyond_is_a_change_and_nothing_is_the_same_where_the_machine_moved(factor: float, word: str) -> None:
+def test_change_beyond_the_movement_is_reported(factor: float, word: str) -> None:
+    """If the machine moved, an unchanged time is inconclusive, not the same."""
     moved = (1.5, 1.5, 1.5, 1.5)
     comparison = compared(slowed("a", 1.0), slowed("a", factor, *(moved if factor >= 1 else (1 / 1.5,) * 4)))
     assert of(comparison, "a").word == word
 
 
-def test_a_machine_that_held_still_changes_no_word() -> None:
+def test_steady_machine_changes_no_word() -> None:
     still = (1.01, 0.99, 1.0, 1.02)
     for factor, word in ((1.3, "slower"), (1 / 1.3, "faster"), (1.0, "same")):
         assert of(compared(slowed("a", 1.0), slowed("a", factor, *still)), "a").word == word
 
 
-def test_another_framework_tells_nothing_of_the_machine_but_its_interpreter_does() -> None:
+def test_changed_library_leaves_only_the_interpreter_probe() -> None:
     """Calls that take twice as long may be the framework's own fault."""
     base, new = slowed("a", 1.0), slowed("a", 2.0, 1.0, 2.0, 1.0, 1.0, version="2.0")
     comparison = compared(base, new)
@@ -83,7 +85,8 @@ def test_another_framework_tells_nothing_of_the_machine_but_its_interpreter_does
     assert of(compared(base, other_python), "a").explained is None
 
 
-def test_contenders_that_have_not_changed_are_controls_and_the_baseline_is_the_one_to_divide_by() -> None:
+def test_unchanged_contenders_are_controls() -> None:
+    """The baseline is the preferred control; without a baseline it is the geometric mean of all."""
     names = {"fused": 1.9, "b": 2.6, "c": 3.1}
     base = [one for name in (*names, "a") for one in trials(name, BASE)]
     new = [one for name, factor in names.items() for one in trials(name, [factor * ms for ms in BASE])]
@@ -94,7 +97,7 @@ def test_contenders_that_have_not_changed_are_controls_and_the_baseline_is_the_o
     assert of(compared(base, new), "a").explained != cell.explained  # without a baseline: the geometric mean of all
 
 
-def test_many_controls_say_how_far_another_one_lies_from_them() -> None:
+def test_change_within_the_spread_of_controls_is_inconclusive() -> None:
     generator = np.random.default_rng(1)
     factors = dict(zip("bcdefghij", np.exp(generator.normal(np.log(2.0), 0.05, 9)), strict=True))
     base = [one for name in (*factors, "a") for one in trials(name, BASE)]
@@ -106,14 +109,14 @@ def test_many_controls_say_how_far_another_one_lies_from_them() -> None:
         assert {cell.word for cell in comparison.cells if cell.contender != "a"} == {"inconclusive"}
 
 
-def test_a_time_that_others_disturbed_is_no_control() -> None:
+def test_contended_time_is_not_a_control() -> None:
     base = [*trials("a", BASE), *trials("b", BASE)]
     new = [replace(one, version="2.0") for one in trials("a", BASE)]
     new += [replace(one, flags=["contended"]) for one in trials("b", [2 * ms for ms in BASE])]
     assert of(compared(base, new), "a").word == "same"
 
 
-def test_an_adapter_that_was_edited_is_no_control() -> None:
+def test_edited_adapter_is_not_a_control() -> None:
     base = [*trials("a", BASE), *trials("b", BASE)]
     new = [replace(one, adapter="other") for one in trials("b", [2 * ms for ms in BASE])] + trials("a", BASE)
     comparison = compared(base, new)
@@ -121,7 +124,7 @@ def test_an_adapter_that_was_edited_is_no_control() -> None:
     assert of(comparison, "a").explained is None
 
 
-def test_peaks_stand_for_probes_in_recordings_without_them() -> None:
+def test_peaks_replace_missing_probes() -> None:
     def peaks(factor: float) -> dict[str, Any]:
         names = ("current", "copy", "call", "weight_gradient")
         return {name: {"passes": 2, "repetitions_ns": [round(2e6 * factor), round(8e6 * factor)]} for name in names}
@@ -134,25 +137,25 @@ def test_peaks_stand_for_probes_in_recordings_without_them() -> None:
     assert comparison.movement.probes == pytest.approx({"calls": 1.5, "copy": 1.5, "product": 1.5})
 
 
-def test_without_witness_nothing_is_said_of_the_machine() -> None:
+def test_movement_is_unknown_without_probes_and_peaks() -> None:
     comparison = compared(trials("a", BASE), trials("a", [1.5 * ms for ms in BASE]))
     assert of(comparison, "a").word == "slower"
     assert comparison.movement is not None
     assert comparison.movement.sentence() == "nothing tells whether the machine moved"
 
 
-def test_a_user_may_insist_and_that_is_marked() -> None:
+def test_allowed_drift_is_stated() -> None:
     comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5), allowed=["drift"])
     assert of(comparison, "a").word == "slower"
     assert comparison.allowed == ["drift: words may be the machine's movement"]
     assert of(comparison, "a").explained is not None
 
 
-def test_the_level_of_a_probe_is_the_mean_of_its_looks_least() -> None:
+def test_level_of_a_probe_is_the_mean_of_its_fastest_times() -> None:
     assert levels({"copy": {"looks_ns": [[100, 400], [900, 500]]}}) == {"copy": pytest.approx(log(100 * 500) / 2)}
 
 
-def test_every_form_says_it_first_and_names_the_command_that_would_tell() -> None:
+def test_every_format_states_the_movement_and_the_ab_command() -> None:
     old = slowed("a", 1.0)
     new = slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5, version="2.0")
     old += slowed("b", 1.0)
@@ -173,6 +176,6 @@ def test_every_form_says_it_first_and_names_the_command_that_would_tell() -> Non
     assert "the machine explains" in change_table.explanation(comparison.cells[0])
 
 
-def test_the_sides_of_the_command_are_the_user_s_where_no_version_changed() -> None:
+def test_ab_command_has_placeholders_if_no_version_changed() -> None:
     comparison = compared(slowed("a", 1.0), slowed("a", 1.5, 1.5, 1.5, 1.5, 1.5))
     assert comparison.tells == "snnbench ab --config CONFIG --base CHANGE --new CHANGE"

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import ttest_ind
 
 from snnbench.analysis import noise
-from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.cells import ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.noise import Noise, by_chance, detectable
 from snnbench.report.text.noise_table import table
@@ -17,34 +17,34 @@ from tests.fakes import CASE
 from tests.recordings import recording, timed
 
 
-def test_the_spread_is_that_of_logarithms_pooled_over_cases() -> None:
+def test_spread_is_of_logarithms_pooled_over_cases() -> None:
     other = CASE.with_(neurons=96)
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((1.0, math.e))]
     records += [timed("a", trial, other, train=ms) for trial, ms in enumerate((5.0, 5.0, 5.0))]
-    found = noise.measured(recording(*records, name="aa"))
+    estimate = noise.measured(recording(*records, name="aa"))
     # variances 1/2 and 0
-    assert found.spreads == pytest.approx({"cpu train": 0.5})
-    assert (found.recording, found.trials) == ("aa", 2)
+    assert estimate.spreads == pytest.approx({"cpu train": 0.5})
+    assert (estimate.recording, estimate.trials) == ("aa", 2)
 
 
-def test_what_a_cpu_does_is_not_said_of_a_gpu() -> None:
+def test_spreads_of_cpu_and_gpu_are_separate() -> None:
     card = CASE.with_(device="cuda")
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((1.0, math.e))]
     records += [timed("a", trial, card, train=ms) for trial, ms in enumerate((1.0, 1.0))]
-    found = noise.measured(recording(*records))
-    assert found.spreads == pytest.approx({"cpu train": math.sqrt(0.5), "cuda train": 0.0})
-    assert found.by_chance("cuda", "train", 5) == 0.0
-    assert (found.by_chance("cpu", "train", 5) or 0) > 1
-    assert found.by_chance("cpu", "forward", 5) is found.by_chance("tpu", "train", 5) is None
+    estimate = noise.measured(recording(*records))
+    assert estimate.spreads == pytest.approx({"cpu train": math.sqrt(0.5), "cuda train": 0.0})
+    assert estimate.by_chance("cuda", "train", 5) == 0.0
+    assert (estimate.by_chance("cpu", "train", 5) or 0) > 1
+    assert estimate.by_chance("cpu", "forward", 5) is estimate.by_chance("tpu", "train", 5) is None
 
 
-def test_one_trial_says_nothing() -> None:
+def test_one_trial_has_no_spread() -> None:
     with pytest.raises(ValueError, match="nothing is known of their spread"):
         noise.measured(recording(timed("a", train=1.0)))
     assert by_chance(0.02, 1) == detectable(0.02, 1) == math.inf
 
 
-def test_what_differs_by_chance_is_the_critical_value_of_student_s_t() -> None:
+def test_chance_difference_is_students_critical_value() -> None:
     """2.306 with 8 degrees of freedom and 12.706 / 4.303 with 2, from any table, times sqrt(2 / n) times the spread."""
     assert by_chance(0.01, 5) == pytest.approx(math.expm1(2.306 * 0.01 * math.sqrt(2 / 5)), rel=1e-3)
     assert by_chance(0.01, 2) == pytest.approx(math.expm1(4.303 * 0.01), rel=1e-3)
@@ -52,7 +52,7 @@ def test_what_differs_by_chance_is_the_critical_value_of_student_s_t() -> None:
 
 
 @pytest.mark.parametrize("trials", [3, 5, 10])
-def test_a_change_of_the_size_that_is_said_to_be_seen_passes_the_bar_so_often(trials: int) -> None:
+def test_detectable_change_passes_the_bar_in_80_percent(trials: int) -> None:
     """Mean logarithms pass in 80 % of cases or more; the medians of the shown ratio pass a little less often."""
     random = np.random.default_rng(0)
     spread, change = 0.05, math.log1p(detectable(0.05, trials))
@@ -64,34 +64,34 @@ def test_a_change_of_the_size_that_is_said_to_be_seen_passes_the_bar_so_often(tr
     assert (abs(same.mean(1) - old.mean(1)) > bar).mean() < 0.05
 
 
-def test_compare_says_slower_of_such_a_change_more_often_than_not() -> None:
+def test_compare_finds_a_detectable_change_in_two_of_three() -> None:
     """The change must pass compare's own test, too. A bar as large as the change would pass at most half of these."""
     random = np.random.default_rng(1)
-    known, factor, found = Noise("aa", 10, {"cpu train": 0.05}), 1 + detectable(0.05, 5), []
+    known, factor, words = Noise("aa", 10, {"cpu train": 0.05}), 1 + detectable(0.05, 5), []
     for _ in range(300):
         old, new = (summarise(random.lognormal(0, 0.05, 5).tolist()) for _ in range(2))
         new = summarise([factor * trial for trial in new.trials])
-        cell = Cell(CASE, "a", "train", "time", Side(old, []), Side(new, []))
-        found += [one.word for one in judged([cell], Thresholds(), known.by_chance)]
-    assert found.count("slower") / len(found) == pytest.approx(0.66, abs=0.07)
+        cell = ComparedCell(CASE, "a", "train", "time", Side(old, []), Side(new, []))
+        words += [one.word for one in judged([cell], Thresholds(), known.by_chance)]
+    assert words.count("slower") / len(words) == pytest.approx(0.66, abs=0.07)
 
 
-def test_what_can_be_detected_against_a_table() -> None:
+def test_detectable_change_agrees_with_a_table() -> None:
     """Cohen 1988, table 2.4.1: two groups of 17 show d = 1 with power 0.8 at alpha 0.05, two-sided."""
     assert math.log1p(detectable(1.0, 17)) == pytest.approx(1.0, abs=0.01)
     assert detectable(0.0, 5) == 0.0
     assert detectable(0.02, 3) > detectable(0.02, 5) > detectable(0.02, 10) > 0.02
 
 
-def test_what_can_be_detected_is_detected_so_often() -> None:
+def test_power_at_the_detectable_change_is_80_percent() -> None:
     random = np.random.default_rng(0)
     effect = math.log1p(detectable(0.02, 5))
     old, new = random.normal(0, 0.02, (4000, 5)), random.normal(effect, 0.02, (4000, 5))
-    found = (ttest_ind(old, new, axis=1, equal_var=False).pvalue < 0.05).mean()
-    assert found == pytest.approx(0.8, abs=0.03), "Welch's t has a little less power than Student's"
+    power = (ttest_ind(old, new, axis=1, equal_var=False).pvalue < 0.05).mean()
+    assert power == pytest.approx(0.8, abs=0.03), "Welch's t has a little less power than Student's"
 
 
-def test_what_was_found_is_kept_by_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_is_stored_by_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
     assert noise.known("a laptop") is None
     first, second = Noise("one", 10, {"cpu train": 0.02}), Noise("two", 10, {"cpu train": 0.03})
@@ -107,7 +107,7 @@ def test_what_was_found_is_kept_by_machine(tmp_path: Path, monkeypatch: pytest.M
             noise.known("a laptop")
 
 
-def test_the_table_has_what_3_5_and_10_trials_show() -> None:
+def test_table_has_columns_for_each_number_of_trials() -> None:
     header, _, row = table(Noise("aa", 10, {"cpu train": 0.02}), (3, 5)).splitlines()
     assert header == (
         "| phase | spread between trials | by chance with 3 trials | by chance with 5 trials "

@@ -1,8 +1,8 @@
-"""Pairs: every contender of a case against every other once, and which of two is called slower."""
+"""Tests of pairs: each two contenders of a case are compared once, and one may be called slower."""
 
 import pytest
 
-from snnbench.analysis.compare import Side
+from snnbench.analysis.cells import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower, times
 from snnbench.analysis.results import results_by_case
@@ -12,7 +12,7 @@ from tests.recordings import timed, trials
 
 
 def side(*values: float, contended: str = "") -> Side:
-    """Times of which nothing but the trials is known."""
+    """A side with only these times."""
     return Side(summarise(values), [], contended=contended)
 
 
@@ -27,9 +27,7 @@ STEADY = {"slow": side(9.0, 9.0), "quick": side(1.0, 1.0), "middle": side(3.0, 3
         ("slow", {("slow", "quick"): 1 / 9, ("slow", "middle"): 1 / 3, ("quick", "middle"): 3}),
     ],
 )
-def test_every_pair_is_there_once_and_the_baseline_or_else_the_faster_is_its_base(
-    baseline: str, expected: dict[tuple[str, str], float]
-) -> None:
+def test_base_of_each_pair_is_the_baseline_or_the_faster(baseline: str, expected: dict[tuple[str, str], float]) -> None:
     (words,) = pairs([(CASE, "train", STEADY)], baseline, Thresholds())
     assert {pair: cell.ratio for pair, cell in words.items()} == pytest.approx(expected)
     assert list(words) == list(expected)
@@ -38,7 +36,7 @@ def test_every_pair_is_there_once_and_the_baseline_or_else_the_faster_is_its_bas
         assert (cell.base, cell.new) == (STEADY[base], STEADY[new])
 
 
-def test_of_two_the_test_calls_one_slower_in_whichever_order_they_stand() -> None:
+def test_slower_does_not_depend_on_the_order_of_a_pair() -> None:
     (words,) = pairs([(CASE, "train", STEADY)], "middle", Thresholds())
     for fast, slow in (("quick", "middle"), ("middle", "slow"), ("quick", "slow")):
         assert slower(words, slow, fast) and not slower(words, fast, slow)
@@ -46,7 +44,7 @@ def test_of_two_the_test_calls_one_slower_in_whichever_order_they_stand() -> Non
     assert not slower(alike, "a", "b") and not slower(alike, "b", "a")
 
 
-def test_each_field_has_pairs_of_its_own() -> None:
+def test_each_field_has_its_own_pairs() -> None:
     two = {"a": side(1.0, 1.0), "b": side(2.0, 2.0)}
     fields = [(CASE, "train", two), (CASE, "forward", {"a": side(5.0, 5.0)}), (CASE, "backward", STEADY)]
     of_fields = pairs(fields, "a", Thresholds())
@@ -54,7 +52,7 @@ def test_each_field_has_pairs_of_its_own() -> None:
     assert of_fields[0]["a", "b"].phase == "train" and of_fields[2]["quick", "slow"].phase == "backward"
 
 
-def test_times_are_those_of_the_phase_with_who_was_disturbed_unless_that_is_allowed() -> None:
+def test_times_of_a_phase_name_the_contended() -> None:
     records = [*trials("quiet", [1.0, 2.0]), timed("loud", train=3.0, forward=4.0, flags=["contended"])]
     quiet, loud = results_by_case(records)[CASE]
     assert times(quiet, "train").summary.trials == (1e6, 2e6)

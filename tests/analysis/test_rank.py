@@ -35,17 +35,17 @@ def ranked(*records: Record, baseline: str = "", **more: object) -> Ranked:
     return rank(recording(*records, baseline="a"), baseline, Thresholds(), **more)  # type: ignore[arg-type]
 
 
-def test_contenders_come_by_time_with_a_word_and_a_ratio_to_the_baseline() -> None:
+def test_entries_are_sorted_by_time_with_word_and_ratio() -> None:
     (ranking,) = ranked(*times("a", 2), *times("b", 1), *times("c", 3)).rankings
-    found = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.entries]
-    assert (ranking.case, ranking.phase, found) == (
+    entries = [(one.rank, one.contender, one.cell and (one.cell.word, one.cell.ratio)) for one in ranking.entries]
+    assert (ranking.case, ranking.phase, entries) == (
         CASE,
         "train",
         [(1, "b", ("faster", 0.5)), (2, "a", None), (3, "c", ("slower", 1.5))],
     )
 
 
-def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_one_in_it() -> None:
+def test_rank_ends_before_a_contender_slower_than_a_member() -> None:
     """4 % above a is within the floor, 8 % is slower: c is slower than a, but not than b, and begins a rank.
 
     The intervals of a and b reach about 0.9 % either way. They lie apart, and once made two ranks.
@@ -59,15 +59,15 @@ def test_a_rank_ends_before_the_first_contender_that_the_test_calls_slower_than_
     assert words == [None, "inconclusive", "slower", "slower", "slower"]
 
 
-def test_a_contender_slower_than_the_first_of_a_rank_is_not_in_it_though_it_is_as_fast_as_the_last() -> None:
-    """The baseline is far from all three, so all three get the same word."""
+def test_rank_excludes_a_contender_slower_than_its_first() -> None:
+    """d is as fast as c but slower than b. The baseline is far from all three, so all three get the same word."""
     factors = {"a": 0.2, "b": 1.0, "c": 1.04, "d": 1.08}
     (ranking,) = ranked(*(record for name, factor in factors.items() for record in times(name, factor))).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", 2), ("c", 2), ("d", 4)]
     assert [one.cell and one.cell.word for one in ranking.entries] == [None, "slower", "slower", "slower"]
 
 
-def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() -> None:
+def test_overlapping_intervals_share_no_rank_if_one_is_slower() -> None:
     """A shipped recording had one rank and two words: 4 torch-loop baseline, 4 spikingjelly slower."""
     (ranking,) = ranked(*trials("a", (1.0, 1.1, 1.2)), *trials("b", (1.2, 1.32, 1.44)), *quiet(), baseline="a").rankings
     entries = {one.contender: one for one in ranking.entries}
@@ -77,18 +77,18 @@ def test_intervals_that_overlap_share_no_rank_where_the_test_calls_one_slower() 
 
 
 @pytest.mark.parametrize("baseline", ["a", "b", "c", "d", "e"])
-def test_nobody_in_the_baseline_s_rank_is_called_slower_or_faster(baseline: str) -> None:
+def test_rank_of_the_baseline_has_neutral_words_only(baseline: str) -> None:
     factors = {"a": 1.0, "b": 1.04, "c": 1.08, "d": 1.12, "e": 2.0}
     records = [record for name, factor in factors.items() for record in times(name, factor)]
     (ranking,) = ranked(*records, baseline=baseline).rankings
-    words = {one.rank: set[str]() for one in ranking.entries}
-    for one in ranking.entries:
-        words[one.rank].add(one.cell.word if one.cell else "baseline")
+    words = {entry.rank: set[str]() for entry in ranking.entries}
+    for entry in ranking.entries:
+        words[entry.rank].add(entry.cell.word if entry.cell else "baseline")
     of_baseline = next(found for found in words.values() if "baseline" in found)
     assert not of_baseline & {"slower", "faster"}
 
 
-def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
+def test_single_trial_has_no_interval_rank_or_word() -> None:
     (ranking,) = ranked(timed("a", train=1.0), timed("b", train=9.0)).rankings
     assert [(one.contender, one.rank, one.interval) for one in ranking.entries] == [
         ("a", None, None),
@@ -98,7 +98,7 @@ def test_one_trial_has_no_interval_no_rank_and_no_word() -> None:
     assert cell and (cell.word, cell.ratio) == ("inconclusive", 9.0)
 
 
-def test_a_contender_of_one_trial_stands_between_two_of_a_rank() -> None:
+def test_single_trial_does_not_split_a_rank() -> None:
     (ranking,) = ranked(*times("a", 1), timed("b", train=1.01), *times("c", 1.02)).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 1)]
 
@@ -108,7 +108,7 @@ def contended(name: str, factor: float) -> list[Record]:
     return [replace(one, flags=["contended"] if one.trial == 4 else []) for one in times(name, factor)]
 
 
-def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_is_allowed() -> None:
+def test_contended_contender_has_no_rank_unless_allowed() -> None:
     records = [*times("a", 1), *contended("b", 2), *times("c", 3)]
     (ranking,) = ranked(*records).rankings
     assert [(one.contender, one.rank) for one in ranking.entries] == [("a", 1), ("b", None), ("c", 2)]
@@ -116,18 +116,18 @@ def test_a_contender_that_others_disturbed_has_no_rank_and_no_word_unless_that_i
     advice = "run again on a quieter machine, or --allow contended"
     assert reasons == [("inconclusive", f"contended in b: {advice}"), ("slower", "")]
     assert ranking.entries[1].reason == "", "it is said once"
-    found = ranked(*records, allowed=["contended"])
-    assert [(one.rank, one.cell and one.cell.word) for one in found.rankings[0].entries] == [
+    lenient = ranked(*records, allowed=["contended"])
+    assert [(one.rank, one.cell and one.cell.word) for one in lenient.rankings[0].entries] == [
         *[(1, None), (2, "slower"), (3, "slower")]
     ]
-    assert found.rankings[0].entries[1].reason == "contended"
+    assert lenient.rankings[0].entries[1].reason == "contended"
     for write in rank_table.FORMATS.values():
-        said = "contended: times that others disturbed have words, too"
-        assert (said in write(found)) is (write is not rank_table.csv)
-        assert said not in write(ranked(*records))
+        note = "contended: times that others disturbed have words, too"
+        assert (note in write(lenient)) is (write is not rank_table.csv)
+        assert note not in write(ranked(*records))
 
 
-def test_a_baseline_that_others_disturbed_leaves_ranks_and_no_words() -> None:
+def test_contended_baseline_leaves_ranks_without_words() -> None:
     (ranking,) = ranked(*contended("a", 1), *times("b", 2), *times("c", 3)).rankings
     assert [(one.contender, one.rank, one.reason) for one in ranking.entries] == [
         *[("a", None, "contended"), ("b", 1, ""), ("c", 2, "")]
@@ -139,16 +139,16 @@ def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
     """Three contenders in two cases give 6 tests; the largest p among them is its own q."""
     noisy = (0.8, 0.9, 1.0, 1.1, 1.2)
     records = [one for case in (CASE, LARGE) for name in "abc" for one in trials(name, noisy, case=case)]
-    found = ranked(*records, *times("d", 0.5)).rankings
-    cells = [one.cell for ranking in found for one in ranking.entries if one.cell]
+    rankings = ranked(*records, *times("d", 0.5)).rankings
+    cells = [one.cell for ranking in rankings for one in ranking.entries if one.cell]
     (fast,) = (cell for cell in cells if cell.contender == "d")
     assert fast.difference and fast.difference.p and fast.q
     assert len(cells) == 5 and 2 < fast.q / fast.difference.p <= 9, "9 tests, of which d's 3 have the least p"
 
 
 @pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*/records.jsonl")), ids=str)
-def test_no_rank_of_a_committed_recording_has_two_words(folder: Path) -> None:
-    """Neither against any baseline, nor against one another."""
+def test_ranks_of_shipped_recordings_have_one_word_each(folder: Path) -> None:
+    """Each contender is the baseline in turn."""
     real = read(folder)
     for baseline in sorted({f"{record.library}/{record.variant}" for record in real.records}):
         name = baseline.removesuffix(f"/{ONLY_VARIANT}")
@@ -161,7 +161,7 @@ def test_no_rank_of_a_committed_recording_has_two_words(folder: Path) -> None:
             assert all(len(of_rank) == 1 for of_rank in words.values()), (folder.name, name, ranking.phase, words)
 
 
-def test_a_contender_of_which_the_baseline_is_not_known_to_be_slower_shares_no_rank_with_faster_ones() -> None:
+def test_inconclusive_contender_shares_no_rank_with_faster_ones() -> None:
     noisy = trials("b", (0.5, 0.7, 1.0, 1.6, 2.4))
     (ranking,) = ranked(*times("a", 2), *times("c", 0.95), *noisy, *quiet()).rankings
     entries = {entry.contender: entry for entry in ranking.entries if entry.contender in ("a", "b", "c")}
@@ -173,7 +173,7 @@ def test_a_contender_of_which_the_baseline_is_not_known_to_be_slower_shares_no_r
     assert (entries["c"].rank, entries["b"].rank, entries["a"].rank) == (1, 2, 2)
 
 
-def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> None:
+def test_unranked_contenders_are_listed_with_reasons() -> None:
     others = [failed("c", "crash", "x"), skipped("d", "unsupported", "no such reset")]
     (ranking,) = ranked(
         *times("a", 1), *(deviating("b", trial=trial, train=0.1) for trial in range(3)), *others
@@ -186,45 +186,45 @@ def test_what_deviates_failed_or_was_skipped_is_told_apart_with_its_reason() -> 
     ]
 
 
-def test_what_deviates_and_failed_in_a_trial_is_told_apart_for_deviating() -> None:
+def test_deviation_is_the_reason_even_if_a_trial_failed() -> None:
     records = [*trials("a", [1.0, 1.0]), deviating("b", train=1.0), failed("b", "crash", "died", trial=1)]
     (ranking,) = rank(recording(*records), "a", Thresholds()).rankings
     ((name, reason),) = ranking.apart
     assert name == "b" and reason.startswith("deviates: fires a step late")
 
 
-def test_the_flags_of_a_place_stand_in_their_order() -> None:
+def test_flags_of_an_entry_are_sorted() -> None:
     (ranking,) = ranked(*times("a", 1, flags=["throttled", "grows", "threads", "shared", "graph-breaks"])).rankings
     assert ranking.entries[0].reason == "graph-breaks; grows; shared; threads; throttled"
 
 
-def test_a_case_in_which_nothing_was_timed_is_not_lost() -> None:
+def test_case_without_times_is_kept() -> None:
     (first, second) = ranked(*times("a", 1), failed("a", "oom-host", "no memory", case=LARGE)).rankings
     assert [one.contender for one in first.entries] == ["a"]
     assert (second.case, second.entries, second.apart) == (LARGE, [], [("a", "failed: oom-host: no memory")])
 
 
-def test_who_failed_in_one_trial_has_no_rank_and_no_part_in_a_mean() -> None:
+def test_failed_trial_excludes_from_rank_and_mean() -> None:
     """b's five times are of its good trials; in the larger case all trials are good."""
     records = [*times("a", 1), *times("b", 0.5), *times("a", 1, case=LARGE), *times("b", 3, case=LARGE)]
-    found = ranked(*records, failed("b", "timeout", "no answer in 9 s", trial=5))
-    first, second = found.rankings
+    result = ranked(*records, failed("b", "timeout", "no answer in 9 s", trial=5))
+    first, second = result.rankings
     assert [(one.contender, one.rank) for one in first.entries] == [("a", 1)]
     assert first.apart == [("b", "failed: timeout: no answer in 9 s")]
     assert [(one.contender, one.rank) for one in second.entries] == [("a", 1), ("b", 2)]
-    (mean,) = found.means
+    (mean,) = result.means
     assert (mean.cases, mean.known, mean.lacking) == (1, 2, {"b": 1})
     assert mean.ratios == pytest.approx({"a": 1.0, "b": 3.0})
 
 
-def test_a_baseline_that_failed_in_one_trial_is_none() -> None:
+def test_failed_baseline_gives_no_words() -> None:
     (ranking,) = ranked(*times("a", 1), *times("b", 1), failed("a", "crash", "died", trial=5)).rankings
     (entry,) = ranking.entries
     assert entry.cell and (entry.contender, entry.cell.word, entry.cell.reason) == ("b", "missing", "a failed")
     assert ranking.apart == [("a", "failed: crash: died")]
 
 
-def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:
+def test_missing_baseline_leaves_ranks_without_ratios() -> None:
     (_, second) = ranked(*times("a", 1), *times("b", 1, case=LARGE)).rankings
     (entry,) = second.entries
     assert entry.rank == 1
@@ -235,18 +235,18 @@ def test_without_the_baseline_in_a_case_there_are_ranks_and_no_ratios() -> None:
     )
 
 
-def test_a_baseline_that_deviates_does_other_work_and_is_none() -> None:
+def test_deviating_baseline_gives_no_words() -> None:
     (ranking,) = ranked(*(deviating("a", trial=trial, train=1.0) for trial in range(3)), *times("b", 1)).rankings
     assert ranking.entries[0].cell and ranking.entries[0].cell.word == "missing"
 
 
-def test_phases_are_ranked_apart_and_can_be_chosen() -> None:
+def test_phases_are_ranked_separately_and_selectable() -> None:
     records = [timed(name, trial, train=3.0, forward=1.0) for name in ("a", "b") for trial in range(2)]
     assert [one.phase for one in ranked(*records).rankings] == ["train", "forward"]
     assert [one.phase for one in ranked(*records, phases=["forward"]).rankings] == ["forward"]
 
 
-def test_a_mean_is_over_the_cases_that_all_have_and_says_how_many_those_are() -> None:
+def test_mean_is_over_the_cases_shared_by_all() -> None:
     """In two cases b takes 2 and 8 times as long as a, c 1 and 9 times. c fails in the third, so no ratio counts."""
     sizes = [CASE.with_(neurons=neurons) for neurons in (16, 32, 64)]
     records = [record for case in sizes for record in times("a", 1, case=case)]
@@ -257,7 +257,7 @@ def test_a_mean_is_over_the_cases_that_all_have_and_says_how_many_those_are() ->
     assert mean.ratios == pytest.approx({"a": 1.0, "b": 4.0, "c": 3.0})
 
 
-def test_a_mean_is_never_taken_across_profiles() -> None:
+def test_mean_is_not_taken_across_profiles() -> None:
     means = ranked(*times("a", 1), *times("b", 2), *times("a", 1, case=ZERO), *times("b", 8, case=ZERO)).means
     assert [(mean.of[1], mean.cases, round(mean.ratios["b"], 6)) for mean in means] == [
         ("subtract", 1, 2.0),
@@ -265,14 +265,14 @@ def test_a_mean_is_never_taken_across_profiles() -> None:
     ]
 
 
-def test_where_no_case_is_shared_there_is_no_mean() -> None:
+def test_no_shared_case_gives_no_mean() -> None:
     (mean,) = ranked(*times("a", 1), *times("b", 2, case=LARGE)).means
     assert (mean.cases, mean.known, mean.ratios, mean.lacking) == (0, 2, {}, {"a": 1, "b": 1})
 
 
-@pytest.mark.parametrize(("given", "found"), [("b/fast", "b/fast"), ("b", "b/fast"), ("", "a")])
-def test_a_baseline_is_a_contender_or_a_library_with_one_or_the_config_s(given: str, found: str) -> None:
-    assert ranked(*times("a", 1), *times("b/fast", 1), baseline=given).baseline == found
+@pytest.mark.parametrize(("given", "expected"), [("b/fast", "b/fast"), ("b", "b/fast"), ("", "a")])
+def test_baseline_is_a_contender_a_library_or_the_configs(given: str, expected: str) -> None:
+    assert ranked(*times("a", 1), *times("b/fast", 1), baseline=given).baseline == expected
 
 
 @pytest.mark.parametrize(
@@ -283,11 +283,11 @@ def test_a_baseline_is_a_contender_or_a_library_with_one_or_the_config_s(given: 
         ("b", r"--baseline: unknown contender 'b' \(known: b/fast, b/slow\)"),
     ],
 )
-def test_a_baseline_that_is_none_is_refused_with_those_there_are(given: str, message: str) -> None:
+def test_unknown_baseline_is_refused_with_suggestions(given: str, message: str) -> None:
     with pytest.raises(UnknownContender, match=message):
         ranked(*times("a", 1), *times("b/fast", 1), *times("b/slow", 1), baseline=given)
 
 
-def test_a_recording_that_names_no_baseline_asks_for_one() -> None:
+def test_recording_without_baseline_is_refused() -> None:
     with pytest.raises(UnknownContender, match="one: names no baseline: give --baseline one of a, b"):
         rank(recording(*times("a", 1), *times("b", 1)), "", Thresholds())

@@ -14,8 +14,8 @@ from tests.recordings import MIB, deviating, failed, record, skipped, timed, wei
 
 def order(*records: Record) -> list[str]:
     """The contenders of these records, in the order of a table."""
-    (found,) = results_by_case(records).values()
-    return [result.contender for result in found]
+    (results,) = results_by_case(records).values()
+    return [result.contender for result in results]
 
 
 def equivalent(name: str, **fields: Any) -> Record:
@@ -23,8 +23,8 @@ def equivalent(name: str, **fields: Any) -> Record:
     return timed(name, outcome=Outcome(status="measured", verdict="equivalent"), **fields)
 
 
-def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without_a_time() -> None:
-    """Speed does not matter: here later verdicts are faster, and names run the other way, too."""
+def test_results_are_sorted_by_verdict_before_speed() -> None:
+    """Exact, equivalent, deviating, without a time. Here later verdicts are faster, and names run the other way, too."""
     records = [
         *[failed("a", "crash", "died"), deviating("b", train=1.0), equivalent("c", train=2.0), timed("d", train=9.0)],
         *[skipped("e", "unsupported", "no reset"), equivalent("f", train=1.5), timed("g", train=8.0)],
@@ -33,7 +33,7 @@ def test_exact_ones_come_first_then_equivalent_then_deviating_then_those_without
     assert order(*reversed(records)) == ["g", "d", "f", "c", "b", "a", "e"]
 
 
-def test_what_deviates_comes_before_what_failed_though_neither_was_timed() -> None:
+def test_untimed_deviating_result_precedes_a_failed_one() -> None:
     verified = record("b", "verify", outcome=Outcome(status="measured", verdict="deviates", deviation="fires late"))
     assert order(failed("a", "crash", "died"), verified, skipped("c", "unsupported", "no reset")) == ["b", "a", "c"]
 
@@ -42,22 +42,22 @@ def test_what_deviates_comes_before_what_failed_though_neither_was_timed() -> No
     ("first", "second"),
     [("train", "forward"), ("forward", "backward"), ("backward", "inference"), ("train", "inference")],
 )
-def test_another_phase_s_time_is_no_rank_however_short(first: str, second: str) -> None:
+def test_leading_phase_decides_the_order(first: str, second: str) -> None:
     assert order(timed("a", **{second: 1.0}), timed("b", **{first: 9.0})) == ["b", "a"]
     assert order(timed("a", **{first: 9.0, second: 1.0}), timed("b", **{first: 8.0, second: 7.0})) == ["b", "a"]
 
 
-def test_equal_times_go_by_the_name() -> None:
+def test_equal_times_are_sorted_by_name() -> None:
     assert order(timed("b", train=1.0), timed("a", train=1.0)) == ["a", "b"]
 
 
-def test_one_trial_of_a_lesser_verdict_makes_all_of_them_that() -> None:
+def test_lowest_verdict_of_the_trials_counts() -> None:
     records = [timed("a", 0, train=1.0), equivalent("a", trial=1, train=1.0), timed("b", train=9.0)]
     (a,) = (one for one in results_by_case(records)[CASE] if one.contender == "a")
     assert a.verdict == "equivalent" and order(*records) == ["b", "a"]
 
 
-def test_a_standing_keeps_each_trial_and_each_repetition_by_pass_in_the_order_of_trials() -> None:
+def test_result_has_trials_and_repetitions_in_trial_order() -> None:
     records = [timed("a", 1, train=4.0, forward=1.0), weighed("a"), timed("a", 0, train=3.0)]
     (result,) = results_by_case(records)[CASE]
     assert result.summaries["train", "time"].trials == (3e6, 4e6)
@@ -69,7 +69,7 @@ def test_a_standing_keeps_each_trial_and_each_repetition_by_pass_in_the_order_of
     }, "repetitions of two passes each, the last of them 4.5 times as long"
 
 
-def test_what_was_found_incorrect_has_no_repetitions_either() -> None:
+def test_incorrect_result_has_no_times() -> None:
     (result,) = results_by_case([timed("a", train=4.0), failed("a", "incorrect", "3 spikes differ", trial=1)])[CASE]
     assert (result.summaries, result.repetitions) == ({}, {})
 
@@ -94,11 +94,11 @@ def test_what_was_found_incorrect_has_no_repetitions_either() -> None:
         ),
     ],
 )
-def test_a_title_names_all_that_tells_a_case_from_others(changes: dict[str, Any], text: str) -> None:
+def test_title_names_every_distinguishing_field(changes: dict[str, Any], text: str) -> None:
     assert title(CASE.with_(**changes)) == text
 
 
-def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_failed() -> None:
+def test_deviating_result_has_deviation_distance_and_rule() -> None:
     check = {"compared": 200, "differing": 50, "gradient_errors": {"weight": 0.25}, "complaints": []}
     common = {"compared": 400, "differing": 20, "gradient_errors": {"weight": 0.5}, "complaints": []}
     outcome = Outcome(status="measured", verdict="deviates", deviation="fires late", own_rule={"slope": 1.0})
@@ -120,7 +120,7 @@ def test_what_deviates_says_how_by_how_much_and_by_which_rule_though_a_trial_fai
     ]
 
 
-def test_of_a_phase_the_lowest_floor_counts_for_all_whoever_measured_it() -> None:
+def test_lowest_floor_of_a_phase_counts_for_all() -> None:
     records = [
         timed("a", train=9.0, forward=3.0, floors_ms={"train": 2.0, "forward": 1.0}),
         timed("b", train=8.0, floors_ms={"train": 1.5}),

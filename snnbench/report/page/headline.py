@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from snnbench.analysis.compare import Side
+from snnbench.analysis.cells import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower, times
 from snnbench.recording.record import Record

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
 
-from snnbench.analysis.compare import METRICS, Cell, Comparison, Side
+from snnbench.analysis.cells import METRICS, ComparedCell, Side
+from snnbench.analysis.compare import Comparison
 from snnbench.analysis.decision import WORDS
 from snnbench.analysis.movement import Movement
 from snnbench.report.section import Table
@@ -119,7 +120,7 @@ def junit(comparison: Comparison, explained: bool = False, failing: Collection[s
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def explanation(cell: Cell) -> str:
+def explanation(cell: ComparedCell) -> str:
     """The grounds of a cell's word: the medians of trials, the interval of their ratio, p and q."""
     parts = []
     for name, side in (("base", cell.base), ("new", cell.new)):
@@ -191,11 +192,11 @@ def _shown(side: Side | None, metric: str) -> str:
     return quantity(side.summary.median, METRICS[metric]) if side else "-"
 
 
-def _fields(cell: Cell) -> dict[str, Any]:
+def _fields(cell: ComparedCell) -> dict[str, Any]:
     return {name: getattr(cell.case, name) for name in cell.case.__dataclass_fields__}
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell(cell: ComparedCell) -> dict[str, Any]:
     difference = cell.difference
     return {
         "word": cell.word,

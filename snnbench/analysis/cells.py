@@ -1,0 +1,224 @@
+"""The cells of a comparison: a time or memory peak of one contender in one case, on two sides, and its word."""
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
+
+from snnbench.analysis.bootstrap import Interval, bootstrap
+from snnbench.analysis.comparability import Incomparable
+from snnbench.analysis.decision import WORDS, Thresholds, decide
+from snnbench.analysis.difference import Difference, adjusted, between
+from snnbench.analysis.movement import Explained
+from snnbench.analysis.results import Result, results_by_case
+from snnbench.recording.record import Recording
+from snnbench.worker.durations import Summary
+from snnbench.workloads.case import Case
+
+METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
+"""Metrics that are compared, with their units."""
+COUNTED = ("device_peak",)
+"""Metrics that an allocator counts: the same program gives the same number."""
+SIDES = ("base", "new")
+CONTENDED = "contended"
+"""The flag of a time that other processes disturbed, and the value of --allow that gives such times words."""
+CONTENDED_ALLOWED = "contended: times that others disturbed have words, too"
+ByChance = Callable[[str, str, int], float | None]
+"""(device, phase, trials a side) -> run-to-run difference of times, as a share; None if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One recording's numbers of a cell; `interval` is a bootstrap interval, for times and on request only.
+
+    `contended` names the side if other processes disturbed a trial and the user does not allow that. Such a cell is
+    inconclusive.
+    """
+
+    summary: Summary
+    repetitions: list[tuple[float, ...]]
+    interval: Interval | None = None
+    contended: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedCell:
+    """One cell and its word; `reason` explains the word if the numbers do not.
+
+    A contender that failed without any number is one cell without phase and metric. `explained` is the part of the
+    ratio that the movement of the machine explains; None if it is unknown.
+    """
+
+    case: Case
+    contender: str
+    phase: str
+    metric: str
+    base: Side | None
+    new: Side | None
+    word: str = ""
+    reason: str = ""
+    difference: Difference | None = None
+    q: float | None = None
+    explained: Explained | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        """New over base; None if the two may not be divided."""
+        return self.difference.ratio if self.difference else None
+
+
+Differ = Callable[[Sequence[ComparedCell], float], list[Difference]]
+"""(cells with both sides, confidence) -> the difference of each cell."""
+
+
+def cells_of(
+    base: Recording, new: Recording, cases: dict[Case, Case], phases: Collection[str], allowed: Collection[str]
+) -> list[ComparedCell]:
+    """The cells of two recordings, of these phases or of all; `cases` maps cases of `base` to those of `new`.
+
+    A cell that cannot be divided has its word already. Raises Incomparable if there is no cell.
+    """
+    cells = [cell for cell in _cells(base, new, cases, allowed) if not phases or cell.phase in ("", *phases)]
+    if not cells:
+        what = f"of {' or '.join(phases)} " if phases else ""
+        raise Incomparable(f"neither {base.name} nor {new.name} has a time or peak {what}to compare")
+    return cells
+
+
+def unpaired(cells: Sequence[ComparedCell], confidence: float) -> list[Difference]:
+    """The difference of each cell, for sides that were measured apart. A side in several cells counts once."""
+    both = [sides_of(cell) for cell in cells]
+    sides = {id(side): side for pair in both for side in pair}
+    positions = {name: position for position, name in enumerate(sides)}
+    pairs = [(positions[id(base)], positions[id(new)]) for base, new in both]
+    samples = [side.summary.trials for side in sides.values()]
+    return between(samples, pairs, confidence, [cell.metric in COUNTED for cell in cells])
+
+
+def judged(
+    cells: list[ComparedCell], thresholds: Thresholds, by_chance: ByChance | None = None, differ: Differ = unpaired
+) -> list[ComparedCell]:
+    """The cells, each with its difference, q and word. A cell that has a word already keeps it.
+
+    Variances are moderated over all times, and over all peaks. A cell with a contended side takes no part in q, and is
+    inconclusive.
+    """
+    differences: dict[int, Difference] = {}
+    for timed in (True, False):
+        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
+        some = differ([cells[number] for number in numbers], 1 - thresholds.alpha)
+        differences |= dict(zip(numbers, some, strict=True))
+    p = [None if disturbance(cells[number]) else difference.p for number, difference in differences.items()]
+    q = dict(zip(differences, adjusted(p), strict=True))
+    result = list(cells)
+    for number, difference in differences.items():
+        cell = cells[number]
+        floor, chance = thresholds.memory_floor, 0.0
+        if cell.metric == "time":
+            floor, chance = thresholds.time_floor, thresholds.chance
+            if by_chance and not chance:
+                fewest = min(side.summary.count for side in sides_of(cell))
+                chance = by_chance(cell.case.device, cell.phase, fewest) or 0.0
+        word, reason = decide(difference, q[number], floor, chance, thresholds.alpha)
+        if hindrance := disturbance(cell):
+            word, reason = "inconclusive", "; ".join(part for part in (difference.lacking, hindrance) if part)
+        reason = "; ".join(part for part in (reason, cell.reason) if part)
+        result[number] = replace(cell, word=word, reason=reason, difference=difference, q=q[number])
+    return result
+
+
+def disturbance(cell: ComparedCell) -> str:
+    """Why a contended cell has no word; "" if neither side is contended."""
+    names = dict.fromkeys(side.contended for side in (cell.base, cell.new) if side and side.contended)
+    advice = "run again on a quieter machine, or --allow contended"
+    return f"contended in {' and '.join(names)}: {advice}" if names else ""
+
+
+def _cells(
+    base: Recording, new: Recording, cases: dict[Case, Case], allowed: Collection[str]
+) -> Iterator[ComparedCell]:
+    """The cells of all contenders. A cell that cannot be divided has its word; the others are still to be judged."""
+    before, after = results_by_case(base.records), results_by_case(new.records)
+    others = {one: case for case, one in cases.items()}
+    for case in [*before, *(case for case in after if case not in others)]:
+        olds = {result.contender: result for result in before.get(case, [])}
+        news = {result.contender: result for result in after.get(cases.get(case, case), [])}
+        for name in dict.fromkeys((*olds, *news)):
+            yield from _of_contender(case, name, olds.get(name), news.get(name), allowed)
+
+
+def _of_contender(
+    case: Case, name: str, old: Result | None, new: Result | None, allowed: Collection[str]
+) -> Iterator[ComparedCell]:
+    result = dict(zip(SIDES, (old, new), strict=True))
+    metrics = dict.fromkeys(key for side in result.values() if side for key in side.summaries if key[1] in METRICS)
+    failures = {where: _reason(side, "failed") for where, side in result.items() if _reason(side, "failed")}
+    deviating = [where for where, side in result.items() if side and side.verdict == "deviates"]
+    failure_said = False
+    for phase, metric in metrics:
+        base, other = (_side(side, phase, metric, where, allowed) for where, side in result.items())
+        lacking = next((where for where, side in zip(SIDES, (base, other), strict=True) if side is None), None)
+        word = reason = ""
+        if lacking:
+            word = "failed" if lacking in failures else "missing"
+            reason = failures.get(lacking) or _reason(result[lacking], "skipped") or "not there"
+            reason = f"in {lacking}: {reason}"
+            failure_said = failure_said or word == "failed"
+        elif len(deviating) == 1:
+            word, reason = "incomparable", f"deviates from the case's work in {deviating[0]} only"
+        elif old and new and old.deviation != new.deviation:
+            word, reason = "incomparable", f"deviates otherwise: {old.deviation} in base, {new.deviation} in new"
+        else:
+            sides = zip(SIDES, (base, other), strict=True)
+            reason = "; ".join(text for where, side in sides for text in _flags(result[where], side, where))
+        yield ComparedCell(case, name, phase, metric, base, other, word, reason)
+    if failures and not failure_said:
+        reasons = "; ".join(f"in {where}: {reason}" for where, reason in failures.items())
+        yield ComparedCell(case, name, "", "", None, None, "failed", reasons)
+
+
+def sides_of(cell: ComparedCell) -> tuple[Side, Side]:
+    """Both sides of a cell that has both. Raises ValueError."""
+    if cell.base is None or cell.new is None:
+        raise ValueError(f"{cell.contender}: one side only, and no word that says so")
+    return cell.base, cell.new
+
+
+def _side(result: Result | None, phase: str, metric: str, where: str, allowed: Collection[str]) -> Side | None:
+    summary = result.summaries.get((phase, metric)) if result else None
+    if result is None or summary is None:
+        return None
+    if metric != "time":
+        return Side(summary, [])
+    contended = where if CONTENDED in result.flags and CONTENDED not in allowed else ""
+    return Side(summary, result.repetitions.get(phase, []), contended=contended)
+
+
+def _flags(result: Result | None, side: Side | None, where: str) -> list[str]:
+    """The flags of a side, without a `contended` that decides its word."""
+    left_out = {CONTENDED} if side and side.contended else set()
+    flags = sorted(result.flags - left_out) if result else []
+    return [f"{' and '.join(flags)} in {where}"] if flags else []
+
+
+def _reason(result: Result | None, status: str) -> str:
+    """The first reason of a result with this status (failed or skipped), or ""."""
+    reasons = result.reasons if result else []
+    return next((reason for reason in reasons if reason.startswith(f"{status}: ")), "")
+
+
+def with_intervals(cells: list[ComparedCell]) -> list[ComparedCell]:
+    """The cells, with a bootstrap interval for each side of every time."""
+    sides = [side for cell in cells for side in (cell.base, cell.new) if side and side.repetitions]
+    intervals = dict(zip(map(id, sides), bootstrap([side.repetitions for side in sides], seed=0), strict=True))
+
+    def known(side: Side | None) -> Side | None:
+        return replace(side, interval=intervals[id(side)]) if side and id(side) in intervals else side
+
+    return [replace(cell, base=known(cell.base), new=known(cell.new)) for cell in cells]
+
+
+def by_interest(cells: list[ComparedCell]) -> list[ComparedCell]:
+    """The cells in the order of WORDS, then largest effects first."""
+    return sorted(
+        cells, key=lambda cell: (WORDS.index(cell.word), -abs(log(cell.ratio)) if cell.ratio is not None else 0.0)
+    )
