@@ -1,19 +1,19 @@
 """One measurement of a request: the exam first, then the measurement and the spot check of its answers."""
 
-import re
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import AdapterError, Unavailable, Unsupported
+from snnbench.adapter.refusal import AdapterError, Unsupported
 from snnbench.backends import Backend, Build, Session
 from snnbench.proof import exam
 from snnbench.proof.comparison import Finding, verdict
 from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import answer_of, pieces
 from snnbench.proof.phase_proof import random_seed
+from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.worker import afterwork, floor, memory
@@ -33,10 +33,6 @@ from snnbench.workloads.rule import Rule
 OwnRule = Callable[[Case, str], Rule | None]
 CHECKED = 1
 """The number of the input and cotangent that verification checks, after passes on number 0."""
-LOOKS = 3
-"""Profiler runs before a kernel counts as not run: a profiler sometimes loses kernels."""
-SHOWN_NAMES = 6
-"""Kernel names in a message: enough to see what ran instead."""
 
 
 class Measurement:
@@ -86,32 +82,15 @@ class Measurement:
             )
 
     def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
-        """Fail the reply if a pass does not run the kernels that its variant names, regardless of the library's word.
-
-        The first pattern is for the forward pass; the others must match in `train` only. Raises Unavailable.
-        """
+        """Fail the reply if a pass does not run the kernels that its variant names. Raises Unavailable."""
         phases = self.phases or (("inference",) if self.variant.inference_only else ("train",))
-        matching: dict[str, None] = {}
-        for phase in dict.fromkeys("inference" if name == "inference" else "train" for name in phases):
-            wanted = patterns if phase == "train" else patterns[:1]
-            names: dict[str, None] = {}
-            for _ in range(LOOKS):
-                names |= dict.fromkeys(session.ran(phase))
-                lacking = [pattern for pattern in wanted if not any(re.search(pattern, name) for name in names)]
-                if not lacking:
-                    break
-            if not names:
-                step = "see what `snnbench doctor` says of profiling"
-                raise Unavailable(f"the profiler saw nothing of {phase}, so which kernel ran is unknown; {step}")
-            if lacking:
-                ran = ", ".join(name[:60] for name in list(names)[:SHOWN_NAMES])
-                reason = f"no kernel like {lacking[0]!r} ran in {phase} on {session.provider()}; what ran: {ran}"
-                reply.outcome = failed("incorrect", reason)
-                reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
-                reply.settings.pop("probes_ms", None)
-                return
-            matching |= {name: None for pattern in wanted for name in names if re.search(pattern, name)}
-        reply.settings["ran"] = list(matching)
+        names, complaint = kernels_that_ran(session, phases, patterns)
+        if complaint:
+            reply.outcome = failed("incorrect", complaint)
+            reply.phases, reply.memory, reply.peaks, reply.probes = {}, {}, {}, {}
+            reply.settings.pop("probes_ms", None)
+        else:
+            reply.settings["ran"] = names
 
     def _exam(self, reply: Reply) -> bool:
         """Run the exam, for one layer and, if the case has more, for two; return whether it passed."""
