@@ -12,6 +12,8 @@ with 1 if an exact contender that is not ours is faster than the yardstick.
 
 With --alone an adapter's linear layer passes its input through, times the gain that the adapter asks for. An adapter
 that insists on its own product gets the identity matrix. That is more work, and the table names it.
+
+This file is long: it starts the worker processes of all contenders by itself, beside the harness.
 """
 
 import argparse

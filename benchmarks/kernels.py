@@ -16,6 +16,8 @@ repetition, in a new random order, all contenders and the floor run twice in a r
 Disturbances by the rest of the machine so meet all alike. Trust the ratios (medians of ratios within a repetition) more
 than the milliseconds. `GB/s` is the same least bytes in the median time. `peak` is the peak device memory above that
 before the pass.
+
+This file is long: it has every contender for the kernels in one place.
 """
 
 import argparse

@@ -25,7 +25,7 @@ MOST_IN_GROUND = 8
 OF_TORCH = (
     *("backends.torch", "backends.torch.errors", "backends.torch.graph", "backends.torch.session"),
     *("backends.torch.modes", "kernels.buffers", "kernels.choice", "kernels.layer", "kernels.lif_cpu"),
-    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline"),
+    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline", "kernels.sums"),
 )
 FRAMEWORKS = {
     **{module: {"torch"} for module in OF_TORCH},
@@ -124,6 +124,14 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
 
 def test_few_modules_stand_outside_a_package() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_IN_GROUND
+
+
+SOURCES = [path for folder in ("snnbench", "adapters", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+
+
+def test_long_files_give_a_reason() -> None:
+    long = [path for path in SOURCES if len(path.read_text(encoding="utf-8").splitlines()) > 250]
+    assert [path for path in long if "This file is long: " not in path.read_text(encoding="utf-8")] == []
 
 
 def test_workers_reach_packages_of_their_side_only() -> None:

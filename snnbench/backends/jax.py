@@ -4,6 +4,8 @@
 residuals, so they are two pieces of work. Weights, input and cotangent are arguments of each, never constants. On the
 CPU dispatch is synchronous. Otherwise JAX would overlap passes; a training loop cannot, because each pass needs the
 pass before it.
+
+This file is long: it holds all that the harness knows of JAX.
 """
 
 import re

@@ -11,6 +11,8 @@ reference's potential is so close to the threshold that rounding decides.
 A worker compares the answers of several phases to one input. Currents do not depend on an answer, and the reference and
 its gradients depend only on the answer's spikes. So each is computed once for all answers that agree. The reach of
 rounding is computed only where spikes differ.
+
+This file is long: the whole check and the check of a part share the reference, its cache and its tolerances.
 """
 
 from dataclasses import dataclass

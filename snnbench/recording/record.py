@@ -8,6 +8,8 @@
 
 A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
 its cell is run again.
+
+This file is long: a record, its line and the rule for which of its attempts counts change together.
 """
 
 import gc
