@@ -1,4 +1,4 @@
-"""Digests: names made of content, for files and records that must change their name with what they hold."""
+"""Digests: names made of content, so that another content has another name."""
 
 import hashlib
 import json
@@ -12,5 +12,5 @@ def digest(value: Any) -> str:
 
 
 def hashed(name: str) -> str:
-    """What stands for a name in public: 12 hexadecimal digits."""
+    """12 hexadecimal digits that stand for a name in public."""
     return hashlib.sha256(name.encode()).hexdigest()[:12]

@@ -29,6 +29,6 @@ class Exit(IntEnum):
 
 
 class UserError(ValueError):
-    """What a user can act on: the message is one line that says what to do, and `code` is how the program ends."""
+    """An error that a user can act on: the message is one line with the step to take; `code` is the exit code."""
 
     code = Exit.ERROR

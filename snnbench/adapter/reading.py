@@ -113,11 +113,11 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
     """Every variant with its constants and pins; variants that the harness adds come last."""
     given = constants.get("VARIANTS") or {ONLY_VARIANT: about}
     if not (isinstance(given, dict) and all(isinstance(word, str) for pair in given.items() for word in pair)):
-        raise AdapterError(f'{path}: VARIANTS: expected {{"name": "what it is"}}')
+        raise AdapterError(f'{path}: VARIANTS: expected {{"name": "description"}}')
     named = {name: _by_variant(path, name, constants.get(name), given) for name in CONSTANTS}
     for variant in header.get("tool", {}).get("snnbench", {}).get("variants", {}):
         if variant not in given:
-            raise AdapterError(f"{path}: script header: [tool.snnbench.variants.{variant}] is no variant of VARIANTS")
+            raise AdapterError(f"{path}: script header: [tool.snnbench.variants.{variant}] is not in VARIANTS")
     variants = {
         name: Variant(
             about=text,

@@ -14,7 +14,7 @@ class Unsupported(Exception):
 
 
 class Unavailable(Exception):
-    """The machine lacks what the library needs: a card, a driver, a compiler, a build, a part of the kernel.
+    """The machine lacks a requirement of the library: a card, a driver, a compiler, a build, a part of the kernel.
 
     The message names the missing part and how to get it.
     """

@@ -1,4 +1,4 @@
-"""`snnbench list`: all contenders, and what each needs."""
+"""`snnbench list`: all contenders, and the requirements of each."""
 
 from typing import TYPE_CHECKING
 

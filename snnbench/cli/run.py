@@ -46,9 +46,9 @@ def run(
     env: EnvOption = Env.managed,
     adapter: AdapterOption = None,
 ) -> None:
-    """Verify and time what a config asks for, and print the table.
+    """Verify and time the cells of a config, and print the table.
 
-    Every cell is recorded as it ends. After an interruption of any kind the same command runs what is missing.
+    Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs

@@ -1,4 +1,4 @@
-"""CPUs: those that this process may use, and those to pin a worker to."""
+"""CPUs: the CPUs that this process may use, and the CPUs to pin a worker to."""
 
 import os
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The proof of the provider: the kernels that a variant names are the kernels that ran, whatever the library says."""
+"""The proof of the provider: by the profiler, the kernels that a variant names are the kernels that ran."""
 
 import re
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from snnbench.backends import Session
 LOOKS = 3
 """Profiler runs before a kernel counts as not run: a profiler sometimes loses kernels."""
 SHOWN_NAMES, SHOWN_CHARACTERS = 6, 60
-"""Kernel names in a complaint, and their length: enough to see what ran instead."""
+"""Kernel names in a complaint, and their length."""
 
 
 def kernels_that_ran(session: Session, phases: Sequence[str], patterns: Sequence[str]) -> tuple[list[str], str | None]:
@@ -23,7 +23,7 @@ def kernels_that_ran(session: Session, phases: Sequence[str], patterns: Sequence
         wanted = patterns if phase == "train" else patterns[:1]
         names, lacking = _look(session, phase, wanted)
         if not names:
-            step = "see what `snnbench doctor` says of profiling"
+            step = "`snnbench doctor` checks profiling"
             raise Unavailable(f"the profiler saw nothing of {phase}, so which kernel ran is unknown; {step}")
         if lacking:
             ran = ", ".join(name[:SHOWN_CHARACTERS] for name in list(names)[:SHOWN_NAMES])

@@ -31,7 +31,7 @@ class Table:
 class Chart:
     """A Vega-Lite specification without colours or a width, and the same in words and in numbers.
 
-    `name` names its file and its place in the page; `words` are for readers who cannot see it.
+    `name` names its file and its place in the page; `words` describe it to a screen reader.
     """
 
     name: str

@@ -11,8 +11,8 @@ SIZES = ("neurons", "batch", "time_steps", "layers")
 class KnownOutcomes:
     """Predicts outcomes of cells from earlier ones.
 
-    If a library cannot express a case, all its trials are skipped. If a case ran out of memory, a case that is no
-    smaller in any size and otherwise equal fails too, recorded as inferred.
+    If a library cannot express a case, all its trials are skipped. If a case ran out of memory, an equal case
+    with larger sizes fails too, recorded as inferred.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ LOOK_EVERY_S = 0.25
 """Seconds between attempts of a waiting process: too seldom to disturb a measurement."""
 
 Waiting = Callable[[str], None]
-"""Called once, with a line that says what is waited for."""
+"""Called once, with a line that names the awaited slot."""
 
 
 class SlotError(UserError, OSError):

@@ -1,4 +1,4 @@
-"""The worker: one process that does one measurement of one variant of one adapter, and says what it found.
+"""The worker: one process that does one measurement of one variant of one adapter, and replies.
 
     snnbench request norse/box | python -m snnbench.worker adapters/norse.py
 

@@ -16,7 +16,7 @@ PROC_STAT = Path("/proc/stat")
 class Usage:
     """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process.
 
-    The seconds of this process include those of a partner that takes turns with it.
+    The seconds of this process include the seconds of a partner that takes turns with it.
     """
 
     wall_s: float

@@ -165,7 +165,7 @@ def test_digest_depends_on_content_only(tmp_path: Path) -> None:
         (f"BACKEND = 'numpy'\nORDER = 'TBX'{BUILD}", "ORDER: 'TBX' should be the letters of \"TBN\""),
         (f"BACKEND = 'numpy'\nLATENCY = -1{BUILD}", "LATENCY: -1 should be a number of steps"),
         (f"BACKEND = 'numpy'\nDEVIATION = True{BUILD}", "DEVIATION: True should be a sentence"),
-        (f"BACKEND = 'numpy'\nVARIANTS = ['a']{BUILD}", 'VARIANTS: expected {"name": "what it is"}'),
+        (f"BACKEND = 'numpy'\nVARIANTS = ['a']{BUILD}", 'VARIANTS: expected {"name": "description"}'),
         (
             f"BACKEND = {{'a': 'numpy'}}\nVARIANTS = {{'a': 'x', 'b': 'y'}}{BUILD}",
             "BACKEND: 'b' should stand in both VARIANTS and BACKEND, or in neither",
@@ -195,7 +195,7 @@ def test_digest_depends_on_content_only(tmp_path: Path) -> None:
         ),
         (
             f"# /// script\n# [tool.snnbench.variants.b]\n# ///\nBACKEND = 'numpy'{BUILD}",
-            "script header: [tool.snnbench.variants.b] is no variant of VARIANTS",
+            "script header: [tool.snnbench.variants.b] is not in VARIANTS",
         ),
         *(
             (f"# /// script\n# {text}\n# ///\nBACKEND = 'torch'{BUILD}", f"script header: {reason}")
