@@ -15,7 +15,7 @@ from snnbench.adapter.contender import Work
 from snnbench.analysis.cells import (
     CONTENDED,
     CONTENDED_ALLOWED,
-    COUNTED,
+    COUNTED_METRICS,
     ComparedCell,
     Side,
     by_interest,
@@ -155,7 +155,7 @@ def pair_by_pair(cells: Sequence[ComparedCell], confidence: float) -> list[Diffe
     """The paired difference of each cell. Each phase and metric is a family, for one process runs all phases."""
     trials = [_beside(*sides_of(cell)) for cell in cells]
     families = [(cell.phase, cell.metric) for cell in cells]
-    counted = [cell.metric in COUNTED for cell in cells]
+    counted = [cell.metric in COUNTED_METRICS for cell in cells]
     return paired(trials, confidence, families, counted)
 
 

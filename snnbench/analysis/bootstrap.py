@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 RESAMPLES = 2000
 """Resamples of a bootstrap: the ends of its interval then move by a tenth of its width from seed to seed."""
-AT_ONCE = 2**22
+MAX_VALUES_AT_ONCE = 2**22
 """Most values that a bootstrap holds at once: a few dozen MiB."""
 
 
@@ -51,7 +51,7 @@ def bootstrap(
     tails = (0.5 - confidence / 2, 0.5 + confidence / 2)
     for shape, numbers in shapes.items():
         draw = _draw(shape, seed, resamples)
-        together = max(1, AT_ONCE // (resamples * len(shape)))
+        together = max(1, MAX_VALUES_AT_ONCE // (resamples * len(shape)))
         for start in range(0, len(numbers), together):
             chosen = numbers[start : start + together]
             lows, highs = np.quantile(_medians([groups[number] for number in chosen], draw), tails, axis=1)

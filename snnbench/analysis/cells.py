@@ -16,7 +16,7 @@ from snnbench.workloads.case import Case
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 """Metrics that are compared, with their units."""
-COUNTED = ("device_peak",)
+COUNTED_METRICS = ("device_peak",)
 """Metrics that an allocator counts: the same program gives the same number."""
 SIDES = ("base", "new")
 CONTENDED = "contended"
@@ -91,7 +91,7 @@ def unpaired(cells: Sequence[ComparedCell], confidence: float) -> list[Differenc
     positions = {name: position for position, name in enumerate(sides)}
     pairs = [(positions[id(base)], positions[id(new)]) for base, new in both]
     samples = [side.summary.trials for side in sides.values()]
-    return between(samples, pairs, confidence, [cell.metric in COUNTED for cell in cells])
+    return between(samples, pairs, confidence, [cell.metric in COUNTED_METRICS for cell in cells])
 
 
 def judged(

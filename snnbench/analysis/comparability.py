@@ -12,9 +12,9 @@ from snnbench.recording.facts import flat
 from snnbench.recording.record import Recording
 from snnbench.workloads.case import Case
 
-FREE = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
+FREE_KEYS = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
 """Keys of a protocol that change how certain a number is, not what it measures."""
-VOLATILE = ("model", "load", "schema")
+VOLATILE_FACTS = ("model", "load", "schema")
 """Facts of a machine that do not describe it, or that another line reports."""
 FIELDS = {"precision": ("dtype", "precision"), "threads": ("threads",)}
 ALLOWABLE = ("machine", "protocol", *FIELDS)
@@ -53,7 +53,7 @@ def changed(base: Recording, new: Recording) -> list[str]:
     """Other changes: snnbench, the machine's software, adapters, and the packages of every library."""
     pairs = [("snnbench", base.config.get("snnbench"), new.config.get("snnbench"))]
     old, other = (
-        dict(flat({name: value for name, value in recording.machine.items() if name not in VOLATILE}))
+        dict(flat({name: value for name, value in recording.machine.items() if name not in VOLATILE_FACTS}))
         for recording in (base, new)
     )
     pairs += [(f"machine {key}", old.get(key), other.get(key)) for key in dict.fromkeys((*old, *other))]
@@ -97,7 +97,7 @@ def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
         yield "machine", f"machine: {_said(models[0])} in {base.name}, {_said(models[1])} in {new.name}"
     old, other = (recording.config.get("config", {}).get("protocol", {}) for recording in (base, new))
     for key in dict.fromkeys((*old, *other)):
-        if key not in FREE and old.get(key) != other.get(key):
+        if key not in FREE_KEYS and old.get(key) != other.get(key):
             there = f"{_said(old.get(key))} in {base.name}, {_said(other.get(key))} in {new.name}"
             yield "protocol", f"protocol.{key}: {there}"
 

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Trials = Sequence[float]
 
-EQUAL = 1e-12
+EQUAL_WITHIN = 1e-12
 """Logarithms this close differ by rounding only: no clock shows the difference."""
 FEWEST_PAIRS = 4
 """Fewest pairs for a test: fewer do not show their own spread."""
@@ -36,9 +36,9 @@ PRIOR_SHARE = 0.5
 """Share of a family's prior degrees of freedom that counts: they were fitted to few variances."""
 FAMILY = 8
 """Fewest variances that are moderated together."""
-TRIMMED = 0.2
+TRIMMED_SHARE = 0.2
 """The share of pairs trimmed at either end: the usual one (Wilcox 2012, section 4.3)."""
-WIDEST = 1e9
+MAX_REACH = 1e9
 """Furthest end of an interval, as a multiple of its middle: a wider one says no more."""
 
 
@@ -126,7 +126,7 @@ def _tested_pairs(pairs: Sequence[tuple[Trials, Trials]], confidence: float) -> 
     from scipy.special import stdtr, stdtrit
 
     logs = [np.sort(np.log(new) - np.log(base)) for base, new in pairs]
-    cut = [int(TRIMMED * len(each)) for each in logs]
+    cut = [int(TRIMMED_SHARE * len(each)) for each in logs]
     inner = [each[g : len(each) - g] for g, each in zip(cut, logs, strict=True)]
     numbers = np.array([len(each) for each in inner], dtype=np.float64)
     clipped = [np.clip(each, kept[0], kept[-1]) for each, kept in zip(logs, inner, strict=True)]
@@ -196,13 +196,13 @@ def _tested(samples: Sequence[Trials], pairs: Sequence[tuple[int, int]], confide
 
 def _limits(middles: Floats, reach: Floats) -> tuple[list[float], list[float]]:
     """Lower and upper ends of the intervals around these logarithms, as ratios."""
-    reach = np.minimum(reach, np.log(WIDEST))
+    reach = np.minimum(reach, np.log(MAX_REACH))
     return np.exp(middles - reach).tolist(), np.exp(middles + reach).tolist()
 
 
 def _variance(logs: Floats) -> float:
     """The variance; 0 for equal values, where rounding would leave a tiny one that passes for the quietest of all."""
-    return float(logs.var(ddof=1)) if np.ptp(logs) > EQUAL else 0.0
+    return float(logs.var(ddof=1)) if np.ptp(logs) > EQUAL_WITHIN else 0.0
 
 
 def moderate(variances: Floats, degrees: Floats) -> tuple[Floats, float, float]:

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-FEWEST = 4
+FEWEST_TRIALS = 4
 """Fewest trials at a look: fewer do not show their own spread."""
-EARLY = ((1 / 3, 0.2), (1 / 2, 0.2), (2 / 3, 0.2))
+EARLY_LOOKS = ((1 / 3, 0.2), (1 / 2, 0.2), (2 / 3, 0.2))
 """(share of the most trials, share of alpha) of each look before the last. The last look has the rest of alpha."""
 
 
@@ -26,9 +26,9 @@ class Look:
 def looks(most: int, alpha: float, stops_early: bool = True) -> Iterator[Look]:
     """The looks of a run of `most` trials a side. If it does not stop early, it has one look, at the end."""
     left, last = alpha, 0
-    for part, share in EARLY if stops_early else ():
+    for part, share in EARLY_LOOKS if stops_early else ():
         trials = ceil(most * part)
-        if FEWEST <= trials < most and trials != last:
+        if FEWEST_TRIALS <= trials < most and trials != last:
             yield Look(trials, alpha * share)
             left, last = left - alpha * share, trials
     yield Look(most, left)

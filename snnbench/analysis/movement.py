@@ -21,7 +21,7 @@ PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
 FEWEST_CONTROLS = 4
 """Fewest controls for a prediction interval."""
 
-STILL = 0.01
+STILL_WITHIN = 0.01
 """A witness that moved by less counts as equally fast."""
 
 Timed = tuple[Case, str, str]
@@ -64,7 +64,7 @@ class Movement:
         groups: dict[str, dict[str, float]] = defaultdict(dict)
         for name, ratio in ratios.items():
             far = max(ratio, 1 / ratio)
-            groups["still" if far <= 1 + STILL else "slower" if ratio > 1 else "faster"][name] = far
+            groups["still" if far <= 1 + STILL_WITHIN else "slower" if ratio > 1 else "faster"][name] = far
         parts = [_listed(word, groups[word]) for word in ("slower", "faster") if groups[word]]
         parts += [f"as fast for {', '.join(groups['still'])}"] if groups["still"] else []
         by = f" (by {self.witness})" if self.probes else ""

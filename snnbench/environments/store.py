@@ -56,10 +56,10 @@ class Environment:
     @property
     def pinned(self) -> dict[str, Any]:
         """The fields in the key and in the marker."""
-        return {name: getattr(self, name) for name in PINNED}
+        return {name: getattr(self, name) for name in PINNED_FIELDS}
 
 
-PINNED = ("requires_python", "requirements", "overrides", "built", "metadata")
+PINNED_FIELDS = ("requires_python", "requirements", "overrides", "built", "metadata")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from snnbench.suggestions import did_you_mean, nearest, unknown
 Keys = dict[str, list[str]]
 M = TypeVar("M", bound=BaseModel)
 
-INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries", "variant": "libraries"}
+KEY_INSTEAD = {"reset": "profile", "detach_reset": "profile", "library": "libraries", "variant": "libraries"}
 """Field of a cell -> the key that a file uses for it."""
 
 
@@ -72,7 +72,7 @@ def explain(document: Document, mistake: Mistake, keys: Keys) -> str:
 
 
 def _unknown_key(section: str, key: str, keys: Keys) -> str:
-    near = INSTEAD.get(key) or nearest(key, keys[section])
+    near = KEY_INSTEAD.get(key) or nearest(key, keys[section])
     if near in keys[section]:
         return f"unknown key {key!r} (did you mean {near!r}?)"
     below = {name: inner for inner in ("protocol", "case") for name in keys[inner]}

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.recording.record import AGAIN, Record, Recording, repeated
+from snnbench.recording.record import REMEASURED_FLAGS, Record, Recording, repeated
 
 
 def disturbed(record: Record) -> bool:
     """Whether a timed cell is contended or drifted."""
-    return record.status == "measured" and record.measure == "time" and bool(AGAIN & {*record.flags})
+    return record.status == "measured" and record.measure == "time" and bool(REMEASURED_FLAGS & {*record.flags})
 
 
 def limit(config: Mapping[str, Any]) -> int:

@@ -20,7 +20,7 @@ DRIFTED = "drifted"
 """The flag of a cell with an unusual level."""
 FACTOR = 1.25
 """A level is unusual if it is this many times slower or faster. One quiet run had levels from 0.80 to 1.16."""
-FEWEST = 3
+FEWEST_RECORDS = 3
 """Fewest cells with the same probe that define the usual level."""
 
 
@@ -79,7 +79,7 @@ def relative(records: Iterable[Probed]) -> dict[tuple[str, int], Level]:
     for record in probed:
         for name, value in levels(record.probes).items() if record.attempt == 0 else ():
             groups[_same(record, name)].append(value)
-    usual = {key: median(values) for key, values in groups.items() if len(values) >= FEWEST}
+    usual = {key: median(values) for key, values in groups.items() if len(values) >= FEWEST_RECORDS}
     beside = {}
     for record in probed:
         known = {

@@ -15,7 +15,7 @@ Varying = dict[str, list[Any]]
 """Path of a fact, such as `environment.OMP_NUM_THREADS`, -> its values; null for a machine that lacks it."""
 
 NOT_FACTS = ("host", "hosts", "load", "varying")
-ITS_OWN = ("gpus.uuid", "cpu.allowed_cpus")
+OWN_FACTS = ("gpus.uuid", "cpu.allowed_cpus")
 """Facts that identify a single card, or the CPUs of one process."""
 
 
@@ -51,7 +51,7 @@ def _facts(machine: Machine) -> Iterator[tuple[str, Any]]:
             pairs = [(path, [json.loads(text) for text in texts]) for path, texts in cards]
         else:
             pairs = list(flat(value, name)) if name not in NOT_FACTS else []
-        yield from ((path, value) for path, value in pairs if path not in ITS_OWN and value is not None)
+        yield from ((path, value) for path, value in pairs if path not in OWN_FACTS and value is not None)
 
 
 def _hosts(machine: Machine) -> list[str]:

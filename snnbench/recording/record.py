@@ -41,7 +41,7 @@ compared extent in checks; `growth_bytes` of memory.
 """
 
 RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
-AGAIN = {"contended", DRIFTED}
+REMEASURED_FLAGS = {"contended", DRIFTED}
 """The flags of a time that is measured again."""
 FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 

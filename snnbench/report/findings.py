@@ -13,7 +13,7 @@ from snnbench.workloads.case import Case
 
 SEED = 0
 """The seed of the bootstrap: the same recording gives the same page."""
-FEW = 5
+FEW_TRIALS = 5
 """With fewer trials the bootstrap's interval is too narrow for its nominal confidence."""
 Pair = tuple[Case, str]
 """(case, contender)."""
@@ -23,8 +23,9 @@ Pair = tuple[Case, str]
 class Point:
     """One number of one contender in one case: the median over trials, in ns or bytes.
 
-    `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW trials on. They are None for
-    memory and for a single trial, which says nothing about another trial. No lead and no word depends on the interval.
+    `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW_TRIALS trials on. They are
+    None for memory and for a single trial, which says nothing about another trial. No lead and no word depends on the
+    interval.
     """
 
     case: Case
@@ -130,7 +131,7 @@ class Findings:
 def about_intervals(points: Iterable[Point]) -> str:
     """Words on the intervals of these points, to follow "the median"; empty if no point has an interval."""
     counts = {point.trials for point in points if point.low is not None}
-    few = {count for count in counts if count < FEW}
+    few = {count for count in counts if count < FEW_TRIALS}
     if not few:
         return ", with a 95 % interval where there were several trials" if counts else ""
     narrow = f"too narrow where there were only {between(few)}"

@@ -9,9 +9,9 @@ from snnbench.workloads.case import Case
 
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
 NAMES = {"neurons": "neurons N", "batch": "batch size B", "time_steps": "time steps T", "layers": "layers L"}
-SWEPT = 3
+FEWEST_VALUES = 3
 """The fewest values of an axis for a fit with an error."""
-HIDDEN = ("workload", "reset", "detach_reset", "device", *SIZES)
+HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device", *SIZES)
 """Fields that a name does not list: the profile stands for the reset, and every name has the device."""
 
 
@@ -39,7 +39,7 @@ def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
 
 def swept(cases: Iterable[Case], axis: str) -> list[Case]:
     """The largest family along an axis, if it has enough values for a fit; else empty."""
-    return next((family for family in families(cases, axis) if len(family) >= SWEPT), [])
+    return next((family for family in families(cases, axis) if len(family) >= FEWEST_VALUES), [])
 
 
 def size(case: Case, axis: str) -> int:
@@ -70,7 +70,7 @@ def in_common(cases: Collection[Case]) -> str:
 def setting_name(case: Case, among: Collection[Case]) -> str:
     """`subtract on cpu`, and all fields that tell this setting from the others of a recording."""
     fields = {name: {getattr(other, name) for other in among} for name in Case.__dataclass_fields__}
-    varying = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN]
+    varying = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN_FIELDS]
     extra = ", ".join(_field(case, name) for name in varying)
     return f"{case.profile} on {case.device}" + (f", {extra}" if extra else "")
 
@@ -78,7 +78,7 @@ def setting_name(case: Case, among: Collection[Case]) -> str:
 def shared(cases: Collection[Case]) -> str:
     """The fields that all these cases have in common, in words."""
     fields = {name: {getattr(case, name) for case in cases} for name in Case.__dataclass_fields__}
-    fixed = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN]
+    fixed = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN_FIELDS]
     first = next(iter(cases), None)
     return ", ".join(_field(first, name) for name in fixed) if first else ""
 

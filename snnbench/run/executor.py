@@ -25,7 +25,7 @@ from snnbench.run.runner import Run, Task, measure_together, record_of
 from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import failed
 
-GONE = failed("lost", "the run ended before this cell was recorded")
+NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
 
 
@@ -103,7 +103,7 @@ class Executor:
 
     def _begin(self, cell: Cell, key: str) -> None:
         """Mark a cell as running."""
-        gone = record_of(cell, key, self.run, GONE)
+        gone = record_of(cell, key, self.run, NOT_RECORDED)
         attempt = self._attempts.current.get(key, 0)
         draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
         in_progress.put(self._writer.folder, draft)

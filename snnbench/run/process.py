@@ -27,7 +27,7 @@ from snnbench.environments import compiler_caches
 from snnbench.worker.messages import Reply, Request, decode_reply
 
 LOG_TAIL_BYTES = 8192
-MARK = "SNNBENCH_WORKER"
+WORKER_ID = "SNNBENCH_WORKER"
 """The environment variable that identifies a worker in its own processes and in all that it starts."""
 LONGEST_END_S = 5.0
 VMSTAT = Path("/proc/vmstat")
@@ -158,7 +158,7 @@ def run(
     ):
         standard_input.write(request.encode().encode())
         standard_input.seek(0)
-        own = {MARK: mark, compiler_caches.EXTENSIONS: str(extensions)}
+        own = {WORKER_ID: mark, compiler_caches.EXTENSIONS: str(extensions)}
         own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
@@ -256,7 +256,7 @@ def _marked(mark: str) -> set[psutil.Process]:
     for folder in Path("/proc").iterdir():
         if folder.name.isdecimal():
             with suppress(OSError, psutil.Error):
-                if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes():
+                if f"{WORKER_ID}={mark}".encode() in (folder / "environ").read_bytes():
                     marked.add(psutil.Process(int(folder.name)))
     return marked
 

@@ -31,7 +31,7 @@ from snnbench.workloads.problem import exam as exam_problem
 from snnbench.workloads.rule import Rule
 
 OwnRule = Callable[[Case, str], Rule | None]
-CHECKED = 1
+CHECKED_INPUT = 1
 """The number of the input and cotangent that verification checks, after passes on number 0."""
 
 
@@ -164,10 +164,10 @@ class Measurement:
         if self.request.case.is_judged_by_layer:
             self._checks.layers()
         for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
-            for which in (0, CHECKED):
+            for which in (0, CHECKED_INPUT):
                 session.load(which, which)
                 answer = answer_of(name, session)
-            check = self._checks.check(CHECKED, name)
+            check = self._checks.check(CHECKED_INPUT, name)
             if not self._spot(reply, name, check, check.check(answer), answer):
                 return
 

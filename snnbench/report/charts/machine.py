@@ -12,7 +12,7 @@ from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
 from snnbench.worker.probe import WORDS
 
-DRAWN = 1000
+MAX_POINTS = 1000
 """The most cells that are drawn; of more cells, every second, third and so on."""
 
 
@@ -55,7 +55,7 @@ def _table(known: Sequence[tuple[Record, Level]], names: Sequence[str]) -> Table
 
 
 def _draw(known: Sequence[tuple[Record, Level]], names: Sequence[str]) -> Any:
-    step = -(-len(known) // DRAWN)
+    step = -(-len(known) // MAX_POINTS)
     rows: list[Mapping[str, Any]] = [
         {"cell": place + 1, "work": WORDS[name], "level": level.probes[name]}
         for place, (_, level) in enumerate(known)

@@ -7,7 +7,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
 
-MOST = 200
+MAX_ROWS = 200
 LINE = 300
 """The most characters of a line that are shown."""
 
@@ -22,14 +22,14 @@ def section(findings: Findings) -> Section:
     if not groups:
         return Section("failures", "Failures", ["Nothing failed."])
     rows = []
-    for (contender, kind, reason), failed in list(groups.items())[:MOST]:
+    for (contender, kind, reason), failed in list(groups.items())[:MAX_ROWS]:
         where, record = failed[0]
         more = f", and {counted(len(failed) - 1, 'cell')} more" if len(failed) > 1 else ""
         command = shlex.join(
             ["snnbench", "show", record.cell, "--in", f"results/{findings.recording.name}", "--replay"]
         )
         rows.append([contender, kind, where + more, _short(reason), last_line(record.log) or "-", command])
-    left = len(groups) - MOST
+    left = len(groups) - MAX_ROWS
     return Section(
         "failures",
         "Failures",

@@ -9,7 +9,7 @@ from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower, times
 from snnbench.recording.record import Record
 from snnbench.report import wording
-from snnbench.report.findings import FEW, Findings, Point
+from snnbench.report.findings import FEW_TRIALS, Findings, Point
 from snnbench.report.numbers import between, counted, listed
 from snnbench.report.section import Section
 from snnbench.units import MS
@@ -25,8 +25,8 @@ WORDS = {
     "below-floor": "below the floor",
 }
 """Kinds of outcome as words of a sentence; the other kinds serve as they are."""
-ANSWERS = 40
-NAMED = 4
+MAX_ANSWERS = 40
+MAX_LEADERS = 4
 """The most contenders that a tie names."""
 TEST = Thresholds()
 """The thresholds of a lead: the defaults of `rank` and `compare`."""
@@ -64,9 +64,9 @@ def section(findings: Findings) -> Section:
         sentences.append("Nothing was timed: this recording says who does the same work, not how fast.")
         return Section("answer", "In short", sentences)
     sentences.append(_trials(findings))
-    left = len(answers) - ANSWERS
+    left = len(answers) - MAX_ANSWERS
     closing = [f"{left} more are in the tables below."] if left > 0 else []
-    return Section("answer", "In short", sentences, answers=answers[:ANSWERS], closing=closing)
+    return Section("answer", "In short", sentences, answers=answers[:MAX_ANSWERS], closing=closing)
 
 
 def words(records: Iterable[Record]) -> str:
@@ -147,8 +147,8 @@ def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, st
     failed = list(dict.fromkeys(name for one in run for name in one.failed))
     closing = f" Left out, for a trial of theirs failed: {listed(failed)}." if failed else ""
     if len(leaders) > 1:
-        named = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:NAMED]]
-        named += [counted(len(leaders) - NAMED, "other")] if len(leaders) > NAMED else []
+        named = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:MAX_LEADERS]]
+        named += [counted(len(leaders) - MAX_LEADERS, "other")] if len(leaders) > MAX_LEADERS else []
         alone = any(point.trials == 1 for one in run for point in one.leaders)
         contended = list(dict.fromkeys(name for one in run for name in one.contended))
         why = f"no difference above {100 * TEST.time_floor:g} % is certain"
@@ -187,5 +187,9 @@ def _trials(findings: Findings) -> str:
     if max(trials) == 1:
         return f"{about}: no interval can be given, and no difference is certain."
     certain = f"more than {100 * TEST.time_floor:g} % slower, with a q of at most {100 * TEST.alpha:g} %"
-    rough = f" Intervals of fewer than {FEW} trials are too narrow: no lead rests on them." if min(trials) < FEW else ""
+    rough = (
+        f" Intervals of fewer than {FEW_TRIALS} trials are too narrow: no lead rests on them."
+        if min(trials) < FEW_TRIALS
+        else ""
+    )
     return f"{about}; a lead is claimed only where the test of `snnbench rank` finds the others {certain}.{rough}"

@@ -11,7 +11,7 @@ from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
 from snnbench.workloads.case import Case
 
-NOISIEST = 6
+MAX_NOISIEST = 6
 MACHINE = (
     "Each process also times fixed work that belongs to no library. The first chart has it over the run: what moves "
     "there moves with the machine, whatever is measured."
@@ -52,7 +52,7 @@ def section(findings: Findings) -> Section:
                 f"{own[0].relative:.1%}" if own else "-",
             ]
         )
-    noisiest = enumerate(spreads[:NOISIEST])
+    noisiest = enumerate(spreads[:MAX_NOISIEST])
     charts = [repetitions(findings, spread.case, spread.contender, phase, f"noise-{n + 1}") for n, spread in noisiest]
     machine = over_time(findings.recording)
     return Section(

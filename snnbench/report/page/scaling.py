@@ -11,7 +11,7 @@ from snnbench.workloads.case import Case
 
 PANELS = 12
 """The most tables."""
-STEEP = 1.5
+STEEP_EXPONENT = 1.5
 """If the whole interval of an exponent is above this, growth is closer to quadratic than to linear."""
 
 
@@ -62,12 +62,12 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
             for point in findings.points(case, phase):
                 times.setdefault(point.contender, []).append((wording.size(case, axis), point.value))
         for contender, pairs in times.items():
-            if len(pairs) < wording.SWEPT:
+            if len(pairs) < wording.FEWEST_VALUES:
                 continue
             fit = exponent(*zip(*pairs, strict=True))
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
             cells.setdefault(contender, {})[phase] = text
-            if axis == "time_steps" and fit.low > STEEP:
+            if axis == "time_steps" and fit.low > STEEP_EXPONENT:
                 steep.append(f"{contender}: {phase} grows with T to the power {fit.value:.2f} ({where}).")
     rows = [
         [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()

@@ -153,7 +153,7 @@ def complaint(jobs: Jobs, shard: Shard, state: State) -> str:
     """Why a shard is not finished; "" if it is."""
     if jobs.finished(shard):
         return ""
-    last_line = scheduler.last_said(jobs.log(shard))
+    last_line = scheduler.last_line_of(jobs.log(shard))
     return f"shard {shard}: job {jobs.ids[shard]} {state}" + (
         f", and {jobs.log(shard)} ends: {last_line}" if last_line else ""
     )

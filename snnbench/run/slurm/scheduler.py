@@ -33,14 +33,25 @@ KINDS: dict[str, FailureKind] = {
 """State of an ended job -> kind of failure of the cell that still ran. UNKNOWN is not a state of Slurm: it is ours."""
 OF_THE_JOB = ("timeout", "crash")
 """Ends that come from the job as a whole, not from one worker: the runner itself notices a worker's end."""
-SAID = {
+STATE_BY_REASON = {
     "DUE TO TIME LIMIT": "TIMEOUT",
     "DUE TO NODE FAILURE": "NODE_FAIL",
     "DUE TO PREEMPTION": "PREEMPTED",
     "": "CANCELLED",
 }
 KILLED = re.compile(r"\*\*\* (?:JOB|STEP) \S+ ON \S+ CANCELLED AT \S+ ?(DUE TO [A-Z ]+)?")
-OURS = ("array", "chdir", "error", "output", "open_mode", "job_name", "nodes", "ntasks", "ntasks_per_node", "wrap")
+RESERVED = (
+    "array",
+    "chdir",
+    "error",
+    "output",
+    "open_mode",
+    "job_name",
+    "nodes",
+    "ntasks",
+    "ntasks_per_node",
+    "wrap",
+)
 """Options of sbatch that snnbench sets itself, or that would break the one process per job in its folder."""
 
 
@@ -107,7 +118,7 @@ def parse(text: str) -> dict[str, State]:
 def left_behind(log: Path) -> State:
     """The final state of a job that Slurm has forgotten, from Slurm's last line in its log."""
     reasons = KILLED.findall(tail(log))
-    return State(SAID.get(reasons[-1].strip(), "CANCELLED") if reasons else "UNKNOWN")
+    return State(STATE_BY_REASON.get(reasons[-1].strip(), "CANCELLED") if reasons else "UNKNOWN")
 
 
 def tail(log: Path) -> str:
@@ -120,7 +131,7 @@ def tail(log: Path) -> str:
         return ""
 
 
-def last_said(log: Path) -> str:
+def last_line_of(log: Path) -> str:
     """The last line of a log."""
     return _last_line(tail(log))
 
@@ -135,7 +146,7 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
             raise UnknownOption(
                 f"--slurm: {text!r}: expected an option of sbatch such as partition=gpu, time=60 or exclusive"
             )
-        if key in OURS:
+        if key in RESERVED:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
         by_name[key] = value.strip() if given else True
     return by_name
