@@ -10,6 +10,7 @@ import torch
 
 from snnbench.kernels import lif_ref
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import Sums
 from tests import oracle
 from tests.oracle import FORMATS, NEURONS, Gradients, Problem
 
@@ -58,7 +59,7 @@ class Kernels:
         cotangent, carried = inputs.cotangent.to(self.device), inputs.carried.to(self.device, copy=True)
         gradient = torch.full_like(cotangent, 7.0)
         sums = [torch.full_like(carried, 2.0) for _ in range(3)]
-        self.module.backward(cotangent, kept, carried, gradient, neuron, *sums, start)
+        self.module.backward(cotangent, kept, carried, gradient, neuron, Sums(*sums, start))
         return Gradients(gradient.cpu(), carried.cpu(), *(one.cpu() - 2.0 for one in sums))
 
 

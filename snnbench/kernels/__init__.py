@@ -16,11 +16,11 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
         spikes [T, M]     written       saved [T, M] or None: written, u - threshold, whose sign bit is the spike;
                                         may be `current` itself
         bias [M] or None: added to the current of every step
-    backward(cotangent, saved, carried, gradient, neuron, bias_sum=None, beta_sum=None, threshold_sum=None, start=None)
+    backward(cotangent, saved, carried, gradient, neuron, sums=NO_SUMS)
         cotangent [T, M]: dL/ds         carried [M]: dL/dv after the last step, dL/dv before the first on return
         gradient [T, M]: written, dL/dx; may be `saved` itself
-        bias_sum, beta_sum, threshold_sum [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
-        start [M]: v before the first step, needed with beta_sum
+        sums.bias, .beta, .threshold [M] or None: added to, the column's dL/dbias, dL/dbeta, dL/dthreshold
+        sums.start [M]: v before the first step, needed with sums.beta
 
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
 plain loop of lif_ref.py. choice.py picks a kernel, pipeline.py adds the linear layer, operator.py adds autograd, and

@@ -16,7 +16,7 @@ from snnbench.files import home
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: vector code gives the results of scalar code."""
-OTHERWISE = "or use the kernel 'torch', which needs none"
+OTHER_KERNEL = "or use the kernel 'torch', which needs none"
 
 
 def cache_folder() -> Path:
@@ -30,7 +30,7 @@ def compiler() -> str:
     for name in (os.environ.get("CC", ""), "cc", "gcc", "clang"):
         if name and (path := shutil.which(name)):
             return path
-    raise Unavailable(f"no C compiler on this machine: install gcc, set CC, {OTHERWISE}")
+    raise Unavailable(f"no C compiler on this machine: install gcc, set CC, {OTHER_KERNEL}")
 
 
 def library(source: Path, macros: Mapping[str, str]) -> CDLL:
@@ -56,11 +56,11 @@ def _compile(command: list[str], path: Path) -> None:
             if done.returncode:
                 lines = (done.stderr.strip() or "without a word").splitlines()
                 line = next((one for one in lines if "error" in one), lines[-1])
-                step = f"set CC to a compiler with OpenMP (gcc 12 or newer), {OTHERWISE}"
+                step = f"set CC to a compiler with OpenMP (gcc 12 or newer), {OTHER_KERNEL}"
                 raise Unavailable(f"{command[0]} failed: {line}; {step}")
             fresh.replace(path)
     except OSError as error:
-        step = f"set SNNBENCH_HOME to a folder that can be written, {OTHERWISE}"
+        step = f"set SNNBENCH_HOME to a folder that can be written, {OTHER_KERNEL}"
         raise Unavailable(f"{path.parent}: {error.strerror}; {step}") from error
 
 

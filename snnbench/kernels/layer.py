@@ -1,158 +1,96 @@
 """`lif` and `linear_lif`, the functions for users: their arguments, and the checks of these."""
 
-from typing import Literal, TypeAlias, overload
+from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels import choice, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
 
-Number: TypeAlias = "float | torch.Tensor"
+Number: TypeAlias = "float | Tensor"
+
+
+class Settings(TypedDict, total=False):
+    """The keyword arguments of `lif` and `linear_lif`, but for `return_potential`, which decides the result's type.
+
+    The signature of `linear_lif` has their defaults.
+    """
+
+    beta: Required[Number]
+    threshold: Required[Number]
+    reset: Reset
+    detach_reset: bool
+    surrogate: str
+    slope: float
+    potential: Tensor | None
+    keep: str
+    kernel: str
 
 
 @overload
-def lif(
-    current: torch.Tensor,
-    *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
-    return_potential: Literal[False] = ...,
-    keep: str = ...,
-    kernel: str = ...,
-) -> torch.Tensor: ...
+def lif(current: Tensor, *, return_potential: Literal[False] = ..., **settings: Unpack[Settings]) -> Tensor: ...
 
 
 @overload
-def lif(
-    current: torch.Tensor,
-    *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
-    return_potential: Literal[True],
-    keep: str = ...,
-    kernel: str = ...,
-) -> tuple[torch.Tensor, torch.Tensor]: ...
+def lif(current: Tensor, *, return_potential: Literal[True], **settings: Unpack[Settings]) -> tuple[Tensor, Tensor]: ...
 
 
 @overload
-def lif(
-    current: torch.Tensor,
-    *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
-    return_potential: bool,
-    keep: str = ...,
-    kernel: str = ...,
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]: ...
+def lif(current: Tensor, *, return_potential: bool, **settings: Unpack[Settings]) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
 def lif(
-    current: torch.Tensor,
-    *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = "subtract",
-    detach_reset: bool = False,
-    surrogate: str = "fast_sigmoid",
-    slope: float = 1.0,
-    potential: torch.Tensor | None = None,
-    return_potential: bool = False,
-    keep: str = "potential",
-    kernel: str = "auto",
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+    current: Tensor, *, return_potential: bool = False, **settings: Unpack[Settings]
+) -> Tensor | tuple[Tensor, Tensor]:
     """Spikes [T, B, N] of leaky integrate-and-fire neurons for `current` [T, B, N]; equations in kernels/neuron.py.
 
-    `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N] is the initial potential,
-    0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a long
-    sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/pipeline.py), and `kernel`
-    the kernel: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the last two
-    with a state in float32. Each call waits for a learned tensor on a GPU, so no CUDA graph can capture it. Only
-    reverse mode is supported: torch.func.jvp and forward-mode differentiation see no derivative. Raises ValueError for
-    an invalid word or shape, Unsupported for a device or format that the kernel does not support, Unavailable if this
-    machine lacks a requirement of the kernel.
+    `linear_lif` describes the keyword arguments and has their defaults: `beta`, `threshold`, `reset`, `detach_reset`,
+    `surrogate`, `slope`, `potential` [B, N], `keep`, `kernel`; `beta` and `threshold` have none. With
+    `return_potential` the result is (spikes, potential [B, N] after the last step). Raises ValueError, Unsupported and
+    Unavailable as `linear_lif` does; a TypeError for a missing or unknown keyword argument names the argument.
     """
-    neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
-    spikes, last = _call(current, None, None, potential, beta, threshold, neuron, keep, kernel)
-    return (spikes, last) if return_potential else spikes
+    return linear_lif(current, None, None, return_potential=return_potential, **settings)
 
 
 @overload
 def linear_lif(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None = ...,
+    inputs: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None = ...,
     *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
     return_potential: Literal[False] = ...,
-    keep: str = ...,
-    kernel: str = ...,
-) -> torch.Tensor: ...
+    **settings: Unpack[Settings],
+) -> Tensor: ...
 
 
 @overload
 def linear_lif(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None = ...,
+    inputs: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None = ...,
     *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
     return_potential: Literal[True],
-    keep: str = ...,
-    kernel: str = ...,
-) -> tuple[torch.Tensor, torch.Tensor]: ...
+    **settings: Unpack[Settings],
+) -> tuple[Tensor, Tensor]: ...
 
 
 @overload
 def linear_lif(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None = ...,
+    inputs: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None = ...,
     *,
-    beta: Number,
-    threshold: Number,
-    reset: Reset = ...,
-    detach_reset: bool = ...,
-    surrogate: str = ...,
-    slope: float = ...,
-    potential: torch.Tensor | None = ...,
     return_potential: bool,
-    keep: str = ...,
-    kernel: str = ...,
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]: ...
+    **settings: Unpack[Settings],
+) -> Tensor | tuple[Tensor, Tensor]: ...
 
 
 def linear_lif(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None = None,
+    inputs: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None = None,
     *,
     beta: Number,
     threshold: Number,
@@ -160,24 +98,58 @@ def linear_lif(
     detach_reset: bool = False,
     surrogate: str = "fast_sigmoid",
     slope: float = 1.0,
-    potential: torch.Tensor | None = None,
+    potential: Tensor | None = None,
     return_potential: bool = False,
     keep: str = "potential",
     kernel: str = "auto",
-) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+) -> Tensor | tuple[Tensor, Tensor]:
     """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
 
     The product is the framework's own; the bias and the neuron are fused after it. Without a weight the inputs are the
-    currents. All else is as in `lif`.
+    currents.
+
+    `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N_out] is the initial
+    potential, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a
+    long sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/pipeline.py), and
+    `kernel` the kernel: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the
+    last two with a state in float32. Each call waits for a learned tensor on a GPU, so no CUDA graph can capture it.
+    Only reverse mode is supported: torch.func.jvp and forward-mode differentiation see no derivative. Raises ValueError
+    for an invalid word or shape, Unsupported for a device or format that the kernel does not support, Unavailable if
+    this machine lacks a requirement of the kernel.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
-    spikes, last = _call(inputs, weight, bias, potential, beta, threshold, neuron, keep, kernel)
+    _check(inputs, weight, bias, potential, keep, kernel)
+    if potential is None:
+        neurons = inputs.shape[2] if weight is None else weight.shape[0]
+        potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
+    tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
+    differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    spikes, last, _ = operator(
+        *tensors,
+        neuron.beta,
+        neuron.threshold,
+        reset,
+        detach_reset,
+        surrogate,
+        slope,
+        keep if differentiated else "",
+        _chosen(kernel, inputs.device, inputs.dtype),
+    )
     return (spikes, last) if return_potential else spikes
 
 
 def _value(number: Number) -> float:
     """The value of a number, 1.0 for a tensor: only the operator reads tensors, so that a compiler need not wait."""
-    return 1.0 if isinstance(number, torch.Tensor) else float(number)
+    return 1.0 if isinstance(number, Tensor) else float(number)
+
+
+def _learned(name: str, number: Number) -> Tensor | None:
+    """The tensor of a learned value; None for a number. Raises ValueError."""
+    if not isinstance(number, Tensor):
+        return None
+    if number.numel() != 1:
+        raise ValueError(f"{name} has {number.numel()} elements: expected one, for all neurons")
+    return number
 
 
 @torch.compiler.assume_constant_result
@@ -188,17 +160,10 @@ def _chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
     return name
 
 
-def _call(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor | None,
-    beta: Number,
-    threshold: Number,
-    neuron: Neuron,
-    keep: str,
-    kernel: str,
-) -> tuple[torch.Tensor, torch.Tensor]:
+def _check(
+    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor | None, keep: str, kernel: str
+) -> None:
+    """Raise ValueError for an unknown word, and for shapes, formats and devices that do not fit together."""
     if inputs.ndim != 3:
         raise ValueError(f"input has the shape {list(inputs.shape)}: expected [T, B, N]")
     if keep not in pipeline.KEEPS:
@@ -210,9 +175,7 @@ def _call(
     neurons = inputs.shape[2] if weight is None else weight.shape[0]
     if bias is not None and bias.shape != (neurons,):
         raise ValueError(f"bias has the shape {list(bias.shape)}: expected [{neurons}]")
-    if potential is None:
-        potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
-    elif potential.shape != (inputs.shape[1], neurons):
+    if potential is not None and potential.shape != (inputs.shape[1], neurons):
         raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
     if inputs.dtype not in pipeline.DTYPES:
         raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, pipeline.DTYPES))}")
@@ -221,25 +184,3 @@ def _call(
             raise ValueError(f"{name} is on {tensor.device}, the input on {inputs.device}: expected one device")
     if weight is not None and weight.dtype != inputs.dtype:
         raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")
-    learned = [tensor if isinstance(tensor, torch.Tensor) else None for tensor in (beta, threshold)]
-    for name, tensor in zip(("beta", "threshold"), learned, strict=True):
-        if tensor is not None and tensor.numel() != 1:
-            raise ValueError(f"{name} has {tensor.numel()} elements: expected one, for all neurons")
-    tensors = (inputs, weight, bias, potential, *learned)
-    differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-    spikes, last, _ = operator(
-        inputs,
-        weight,
-        bias,
-        potential,
-        *learned,
-        neuron.beta,
-        neuron.threshold,
-        neuron.reset,
-        neuron.detach_reset,
-        neuron.surrogate,
-        neuron.slope,
-        keep if differentiated else "",
-        _chosen(kernel, inputs.device, inputs.dtype),
-    )
-    return spikes, last

@@ -10,22 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels import compiler
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import NO_SUMS, Sums
 
 SOURCE = Path(__file__).with_suffix(".c")
 FORMATS = {torch.float32: "FLOAT32", torch.float64: "FLOAT64", torch.bfloat16: "BFLOAT16", torch.float16: "FLOAT16"}
 
 
 def forward(
-    current: torch.Tensor,
-    potential: torch.Tensor,
-    spikes: torch.Tensor,
-    saved: torch.Tensor | None,
-    neuron: Neuron,
-    bias: torch.Tensor | None = None,
+    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
 ) -> None:
     """Run all steps of `current` [T, M]: write `spikes` and `saved` [T, M]. Contract: kernels/__init__.py."""
     steps, columns = current.shape
@@ -41,21 +38,13 @@ def forward(
 
 
 def backward(
-    cotangent: torch.Tensor,
-    saved: torch.Tensor,
-    carried: torch.Tensor,
-    gradient: torch.Tensor,
-    neuron: Neuron,
-    bias_sum: torch.Tensor | None = None,
-    beta_sum: torch.Tensor | None = None,
-    threshold_sum: torch.Tensor | None = None,
-    start: torch.Tensor | None = None,
+    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
 ) -> None:
     """Run all steps backwards: write `gradient` [T, M], add to the sums [M]. Contract: kernels/__init__.py."""
     steps, columns = cotangent.shape
     library = _library(neuron, cotangent.dtype, saved.dtype)
     library.backward(
-        *map(_pointer, (cotangent, saved, carried, gradient, start, bias_sum, beta_sum, threshold_sum)),
+        *map(_pointer, (cotangent, saved, carried, gradient, sums.start, *sums[:3])),
         steps,
         columns,
         neuron.beta,
@@ -91,7 +80,7 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
     return library
 
 
-def _pointer(tensor: torch.Tensor | None) -> int | None:
+def _pointer(tensor: Tensor | None) -> int | None:
     """The address of a contiguous tensor's numbers. Raises ValueError if it is not contiguous."""
     if tensor is not None and not tensor.is_contiguous():
         raise ValueError(f"a tensor of shape {list(tensor.shape)} and strides {tensor.stride()} is not contiguous")

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import IO, Any
 
 import torch
+from torch import Tensor
 
 from snnbench.adapter.refusal import Unavailable
 from snnbench.files import write_whole
 from snnbench.kernels.compiler import cache_folder
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import NO_SUMS, Sums
 
 SOURCE = Path(__file__).with_suffix(".cu")
 FORMATS = {torch.float32: "float", torch.bfloat16: "bfloat16", torch.float16: "float16"}
@@ -35,77 +37,54 @@ LEGACY_STREAM = 1
 
 
 def forward(
-    current: torch.Tensor,
-    potential: torch.Tensor,
-    spikes: torch.Tensor,
-    saved: torch.Tensor | None,
-    neuron: Neuron,
-    bias: torch.Tensor | None = None,
+    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
 ) -> None:
     """Run all steps of `current`: write `spikes` [T, M] and `saved` [T, M] (u - threshold), advance `potential` [M].
 
     `saved` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
-    steps, columns = current.shape
+    columns = current.shape[1]
     if not current.numel():
         return
     strip = FORWARD[size(columns)].fitting(columns, (current, spikes, saved))
     build = forward_build(neuron.reset, current.dtype, None if saved is None else saved.dtype, bias is not None, strip)
-    launch(
-        build,
-        strip.blocks(columns),
-        current.device,
-        *map(address, (current, potential, spikes, saved, bias)),
-        ctypes.c_int(steps),
-        ctypes.c_longlong(columns),
-        ctypes.c_float(neuron.beta),
-        ctypes.c_float(neuron.threshold),
-    )
+    values = arguments(current, potential, spikes, saved, bias, numbers=(neuron.beta, neuron.threshold))
+    launch(build, strip.blocks(columns), current.device, *values)
 
 
 def backward(
-    cotangent: torch.Tensor,
-    saved: torch.Tensor,
-    carried: torch.Tensor,
-    gradient: torch.Tensor,
-    neuron: Neuron,
-    bias_sum: torch.Tensor | None = None,
-    beta_sum: torch.Tensor | None = None,
-    threshold_sum: torch.Tensor | None = None,
-    start: torch.Tensor | None = None,
+    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
 ) -> None:
-    """Run all steps backwards: write `gradient` [T, M], update `carried` [M], add to the sums [M] that are given.
+    """Run all steps backwards: write `gradient` [T, M], update `carried` [M], add to the `sums` that are not None.
 
     `gradient` may be `saved` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
-    steps, columns = cotangent.shape
+    columns = cotangent.shape[1]
     if not cotangent.numel():
         return
-    sums = (bias_sum, beta_sum, threshold_sum)
-    strip = backward_strip(columns, sums.count(None)).fitting(columns, (cotangent, saved, gradient))
+    summed = tuple(total is not None for total in sums[:3])
+    strip = backward_strip(columns, summed.count(False)).fitting(columns, (cotangent, saved, gradient))
     build = backward_build(
         neuron.reset,
         neuron.detach_reset,
         neuron.surrogate,
         cotangent.dtype,
         saved.dtype,
-        tuple(one is not None for one in sums),
+        summed,
         strip,
     )
-    launch(
-        build,
-        strip.blocks(columns),
-        cotangent.device,
-        *map(address, (cotangent, saved, carried, gradient, *sums, start)),
-        ctypes.c_int(steps),
-        ctypes.c_longlong(columns),
-        ctypes.c_float(neuron.beta),
-        ctypes.c_float(neuron.threshold),
-        ctypes.c_float(neuron.slope),
-    )
+    numbers = (neuron.beta, neuron.threshold, neuron.slope)
+    values = arguments(cotangent, saved, carried, gradient, *sums, numbers=numbers)
+    launch(build, strip.blocks(columns), cotangent.device, *values)
 
 
-def address(tensor: torch.Tensor | None) -> int:
+def arguments(first: Tensor, *others: Tensor | None, numbers: tuple[float, ...]) -> list[Any]:
+    """A kernel's arguments: the tensors' addresses, steps and columns of the first [T, M], and numbers in float32."""
+    shape = ctypes.c_int(first.shape[0]), ctypes.c_longlong(first.shape[1])
+    return [*map(address, (first, *others)), *shape, *map(ctypes.c_float, numbers)]
+
+
+def address(tensor: Tensor | None) -> int:
     """The address of a tensor's data; 0 for None."""
     return 0 if tensor is None else tensor.data_ptr()
 
@@ -118,7 +97,7 @@ class Strip:
     rows: int
     threads: int
 
-    def fitting(self, columns: int, tensors: tuple[torch.Tensor | None, ...]) -> "Strip":
+    def fitting(self, columns: int, tensors: tuple[Tensor | None, ...]) -> "Strip":
         """This strip, or one with one column per thread if rows or tensors do not start on a multiple of the vector."""
         for tensor in tensors:
             if tensor is not None and (columns % self.vector or address(tensor) % (self.vector * tensor.itemsize)):

@@ -10,18 +10,15 @@ On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the 
 """
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import NO_SUMS, Sums
 from snnbench.workloads.surrogate import FORMULAS
 
 
 def forward(
-    current: torch.Tensor,
-    potential: torch.Tensor,
-    spikes: torch.Tensor,
-    saved: torch.Tensor | None,
-    neuron: Neuron,
-    bias: torch.Tensor | None = None,
+    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
 ) -> None:
     """Run all steps of `current` [T, M]. Contract: kernels/__init__.py."""
     v, decayed = potential, torch.empty_like(potential)
@@ -44,15 +41,7 @@ def forward(
 
 
 def backward(
-    cotangent: torch.Tensor,
-    saved: torch.Tensor,
-    carried: torch.Tensor,
-    gradient: torch.Tensor,
-    neuron: Neuron,
-    bias_sum: torch.Tensor | None = None,
-    beta_sum: torch.Tensor | None = None,
-    threshold_sum: torch.Tensor | None = None,
-    start: torch.Tensor | None = None,
+    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
 ) -> None:
     """Run all steps backwards. Contract: kernels/__init__.py."""
     if not len(cotangent):
@@ -71,22 +60,22 @@ def backward(
     for step, by in zip(reversed(steps), reversed(factors), strict=True):
         step.add_(later, alpha=value) if by is None else step.addcmul_(by, later, value=value)
         later, value = step, neuron.beta
-    if threshold_sum is not None:
+    if sums.threshold is not None:
         gv = torch.cat([neuron.beta * gu[1:], carried[None]])
         spiking = cotangent * slopes if through is None else cotangent * slopes - through * gv
         direct = 0.0 if neuron.reset == "zero" else gv.masked_fill(silent, 0.0)
-        threshold_sum -= (spiking + direct).sum(0)
-    if beta_sum is not None:
+        sums.threshold.sub_((spiking + direct).sum(0))
+    if sums.beta is not None:
         fired = torch.zeros_like(distance) if neuron.reset == "zero" else distance
         after = torch.where(silent, distance + neuron.threshold, fired)
-        beta_sum += gu[0] * start + (gu[1:] * after[:-1]).sum(0)
-    if bias_sum is not None:
-        bias_sum += gu.sum(0)
+        sums.beta.add_(gu[0] * sums.start + (gu[1:] * after[:-1]).sum(0))
+    if sums.bias is not None:
+        sums.bias.add_(gu.sum(0))
     torch.mul(gu[0], neuron.beta, out=carried)
     gradient.copy_(gu)
 
 
-def _through_reset(neuron: Neuron, distance: torch.Tensor, slopes: torch.Tensor) -> torch.Tensor | None:
+def _through_reset(neuron: Neuron, distance: Tensor, slopes: Tensor) -> Tensor | None:
     """The share of dL/dv that the reset subtracts through the spike; None if the reset is detached."""
     if neuron.detach_reset:
         return None

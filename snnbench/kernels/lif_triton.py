@@ -18,91 +18,59 @@ from typing import Any
 import torch
 import triton
 import triton.language as tl
+from torch import Tensor
 
 from snnbench.kernels.formula import TRITON, surrogate
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import NO_SUMS, Sums
 
 
 def forward(
-    current: torch.Tensor,
-    potential: torch.Tensor,
-    spikes: torch.Tensor,
-    saved: torch.Tensor | None,
-    neuron: Neuron,
-    bias: torch.Tensor | None = None,
+    current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
 ) -> None:
     """Run `neuron` over `current` [T, M] from `potential` [M] float32, which is v after the last step on return.
 
     It writes `spikes` [T, M], 0 or 1, and, unless None, `saved` [T, M] = u - threshold, which may be `current` itself.
     All are contiguous, in float32, bfloat16 or float16. `bias` [M] float32 is added to the current in every step.
     """
-    steps, columns = current.shape
-    if not current.numel():
-        return
-    strip = strip_for(columns)
-    with torch.cuda.device_of(current):
-        _forward[(triton.cdiv(columns, strip.width),)](
-            current,
-            potential,
-            spikes,
-            saved,
-            bias,
-            steps,
-            columns,
-            neuron.beta,
-            neuron.threshold,
-            RESETS_TO_ZERO=neuron.reset == "zero",
-            ROWS=strip.rows,
-            WIDTH=strip.width,
-            num_warps=strip.warps,
-            enable_fp_fusion=False,  # product and sum round separately, so that spikes are those of the eager loop
-        )
+    _launch(
+        _forward,
+        (current, potential, spikes, saved, bias),
+        (neuron.beta, neuron.threshold),
+        RESETS_TO_ZERO=neuron.reset == "zero",
+        enable_fp_fusion=False,  # product and sum round separately, so that spikes are those of the eager loop
+    )
 
 
 def backward(
-    cotangent: torch.Tensor,
-    saved: torch.Tensor,
-    carried: torch.Tensor,
-    gradient: torch.Tensor,
-    neuron: Neuron,
-    bias_sum: torch.Tensor | None = None,
-    beta_sum: torch.Tensor | None = None,
-    threshold_sum: torch.Tensor | None = None,
-    start: torch.Tensor | None = None,
+    cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
 ) -> None:
     """Write `gradient` = dL/dx [T, M] for `cotangent` = dL/ds [T, M] and `saved`; it may be `saved` itself.
 
     `carried` [M] float32 is dL/dv after the last step on entry and dL/dv before the first step on return. Each column's
-    dL/dbias, dL/dbeta and dL/dthreshold is added to the sums, [M] float32 or None. `beta_sum` needs `start` [M]
-    float32, v before the first step.
+    dL/dbias, dL/dbeta and dL/dthreshold is added to the `sums`, in float32.
     """
-    steps, columns = cotangent.shape
-    if not cotangent.numel():
+    _launch(
+        _backward,
+        (cotangent, saved, carried, gradient, *sums),
+        (neuron.beta, neuron.threshold, neuron.slope),
+        SURROGATE=surrogate_function(neuron.surrogate),
+        RESETS_TO_ZERO=neuron.reset == "zero",
+        DETACHED=neuron.detach_reset,
+        enable_fp_fusion=True,
+    )
+
+
+def _launch(kernel: Any, tensors: tuple[Tensor | None, ...], numbers: tuple[float, ...], **options: Any) -> None:
+    """Start a kernel over all columns of the first tensor [T, M], if it has a step and a column."""
+    assert tensors[0] is not None
+    steps, columns = tensors[0].shape
+    if not tensors[0].numel():
         return
     strip = strip_for(columns)
-    with torch.cuda.device_of(cotangent):
-        _backward[(triton.cdiv(columns, strip.width),)](
-            cotangent,
-            saved,
-            carried,
-            gradient,
-            bias_sum,
-            beta_sum,
-            threshold_sum,
-            start,
-            steps,
-            columns,
-            neuron.beta,
-            neuron.threshold,
-            neuron.slope,
-            SURROGATE=surrogate_function(neuron.surrogate),
-            RESETS_TO_ZERO=neuron.reset == "zero",
-            DETACHED=neuron.detach_reset,
-            ROWS=strip.rows,
-            WIDTH=strip.width,
-            num_warps=strip.warps,
-            enable_fp_fusion=True,
-        )
+    options |= {"ROWS": strip.rows, "WIDTH": strip.width, "num_warps": strip.warps}
+    with torch.cuda.device_of(tensors[0]):
+        kernel[(triton.cdiv(columns, strip.width),)](*tensors, steps, columns, *numbers, **options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,5 +38,5 @@ class Neuron:
             raise ValueError(f"surrogate {self.surrogate!r}: expected one of {', '.join(FORMULAS)}")
         if isinstance(self.threshold, float) and self.threshold == 0.0:
             raise ValueError(
-                "threshold 0: expected another number; -0.0 reaches it with the sign of what does not fire"
+                "threshold 0: expected another number; a potential of -0.0 reaches it with the sign of a silent neuron"
             )

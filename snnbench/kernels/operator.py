@@ -8,43 +8,30 @@ their place.
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels import pipeline
 from snnbench.kernels.neuron import Neuron
 
+LAYER = "Tensor inputs, Tensor? weight, Tensor? bias, Tensor potential"
+SETTINGS = (
+    "Tensor? learned_beta, Tensor? learned_threshold, float beta, float threshold, str reset, bool detach_reset, "
+    "str surrogate, float slope, str keep, str kernel"
+)
+"""The last arguments of both operators. A learned value, if there is one, counts in place of the number."""
 
-@torch.library.custom_op("snnbench::lif", mutates_args=())
+
+@torch.library.custom_op("snnbench::lif", mutates_args=(), schema=f"({LAYER}, {SETTINGS}) -> (Tensor, Tensor, Tensor)")
 def operator(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    learned_beta: torch.Tensor | None,
-    learned_threshold: torch.Tensor | None,
-    beta: float,
-    threshold: float,
-    reset: str,
-    detach_reset: bool,
-    surrogate: str,
-    slope: float,
-    keep: str,
-    kernel: str,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    neuron = _neuron(learned_beta, learned_threshold, beta, threshold, reset, detach_reset, surrogate, slope)
-    state = potential.to(pipeline.state_dtype(inputs.dtype))
-    return pipeline.forward(
-        inputs.contiguous(), None if weight is None else weight.contiguous(), bias, state, neuron, keep, kernel
-    )
+    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor, *settings: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    return pipeline.forward(_layer(inputs, weight, bias, potential, *settings))
 
 
 @operator.register_fake
 def _(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    *settings: Any,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor, *settings: Any
+) -> tuple[Tensor, Tensor, Tensor]:
     *_, keep, kernel = settings
     shape = (inputs.shape[0], *potential.shape)
     saved, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
@@ -52,65 +39,23 @@ def _(
     return inputs.new_empty(shape), last, inputs.new_empty(saved, dtype=dtype)
 
 
-@torch.library.custom_op("snnbench::lif_backward", mutates_args=())
-def _lif_backward(
-    cotangent: torch.Tensor,
-    carried: torch.Tensor,
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    saved: torch.Tensor,
-    learned_beta: torch.Tensor | None,
-    learned_threshold: torch.Tensor | None,
-    beta: float,
-    threshold: float,
-    reset: str,
-    detach_reset: bool,
-    surrogate: str,
-    slope: float,
-    keep: str,
-    kernel: str,
-    wanted: list[bool],
-) -> list[torch.Tensor]:
-    neuron = _neuron(learned_beta, learned_threshold, beta, threshold, reset, detach_reset, surrogate, slope)
-    state = potential.to(pipeline.state_dtype(inputs.dtype)).contiguous()
-    gradients = pipeline.backward(
-        cotangent.contiguous(),
-        carried,
-        inputs.contiguous(),
-        None if weight is None else weight.contiguous(),
-        bias,
-        state,
-        saved,
-        neuron,
-        keep,
-        kernel,
-        pipeline.Wanted(*wanted),
-    )
-    every = (
-        gradients.potential,
-        gradients.input,
-        gradients.weight,
-        gradients.bias,
-        gradients.beta,
-        gradients.threshold,
-    )
-    return [one for one in every if one is not None]
+@torch.library.custom_op(
+    "snnbench::lif_backward",
+    mutates_args=(),
+    schema=f"(Tensor cotangent, Tensor carried, {LAYER}, Tensor saved, {SETTINGS}, bool[] wanted) -> Tensor[]",
+)
+def _lif_backward(cotangent: Tensor, carried: Tensor, *arguments: Any) -> list[Tensor]:
+    inputs, weight, bias, potential, saved, *settings, wanted = arguments
+    layer = _layer(inputs, weight, bias, potential, *settings)
+    gradients = pipeline.backward(layer, cotangent.contiguous(), carried, saved, pipeline.Wanted(*wanted))
+    every = (getattr(gradients, name) for name in pipeline.Gradients.__slots__)
+    return [gradient for gradient in every if gradient is not None]
 
 
 @_lif_backward.register_fake
-def _(
-    cotangent: torch.Tensor,
-    carried: torch.Tensor,
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    saved: torch.Tensor,
-    *settings: Any,
-) -> list[torch.Tensor]:
-    wanted = pipeline.Wanted(*settings[-1])
+def _(cotangent: Tensor, carried: Tensor, *arguments: Any) -> list[Tensor]:
+    inputs, weight, _, potential, *_, given = arguments
+    wanted = pipeline.Wanted(*given)
     dtype = pipeline.state_dtype(inputs.dtype)
     gradients = [potential.new_empty(potential.shape, dtype=dtype)]
     if wanted.input:
@@ -122,15 +67,27 @@ def _(
     return gradients + [inputs.new_empty((), dtype=dtype) for _ in range(2 * wanted.parameters)]
 
 
-def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[torch.Tensor, ...]) -> None:
+def _layer(
+    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor, *settings: Any
+) -> pipeline.Layer:
+    """The layer of an operator's arguments."""
+    learned_beta, learned_threshold, beta, threshold, *kind, keep, kernel = settings
+    beta = beta if learned_beta is None else learned_beta.item()
+    threshold = threshold if learned_threshold is None else learned_threshold.item()
+    weight = None if weight is None else weight.contiguous()
+    state = potential.to(pipeline.state_dtype(inputs.dtype)).contiguous()
+    return pipeline.Layer(inputs.contiguous(), weight, bias, state, Neuron(beta, threshold, *kind), keep, kernel)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     given, weight, bias, potential, learned_beta, learned_threshold, *settings = inputs
     ctx.save_for_backward(given, weight, bias, potential, output[2], learned_beta, learned_threshold)
     ctx.settings = settings
     ctx.mark_non_differentiable(output[2])
 
 
-def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tensor | None, _: Any) -> Any:
-    given, weight, bias, potential, saved, learned_beta, learned_threshold = ctx.saved_tensors
+def _differentiate(ctx: Any, cotangent: Tensor | None, carried: Tensor | None, _: Any) -> Any:
+    given, _, bias, potential, _, learned_beta, learned_threshold = ctx.saved_tensors
     if not ctx.settings[-2]:
         raise RuntimeError("nothing was kept for a backward pass: inside vmap, lif saw no tensor that needs a gradient")
     needed = ctx.needs_input_grad
@@ -139,21 +96,8 @@ def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tens
         cotangent = given.new_zeros(given.shape[0], *potential.shape)
     if carried is None:
         carried = torch.zeros_like(potential)
-    gradients = iter(
-        _lif_backward(
-            cotangent,
-            carried,
-            given,
-            weight,
-            bias,
-            potential,
-            saved,
-            learned_beta,
-            learned_threshold,
-            *ctx.settings,
-            [wanted.input, wanted.weight, wanted.bias, wanted.parameters],
-        )
-    )
+    flags = [wanted.input, wanted.weight, wanted.bias, wanted.parameters]
+    gradients = iter(_lif_backward(cotangent, carried, *ctx.saved_tensors, *ctx.settings, flags))
     by_potential = next(gradients)
     by_input = next(gradients) if wanted.input else None
     by_weight = next(gradients) if wanted.weight else None
@@ -170,23 +114,7 @@ def _differentiate(ctx: Any, cotangent: torch.Tensor | None, carried: torch.Tens
     )
 
 
-def _neuron(
-    learned_beta: torch.Tensor | None,
-    learned_threshold: torch.Tensor | None,
-    beta: float,
-    threshold: float,
-    reset: str,
-    detach_reset: bool,
-    surrogate: str,
-    slope: float,
-) -> Neuron:
-    """The neuron with learned values in place of their numbers."""
-    beta = beta if learned_beta is None else learned_beta.item()
-    threshold = threshold if learned_threshold is None else learned_threshold.item()
-    return Neuron(beta, threshold, reset, detach_reset, surrogate, slope)  # type: ignore[arg-type]
-
-
-def _like(gradient: torch.Tensor, parameter: torch.Tensor) -> torch.Tensor:
+def _like(gradient: Tensor, parameter: Tensor) -> Tensor:
     return gradient.to(parameter.dtype).reshape(parameter.shape)
 
 

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from snnbench.kernels import buffers
 from snnbench.kernels.choice import module
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.sums import Sums
 
 KEEPS = ("potential", "bfloat16", "nothing")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
@@ -28,6 +30,44 @@ CPU_ROWS = 1024
 cache. With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
 GPU_STEPS = 64
 """The most steps in a recomputed stretch on other devices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """All that determines a layer's output: `inputs` [T, B, N_in], parameters, and the initial `potential` [B, N].
+
+    Without a `weight` [N, N_in] the inputs are the currents; `bias` [N] may be None, too. `inputs`, `weight` and
+    `potential` are contiguous, and the potential is in the state's format. `keep` is one of KEEPS, "" for inference.
+    """
+
+    inputs: Tensor
+    weight: Tensor | None
+    bias: Tensor | None
+    potential: Tensor
+    neuron: Neuron
+    keep: str
+    kernel_name: str
+
+    @property
+    def length(self) -> int:
+        """Time steps in a stretch."""
+        steps, batch, _ = self.inputs.shape
+        return stretch(self.inputs.device, self.kernel_name, batch, steps, self.weight is not None, self.keep)
+
+    @property
+    def offset(self) -> Tensor | None:
+        """The bias [N] for every column [B * N]."""
+        return None if self.bias is None else self.bias.to(self.potential.dtype).repeat(len(self.potential))
+
+    def current(self, part: slice, to: Tensor | None) -> Tensor:
+        """Currents of the steps in `part`, without the bias; products with the weight fill the first steps of `to`."""
+        inputs = self.inputs[part]
+        if self.weight is None:
+            return inputs
+        assert to is not None
+        current = to[: len(inputs)]
+        torch.mm(_rows(inputs), self.weight.t(), out=_rows(current))
+        return current
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +84,7 @@ class Wanted:
 class Gradients:
     """dL/d of each field, None if it is not required. `beta` and `threshold` are single numbers."""
 
-    potential: torch.Tensor
+    potential: Tensor
     input: Any = None
     weight: Any = None
     bias: Any = None
@@ -81,68 +121,45 @@ def kept_shape(
     return shape, torch.bfloat16 if keep == "bfloat16" else state_dtype(dtype)
 
 
-def forward(
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    neuron: Neuron,
-    keep: str,
-    kernel_name: str,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor, for `inputs` [T, B, N_in].
+def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
+    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor.
 
-    The initial `potential` [B, N] is not changed.
+    The layer's initial potential is not changed.
     """
+    inputs, keep = layer.inputs, layer.keep
     steps, batch = inputs.shape[:2]
-    neurons = potential.shape[-1]
-    linear, size = weight is not None, (steps, batch, neurons)
-    shape, dtype = kept_shape(inputs.device, kernel_name, size, linear, keep, inputs.dtype)
+    neurons = layer.potential.shape[-1]
+    linear, size = layer.weight is not None, (steps, batch, neurons)
+    shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
     saved = buffers.empty(shape, dtype, inputs.device)
-    last = potential.clone(memory_format=torch.contiguous_format)
-    run = module(kernel_name).forward
-    offset = _spread(bias, batch, last.dtype)
-    length = stretch(inputs.device, kernel_name, batch, steps, linear, keep)
+    last = layer.potential.clone(memory_format=torch.contiguous_format)
+    run, offset, length = module(layer.kernel_name).forward, layer.offset, layer.length
     whole = keep in ("potential", "bfloat16")
     in_place = linear and whole and saved.dtype == inputs.dtype
-    buffer = None if weight is None or in_place else inputs.new_empty(length, batch, neurons)
+    buffer = inputs.new_empty(length, batch, neurons) if linear and not in_place else None
     for number, part in enumerate(_parts(steps, length)):
         if keep == "nothing":
             saved[number].copy_(last)
-        current = (
-            inputs[part] if weight is None else _product(inputs[part], weight, saved[part] if in_place else buffer)
-        )
+        current = layer.current(part, saved[part] if in_place else buffer)
         distance = _steps(saved[part]) if whole else None
-        run(_steps(current), last.view(-1), _steps(spikes[part]), distance, neuron, offset)
+        run(_steps(current), last.view(-1), _steps(spikes[part]), distance, layer.neuron, offset)
     return spikes, last, saved
 
 
-def backward(
-    cotangent: torch.Tensor,
-    carried: torch.Tensor,
-    inputs: torch.Tensor,
-    weight: torch.Tensor | None,
-    bias: torch.Tensor | None,
-    potential: torch.Tensor,
-    saved: torch.Tensor,
-    neuron: Neuron,
-    keep: str,
-    kernel_name: str,
-    wanted: Wanted,
-) -> Gradients:
+def backward(layer: Layer, cotangent: Tensor, carried: Tensor, saved: Tensor, wanted: Wanted) -> Gradients:
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential."""
+    inputs, weight, potential = layer.inputs, layer.weight, layer.potential
     steps, batch, neurons = cotangent.shape
-    kernel = module(kernel_name)
-    length = stretch(inputs.device, kernel_name, batch, steps, weight is not None, keep)
+    run, length = module(layer.kernel_name).backward, layer.length
     gradients_ = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
     summed = (wanted.bias, wanted.parameters, wanted.parameters)
-    sums: list[Any] = [potential.new_zeros(batch * neurons) if one else None for one in summed]
+    sums = Sums(*(potential.new_zeros(batch * neurons) if one else None for one in summed))
     if wanted.input:
         gradients_.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
     alone = weight is None and gradients_.input is not None  # then the neuron's gradient is the input's
     gradients = None if alone else cotangent.new_empty(length, batch, neurons)
-    again = _Again(inputs, weight, bias, potential, neuron, kernel, length) if keep == "nothing" else None
+    again = _Again(layer) if layer.keep == "nothing" else None
     for number, part in reversed(list(enumerate(_parts(steps, length)))):
         start = None
         if again is not None:
@@ -150,10 +167,10 @@ def backward(
         else:
             distance = saved[part]
             if wanted.parameters:
-                start = _start(part, potential, saved, neuron)
+                start = _start(part, potential, saved, layer.neuron)
         gradient = gradients_.input[part] if gradients is None else gradients[: part.stop - part.start]
-        carrying, starting = gradients_.potential.view(-1), None if start is None else start.reshape(-1)
-        kernel.backward(_steps(cotangent[part]), _steps(distance), carrying, _steps(gradient), neuron, *sums, starting)
+        arrays = _steps(cotangent[part]), _steps(distance), gradients_.potential.view(-1), _steps(gradient)
+        run(*arrays, layer.neuron, sums._replace(start=None if start is None else start.reshape(-1)))
         if weight is not None and wanted.weight:
             gradients_.weight = _accumulate(gradients_.weight, gradient, inputs[part])
         if weight is not None and wanted.input:
@@ -162,42 +179,31 @@ def backward(
         gradients_.weight = (
             torch.zeros_like(weight) if gradients_.weight is None else gradients_.weight.to(weight.dtype)
         )
-    if wanted.bias:
-        gradients_.bias = sums[0].view(batch, neurons).sum(0)
-    if wanted.parameters:
-        gradients_.beta, gradients_.threshold = sums[1].sum(), sums[2].sum()
+    if sums.bias is not None:
+        gradients_.bias = sums.bias.view(batch, neurons).sum(0)
+    if sums.beta is not None and sums.threshold is not None:
+        gradients_.beta, gradients_.threshold = sums.beta.sum(), sums.threshold.sum()
     return gradients_
 
 
 class _Again:
     """Recomputation of potentials that were not kept, stretch by stretch, in reused buffers."""
 
-    def __init__(
-        self,
-        inputs: torch.Tensor,
-        weight: torch.Tensor | None,
-        bias: torch.Tensor | None,
-        potential: torch.Tensor,
-        neuron: Neuron,
-        kernel: Any,
-        length: int,
-    ) -> None:
-        self.inputs, self.weight, self.neuron, self.kernel = inputs, weight, neuron, kernel
-        shape = (length, *potential.shape)
-        self.offset = _spread(bias, len(potential), potential.dtype)
+    def __init__(self, layer: Layer) -> None:
+        self.layer, self.run, self.offset = layer, module(layer.kernel_name).forward, layer.offset
+        inputs, potential = layer.inputs, layer.potential
+        shape = (layer.length, *potential.shape)
         self.spikes = inputs.new_empty(shape)
-        self.current: Any = None if weight is None else inputs.new_empty(shape)
+        self.current: Any = None if layer.weight is None else inputs.new_empty(shape)
         in_place = self.current is not None and inputs.dtype == potential.dtype
         self.distances: Any = self.current if in_place else potential.new_empty(shape)
 
-    def distance(self, part: slice, start: torch.Tensor) -> torch.Tensor:
+    def distance(self, part: slice, start: Tensor) -> Tensor:
         """u - threshold [t, B, N] of the steps in `part`, from the potential `start` [B, N] on."""
         count = part.stop - part.start
-        inputs, distance = self.inputs[part], self.distances[:count]
-        current = inputs if self.weight is None else _product(inputs, self.weight, self.current)
-        state = start.clone().view(-1)
-        spikes = self.spikes[:count]
-        self.kernel.forward(_steps(current), state, _steps(spikes), _steps(distance), self.neuron, self.offset)
+        current, distance = self.layer.current(part, self.current), self.distances[:count]
+        state, spikes = start.clone().view(-1), self.spikes[:count]
+        self.run(_steps(current), state, _steps(spikes), _steps(distance), self.layer.neuron, self.offset)
         return distance
 
 
@@ -206,15 +212,7 @@ def _parts(steps: int, length: int) -> Iterator[slice]:
         yield slice(start, min(steps, start + length))
 
 
-def _product(inputs: torch.Tensor, weight: torch.Tensor, to: torch.Tensor | None) -> torch.Tensor:
-    """inputs [t, B, N_in] @ weight.T into the first t steps of `to`."""
-    assert to is not None
-    current = to[: len(inputs)]
-    torch.mm(_rows(inputs), weight.t(), out=_rows(current))
-    return current
-
-
-def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: torch.Tensor) -> torch.Tensor:
+def _accumulate(so_far: Tensor | None, gradient: Tensor, inputs: Tensor) -> Tensor:
     """The weight's gradient with one more stretch added; 16-bit formats are summed in float32."""
     left, right = _rows(gradient).t(), _rows(inputs)
     if so_far is None:
@@ -226,7 +224,7 @@ def _accumulate(so_far: torch.Tensor | None, gradient: torch.Tensor, inputs: tor
     return so_far.add_(torch.mm(left, right, out=left.new_empty(so_far.shape)))
 
 
-def _start(part: slice, potential: torch.Tensor, saved: torch.Tensor, neuron: Neuron) -> torch.Tensor:
+def _start(part: slice, potential: Tensor, saved: Tensor, neuron: Neuron) -> Tensor:
     """The potential [B, N] before a stretch: the step before it, after the reset."""
     if part.start == 0:
         return potential
@@ -235,16 +233,11 @@ def _start(part: slice, potential: torch.Tensor, saved: torch.Tensor, neuron: Ne
     return torch.where(torch.signbit(distance), distance + neuron.threshold, fired)
 
 
-def _spread(bias: torch.Tensor | None, batch: int, dtype: torch.dtype) -> torch.Tensor | None:
-    """The bias [N] for every column [B * N]."""
-    return None if bias is None else bias.to(dtype).repeat(batch)
-
-
-def _steps(tensor: torch.Tensor) -> torch.Tensor:
+def _steps(tensor: Tensor) -> Tensor:
     """[T, B, N] as [T, B * N]."""
     return tensor.view(tensor.shape[0], tensor.shape[1] * tensor.shape[2])
 
 
-def _rows(tensor: torch.Tensor) -> torch.Tensor:
+def _rows(tensor: Tensor) -> Tensor:
     """[T, B, N] as [T * B, N]."""
     return tensor.view(tensor.shape[0] * tensor.shape[1], tensor.shape[2])

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -278,11 +279,14 @@ def test_it_is_an_operator_as_torch_wants_them(kernel: str, keep: str) -> None:
     torch.library.opcheck(torch.ops.snnbench.lif.default, arguments)
 
 
-def test_torch_compile_sees_one_graph() -> None:
+@pytest.mark.parametrize("alone", [False, True], ids=["layer", "neuron"])
+def test_torch_compile_sees_one_graph(alone: bool) -> None:
     given = {name: one.float() for name, one in problem(9, 2, 5, 6).items()}
     weight = given["weight"].requires_grad_()
 
     def network(inputs: torch.Tensor) -> torch.Tensor:
+        if alone:
+            return lif(inputs @ weight.t() + given["bias"], beta=0.9, threshold=1.0) * 2
         return linear_lif(inputs, weight, given["bias"], beta=0.9, threshold=1.0) * 2
 
     compiled = torch.compile(network, backend="aot_eager", fullgraph=True)
@@ -331,6 +335,13 @@ def test_what_does_not_fit_is_said(change: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError) as error:
         lif(arguments.pop("current"), **arguments)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(("keywords", "named"), [({"beta": 0.9}, "threshold"), ({"slop": 2.0}, "slop")])
+def test_a_missing_and_an_unknown_keyword_are_named(keywords: dict[str, float], named: str) -> None:
+    for function in (partial(lif, torch.zeros(3, 2, 4)), partial(linear_lif, torch.zeros(3, 2, 4), None)):
+        with pytest.raises(TypeError, match=f"'{named}'"):
+            function(**keywords)
 
 
 @pytest.mark.parametrize(
