@@ -19,12 +19,13 @@ Docs: https://bindsnet-docs.readthedocs.io/guide/guide_part_i.html
 import importlib
 import math
 import sys
+from dataclasses import replace
 from importlib.util import find_spec, module_from_spec
 from types import SimpleNamespace
 
 import torch
 
-from snnbench.adapter import Rule, Unsupported, require
+from snnbench.adapter import Unsupported, require, rule_of
 from snnbench.backends.torch import Network
 
 # Import bindsnet.network without the package's __init__. The __init__ imports torchvision, OpenCV, Gymnasium and more,
@@ -44,14 +45,9 @@ INFERENCE_ONLY = "states change in place and weights take no gradient: BindsNET 
 
 
 def rule(case, variant):
-    return Rule(
-        beta=math.exp(-1 / 100),
-        threshold=13.0,
-        reset="zero",
-        detach_reset=True,
-        refractory=5,
-        surrogate=case.surrogate,  # unused: BindsNET has no backward pass
-        slope=case.slope,
+    # The surrogate stays the case's, unused: BindsNET has no backward pass.
+    return replace(
+        rule_of(case), beta=math.exp(-1 / 100), threshold=13.0, reset="zero", detach_reset=True, refractory=5
     )
 
 

@@ -16,12 +16,13 @@ Docs: https://sinabs.readthedocs.io/en/latest/api/layers.html
 """
 
 import math
+from dataclasses import replace
 
 import sinabs.activation as activation
 import sinabs.layers as layers
 import torch
 
-from snnbench.adapter import Rule, Unavailable, Unsupported, require
+from snnbench.adapter import Unavailable, Unsupported, require, rule_of
 from snnbench.backends.torch import Network
 
 BACKEND = "torch"
@@ -57,8 +58,8 @@ class SubtractDetached:
 def rule(case, variant):
     if variant != "defaults":
         return None
-    return Rule(
-        beta=case.beta,
+    return replace(
+        rule_of(case),
         gain=1 - case.beta,
         threshold=1.0,
         reset="subtract",

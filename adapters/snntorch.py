@@ -11,12 +11,13 @@ Docs: https://snntorch.readthedocs.io/en/latest/snn.neurons_leaky.html
 """
 
 import math
+from dataclasses import replace
 
 import snntorch as snn
 import torch
 from snntorch import surrogate
 
-from snnbench.adapter import Rule, Unsupported, require
+from snnbench.adapter import Unsupported, require, rule_of
 from snnbench.backends.torch import Network, compiled
 
 BACKEND = "torch"
@@ -53,15 +54,8 @@ WAYS = ("compile", "cuda-graph", "amp")
 def rule(case, variant):
     if variant != "defaults":
         return None
-    return Rule(
-        beta=case.beta,
-        threshold=1.0,
-        reset="subtract",
-        reset_by=1.0 / case.beta,  # subtracted after the decay of the next step
-        detach_reset=True,
-        surrogate="atan",
-        slope=2.0,
-    )
+    neuron = replace(rule_of(case), threshold=1.0, detach_reset=True, surrogate="atan", slope=2.0)
+    return neuron.resetting_after_decay()
 
 
 def build(case, weights, variant):

@@ -18,13 +18,15 @@ input. A second layer would also get one more step of bias, which makes it anoth
 Docs: https://spyx.readthedocs.io/en/latest/ (of 1.x; its page on migrating from Haiku shows the old way)
 """
 
+from dataclasses import replace
+
 import haiku as hk
 import jax
 import jmp
 import spyx
 import spyx.nn
 
-from snnbench.adapter import Rule, Unsupported, require
+from snnbench.adapter import Unsupported, require, rule_of
 from snnbench.backends.jax import Network
 
 BACKEND = "jax"
@@ -43,15 +45,18 @@ RESETS = "LIF subtracts, with the gradient attached"
 def rule(case, variant):
     if variant != "defaults":
         return None
-    return Rule(
-        beta=case.beta,
-        threshold=1.0,
-        reset="subtract",
-        reset_by=1.0 / case.beta,  # subtracted after the decay
-        detach_reset=False,
-        surrogate="fast_sigmoid",
-        slope=25.0,
+    neuron = replace(rule_of(case), threshold=1.0, detach_reset=False, surrogate="fast_sigmoid", slope=25.0)
+    return neuron.resetting_after_decay()
+
+
+def shifted(case):
+    """Options of LIF that shift its threshold by the decay, with the spike function that compares with the rest."""
+    rest = (1 - case.beta) * case.threshold
+    spike = spyx.axn.custom(
+        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
+        fwd=lambda v: spyx.axn.heaviside(v - rest),
     )
+    return {"threshold": case.beta * case.threshold, "activation": spike}
 
 
 def build(case, weights, variant):
@@ -64,16 +69,11 @@ def build(case, weights, variant):
     (layer,) = weights
     policy = jmp.get_policy(f"params={case.dtype},compute={case.dtype},output={case.dtype}")
     hk.mixed_precision.set_policy(hk.Linear, policy)  # as in the published half precision of Spyx; the state is float32
-    rest = (1 - case.beta) * case.threshold
-    spike = spyx.axn.custom(
-        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
-        fwd=lambda v: spyx.axn.heaviside(v - rest),
-    )
     loop = {"time_major": False, "unroll": 32} if variant == "documented" else {}
 
     def network(x):
         x = hk.BatchApply(hk.Linear(case.neurons))(x)
-        options = {} if variant == "defaults" else {"threshold": case.beta * case.threshold, "activation": spike}
+        options = {} if variant == "defaults" else shifted(case)
         lif = spyx.nn.LIF((case.neurons,), beta=case.beta, **options)
         core = hk.DeepRNN([lif])
         return hk.dynamic_unroll(core, x, core.initial_state(case.batch), **loop)[0]

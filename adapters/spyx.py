@@ -13,12 +13,14 @@ another network.
 Docs: https://spyx.readthedocs.io/en/latest/
 """
 
+from dataclasses import replace
+
 import spyx
 import spyx.experimental
 import spyx.nn
 from flax import nnx
 
-from snnbench.adapter import Rule, require
+from snnbench.adapter import require, rule_of
 from snnbench.backends.jax import Network
 
 BACKEND = "jax"
@@ -41,15 +43,8 @@ VARIANTS = {
 def rule(case, variant):
     if variant != "defaults":
         return None
-    return Rule(
-        beta=case.beta,
-        threshold=1.0,
-        reset="subtract",
-        reset_by=1.0 / case.beta,  # subtracted after the decay
-        detach_reset=False,
-        surrogate="fast_sigmoid",
-        slope=25.0,
-    )
+    neuron = replace(rule_of(case), threshold=1.0, detach_reset=False, surrogate="fast_sigmoid", slope=25.0)
+    return neuron.resetting_after_decay()
 
 
 def build(case, weights, variant):

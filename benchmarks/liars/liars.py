@@ -12,6 +12,7 @@ import threading
 import torch
 
 from snnbench.backends.torch import Network
+from snnbench.kernels import Neuron, lif_ref
 
 BACKEND = "torch"
 EXACT = ("subtract",)
@@ -38,21 +39,6 @@ VARIANTS = {
 }
 EXAM_VALUES = 1 << 14
 """The exam's inputs are smaller: everything here is honest there."""
-
-
-class Spike(torch.autograd.Function):
-    """A step with the fast sigmoid's derivative."""
-
-    @staticmethod
-    def forward(ctx, distance, slope):
-        ctx.save_for_backward(distance)
-        ctx.slope = slope
-        return (distance >= 0).to(distance.dtype)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
 
 
 class Kept(torch.autograd.Function):
@@ -174,13 +160,8 @@ def build(case, weights, variant):
     passes = [0]
 
     def neuron(current):
-        v, spikes = torch.zeros_like(current[0]), []
-        for x in current.unbind(0):
-            u = case.beta * v + x
-            s = Spike.apply(u - case.threshold, case.slope)
-            spikes.append(s)
-            v = u - case.threshold * s
-        return torch.stack(spikes)
+        parameters = Neuron(case.beta, case.threshold, "subtract", surrogate=case.surrogate, slope=case.slope)
+        return lif_ref.lif(current, parameters)[0]
 
     def silent(place, every=1):
         def values(spikes):

@@ -12,10 +12,10 @@ x comes from weights rounded to the nearest multiple of `weight_step`, and `cut`
 fixed point. The backward pass ignores roundings and cuts, and without `reset_in_backward` also the reset.
 
 The neuron of a case is the rule without a synapse, with a gain of 1, at most one spike and reset_by = threshold. If a
-library subtracts the reset one step later, after the decay, reset_by = threshold / beta.
+library subtracts the reset one step later, after the decay, reset_by = threshold / beta: `resetting_after_decay`.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,27 +27,28 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """The neuron's numbers. `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
+    """The neuron's numbers, in the order of the equations: current, potential, spike, reset, backward pass, rounding.
 
+    `reset_by` is the threshold if left out; a `unit` or `weight_step` of 0 rounds nothing.
     `resets_at` is for a neuron that resets when it reaches a potential and fires only when it exceeds it.
     """
 
-    beta: float
-    threshold: float
-    reset: Reset
-    detach_reset: bool
-    surrogate: Surrogate
-    slope: float
     synapse: float = 0.0
     gain: float = 1.0
+    refractory: int = 0
+    beta: float
+    threshold: float
     most_spikes: int = 1
+    reset: Reset
     reset_by: float | None = None
     resets_at: float | None = None
-    refractory: int = 0
+    detach_reset: bool
+    reset_in_backward: bool = True
+    surrogate: Surrogate
+    slope: float
+    surrogate_gain: float = 1.0
     unit: float = 0.0
     weight_step: float = 0.0
-    surrogate_gain: float = 1.0
-    reset_in_backward: bool = True
 
     def __post_init__(self) -> None:
         if self.unit and self.synapse:
@@ -59,6 +60,10 @@ class Rule:
     def taken_off(self) -> float:
         """The amount that a spike subtracts from the potential, for a reset that subtracts."""
         return self.threshold if self.reset_by is None else self.reset_by
+
+    def resetting_after_decay(self) -> "Rule":
+        """This rule with a reset that subtracts the threshold one step later, after the decay."""
+        return replace(self, reset="subtract", reset_by=self.threshold / self.beta)
 
     def cut(self, values: Array) -> Array:
         """The values truncated towards zero, to multiples of `unit`."""

@@ -1,4 +1,4 @@
-"""Inputs, weights and cotangents: made from the seed, and the same for every library."""
+"""Tests of inputs, weights and cotangents: made from the seed, and the same for every library."""
 
 import hashlib
 from typing import Any
@@ -40,7 +40,7 @@ def fingerprint(problem: Problem) -> str:
         profile("zero"),
     ],
 )
-def test_what_says_how_a_library_runs_does_not_change_what_it_is_given(change: dict[str, Any]) -> None:
+def test_execution_settings_do_not_change_the_problem(change: dict[str, Any]) -> None:
     assert fingerprint(Problem(CASE.with_(**change))) == fingerprint(Problem(CASE))
 
 
@@ -49,12 +49,12 @@ def test_another_size_or_seed_is_another_problem(change: dict[str, Any]) -> None
     assert fingerprint(Problem(CASE.with_(**change))) != fingerprint(Problem(CASE))
 
 
-def test_the_problem_is_the_same_on_every_machine_and_with_every_numpy() -> None:
+def test_problem_is_the_same_with_every_machine_and_numpy() -> None:
     assert fingerprint(Problem(CASE)) == "3644c12f5bc51a4b"
     assert fingerprint(exam_problem(CASE, 2)) == "a0dd2013490d56b4"
 
 
-def test_every_array_is_a_float32_of_its_own() -> None:
+def test_every_array_is_a_separate_float32_array() -> None:
     every = arrays(LARGE)
     assert {array.dtype for array in every} == {np.dtype(np.float32)}
     assert all(array.flags.c_contiguous for array in every)
@@ -66,7 +66,7 @@ def test_shapes() -> None:
     assert [array.shape for array in arrays(Problem(CASE))] == [(48, 48), (48,), *[(20, 7, 48)] * 5]
 
 
-def test_inputs_are_spikes_at_the_case_s_rate() -> None:
+def test_inputs_are_spikes_at_the_cases_rate() -> None:
     spikes = LARGE.input(0)
     assert set(np.unique(spikes)) == {0.0, 1.0}
     deviation = (0.2 * 0.8 / spikes.size) ** 0.5
@@ -74,7 +74,7 @@ def test_inputs_are_spikes_at_the_case_s_rate() -> None:
 
 
 @pytest.mark.parametrize(("rate", "expected"), [(0.0, {0.0}), (1.0, {1.0})])
-def test_a_rate_of_nothing_and_of_everything(rate: float, expected: set[float]) -> None:
+def test_input_of_rate_0_and_1(rate: float, expected: set[float]) -> None:
     assert set(np.unique(Problem(CASE.with_(input_rate=rate)).input(0))) == expected
 
 
@@ -85,20 +85,20 @@ def test_cotangents_are_dense_and_normal() -> None:
     assert cotangent.std() == pytest.approx(1, rel=0.01)
 
 
-def test_the_third_cotangent_is_the_second_backwards_in_time() -> None:
+def test_third_cotangent_is_the_second_reversed_in_time() -> None:
     assert np.array_equal(LARGE.cotangent(REVERSED), LARGE.cotangent(1)[::-1])
     assert not np.array_equal(LARGE.cotangent(REVERSED), LARGE.cotangent(1))
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.8])
-def test_weights_give_the_same_current_whatever_the_size_and_rate(rate: float) -> None:
+def test_current_does_not_depend_on_size_and_rate(rate: float) -> None:
     weight, bias = Problem(CASE.with_(neurons=256, input_rate=rate)).layers()[0]
     assert weight.std() * (rate * 256) ** 0.5 == pytest.approx(WEIGHT_SCALE, rel=0.02)
     assert bias.std() == pytest.approx(BIAS_SCALE, rel=0.2)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_exam_s_weights_are_six_sixteenths_a_row(layers: int) -> None:
+def test_exam_rows_have_at_most_six_weights_in_sixteenths(layers: int) -> None:
     for weight, bias in exam_problem(CASE, layers).layers():
         assert np.array_equal(weight * 16, np.round(weight * 16))
         assert np.array_equal(bias * 16, np.round(bias * 16))
@@ -106,7 +106,7 @@ def test_the_exam_s_weights_are_six_sixteenths_a_row(layers: int) -> None:
         assert np.abs(weight).max() <= 0.5 and np.abs(bias).max() <= 0.5
 
 
-def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
+def test_exam_keeps_the_neuron_and_changes_the_rest() -> None:
     case = CASE.with_(**profile("zero"), surrogate="atan", slope=2.0, input_gradient=False, layers=3)
     sat = exam_problem(case, 2).case
     assert (sat.reset, sat.detach_reset, sat.surrogate, sat.slope, sat.seed) == ("zero", True, "atan", 2.0, case.seed)
@@ -118,11 +118,11 @@ def test_the_exam_keeps_the_neuron_and_changes_the_rest() -> None:
     ("dtype", "sat_in"),
     [("float32", "float32"), ("float64", "float64"), ("bfloat16", "float32"), ("float16", "float32")],
 )
-def test_formats_that_cannot_hold_the_exam_sit_it_in_float32(dtype: str, sat_in: str) -> None:
+def test_exam_of_16_bit_formats_is_in_float32(dtype: str, sat_in: str) -> None:
     assert exam_problem(CASE.with_(dtype=dtype), 1).case.dtype == sat_in
 
 
-def test_dense_input_is_normal_and_drives_neurons_as_hard_as_spikes_do() -> None:
+def test_dense_input_is_normal_with_the_current_of_spikes() -> None:
     dense = Problem(CASE.with_(neurons=256, time_steps=50, input_kind="gaussian", input_rate=1.0))
     entering = dense.input(0)
     assert abs(entering.mean()) < 0.02 and abs(entering.std() - 1) < 0.02 and (entering != 0).all()
@@ -134,7 +134,7 @@ def test_dense_input_is_normal_and_drives_neurons_as_hard_as_spikes_do() -> None
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_dense_input_is_checked_as_the_products_see_it(dtype: Any) -> None:
+def test_dense_input_is_checked_after_rounding(dtype: Any) -> None:
     problem = Problem(CASE.with_(input_kind="gaussian", input_rate=1.0, dtype=dtype, layers=1))
     check = SpotCheck(problem, 0)
     assert np.array_equal(check.inputs, round_to(problem.input(0), dtype).astype(np.float32))

@@ -1,4 +1,4 @@
-"""The reference against traces worked out by hand, and against a derivation of its gradients that shares no line."""
+"""Tests of the reference against traces computed by hand, and against an independent derivation of its gradients."""
 
 import math
 from collections.abc import Callable
@@ -44,26 +44,26 @@ def column(values: list[float]) -> np.ndarray:
         ("none", [0.75, 1.125, 0.5625, 3.28125, 1.890625], [0, 1, 0, 1, 1]),
     ],
 )
-def test_a_trace_worked_out_by_hand(reset: str, potentials: list[float], spikes: list[float]) -> None:
+def test_trace_agrees_with_a_hand_computation(reset: str, potentials: list[float], spikes: list[float]) -> None:
     trace = reference.forward(column(CURRENT), HALF.with_(reset=reset))
     assert trace.potential.ravel().tolist() == potentials
     assert trace.spikes.ravel().tolist() == spikes
     assert trace.decayed.ravel().tolist() == (np.array(potentials) - CURRENT).tolist()
 
 
-def test_a_potential_on_the_threshold_fires() -> None:
+def test_potential_on_the_threshold_fires() -> None:
     trace = reference.forward(column([1.0, np.nextafter(1.0, 0.0)]), HALF.with_(beta=0.0))
     assert trace.spikes.ravel().tolist() == [1, 0]
 
 
-def test_forced_spikes_reset_and_the_neuron_s_own_do_not() -> None:
+def test_forced_spikes_reset_and_the_neurons_own_do_not() -> None:
     trace = reference.forward(column([0.5, 0.5, 4.0]), HALF, forced=column([1, 0, 0]))
     assert trace.potential.ravel().tolist() == [0.5, 0.25, 4.125]  # (.5-1)/2+.5, .25/2+4
     assert trace.spikes.ravel().tolist() == [1, 0, 0]
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_no_step_and_one_step(name: str) -> None:
+def test_zero_and_one_steps(name: str) -> None:
     case = HALF.with_(**profile(name), surrogate="fast_sigmoid")
     nothing = np.empty((0, 2, 3))
     trace = reference.forward(nothing, case)
@@ -110,9 +110,7 @@ def tangents(current: list[float], case: Case) -> np.ndarray:
 @pytest.mark.parametrize("steps", [1, 2, 13])
 @pytest.mark.parametrize("surrogate", get_args(Surrogate))
 @pytest.mark.parametrize("name", PROFILES)
-def test_backpropagation_agrees_with_every_direction_carried_forward(
-    name: str, surrogate: Surrogate, steps: int
-) -> None:
+def test_backpropagation_agrees_with_forward_differentiation(name: str, surrogate: Surrogate, steps: int) -> None:
     case = CASE.with_(**profile(name), surrogate=surrogate, slope=0.75, threshold=1.25)
     generator = np.random.default_rng(steps)
     current, cotangent = generator.normal(0.4, 0.8, steps), generator.normal(size=steps)
@@ -122,13 +120,13 @@ def test_backpropagation_agrees_with_every_direction_carried_forward(
     np.testing.assert_allclose(got, cotangent @ tangents(current.tolist(), case), rtol=1e-12, atol=1e-14)
 
 
-def test_every_profile_has_a_gradient_of_its_own() -> None:
+def test_every_profile_has_its_own_gradient() -> None:
     current, cotangent = column([0.9, 0.9, 0.4, 1.7, 0.2, 0.8]), column([0.3, -1.1, 0.7, 0.9, 0.2, 1.0])
-    found = set()
+    gradients = set()
     for name in PROFILES:
         case = CASE.with_(**profile(name))
-        found.add(reference.backward(cotangent, reference.forward(current, case), case).round(9).tobytes())
-    assert len(found) == len(PROFILES)
+        gradients.add(reference.backward(cotangent, reference.forward(current, case), case).round(9).tobytes())
+    assert len(gradients) == len(PROFILES)
 
 
 def network_tangent(
@@ -160,7 +158,7 @@ def network_tangent(
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_network_s_gradients_agree_with_directions_carried_forward(name: str, depth: int) -> None:
+def test_network_gradients_agree_with_forward_differentiation(name: str, depth: int) -> None:
     case = CASE.with_(**profile(name), time_steps=6, batch=2, neurons=5, layers=depth)
     problem = Problem(case)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
@@ -179,7 +177,7 @@ def test_a_network_s_gradients_agree_with_directions_carried_forward(name: str, 
 def exact_traces(problem: Problem, dtype: type, order: np.ndarray) -> list[Trace]:
     """The network in plain arithmetic of one format, terms of each sum taken one by one in the given order."""
     case = problem.case
-    beta, threshold, one = dtype(case.beta), dtype(case.threshold), dtype(1)
+    beta, threshold, unit = dtype(case.beta), dtype(case.threshold), dtype(1)
     entering, traces = problem.input(0).astype(dtype), []
     for weight, bias in problem.layers():
         current = np.zeros(entering.shape, dtype) + bias.astype(dtype)
@@ -191,7 +189,7 @@ def exact_traces(problem: Problem, dtype: type, order: np.ndarray) -> list[Trace
             decayed[t] = beta * v
             potential[t] = u = decayed[t] + x
             spikes[t] = s = (u >= threshold).astype(dtype)
-            v = {"subtract": u - threshold * s, "zero": u * (one - s), "none": u}[case.reset]
+            v = {"subtract": u - threshold * s, "zero": u * (unit - s), "none": u}[case.reset]
         assert v.dtype == dtype
         traces.append(Trace(potential, spikes, decayed))
         entering = spikes
@@ -201,7 +199,7 @@ def exact_traces(problem: Problem, dtype: type, order: np.ndarray) -> list[Trace
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("seed", range(5))
-def test_the_exam_s_arithmetic_is_exact(name: str, layers: int, seed: int) -> None:
+def test_exam_arithmetic_is_exact(name: str, layers: int, seed: int) -> None:
     problem = exam_problem(CASE.with_(**profile(name), seed=seed), layers)
     case, generator = problem.case, np.random.default_rng(seed)
     numbers = np.arange(case.neurons)
@@ -221,7 +219,7 @@ def test_the_exam_s_arithmetic_is_exact(name: str, layers: int, seed: int) -> No
         assert 0.05 < own[number].spikes.mean() < 0.6
 
 
-def test_the_exam_s_arithmetic_would_not_be_exact_at_another_decay() -> None:
+def test_exam_arithmetic_is_inexact_at_another_decay() -> None:
     problem = exam_problem(CASE, 1)
     problem = Problem(problem.case.with_(beta=0.9), exact=True)
     numbers = np.arange(problem.case.neurons)

@@ -23,7 +23,7 @@ def column(*values: float) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
+def test_rule_of_a_case_is_its_neuron(name: str) -> None:
     case = CASE.with_(**profile(name))
     rule = rule_of(case)
     assert (rule.beta, rule.threshold, rule.reset, rule.detach_reset) == (0.91, 1.0, *PROFILES[name])
@@ -39,6 +39,7 @@ def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
         (changed(gain=0.25), [2.0, 2.0, 4.0], [0.5, 0.75, 1.375], [0, 0, 1]),
         # the threshold comes off undecayed: 2 * .5 = 1 a spike later
         (changed(reset_by=2.0), [1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [1, 0, 0]),
+        (changed(reset="zero").resetting_after_decay(), [1.0, 0.5, 0.0], [1.0, 0.0, 0.0], [1, 0, 0]),
         # 3.5 holds three thresholds, and -2 holds none
         (changed(most_spikes=9), [3.5, 0.0, -2.25], [3.5, 0.25, -2.125], [3, 0, 0]),
         (changed(most_spikes=2), [3.5, 0.0, 0.0], [3.5, 0.75, 0.375], [2, 0, 0]),
@@ -50,7 +51,7 @@ def test_the_rule_of_a_case_is_its_neuron(name: str) -> None:
         (changed(unit=0.25), [0.9, 0.0, -0.9], [0.75, 0.25, -0.75], [0, 0, 0]),
     ],
 )
-def test_a_trace_worked_out_by_hand(
+def test_trace_agrees_with_a_hand_computation(
     rule: Rule, current: list[float], potentials: list[float], spikes: list[int]
 ) -> None:
     trace = reference.forward(column(*current), rule)
@@ -58,7 +59,7 @@ def test_a_trace_worked_out_by_hand(
     assert trace.spikes.ravel().tolist() == spikes
 
 
-def test_a_gradient_worked_out_by_hand() -> None:
+def test_gradient_agrees_with_a_hand_computation() -> None:
     rule = changed(synapse=0.5, gain=2.0, reset_by=4.0, surrogate="rectangle")
     # u = .75, .375 + .75 = 1.125: the second fires, and both are within a half of the threshold
     trace = reference.forward(column(0.375, 0.1875), rule)
@@ -67,7 +68,7 @@ def test_a_gradient_worked_out_by_hand() -> None:
     assert reference.backward(column(1.0, 1.0), trace, rule).ravel().tolist() == [0.0, 2.0]
 
 
-def test_what_the_backward_pass_leaves_out() -> None:
+def test_gradient_without_reset_and_refused_input() -> None:
     rule = changed(surrogate="rectangle", surrogate_gain=3.0, refractory=1, reset_in_backward=False)
     # u = 1.25 fires; then the input is refused, and .25 / 2 is left; then .0625 + 1 fires
     trace = reference.forward(column(1.25, 9.0, 1.0), rule)
@@ -87,7 +88,7 @@ def test_fixed_point_with_a_synapse_is_refused() -> None:
         changed(unit=0.5, synapse=0.5)
 
 
-def test_in_fixed_point_a_state_is_off_by_whole_units_or_not_at_all() -> None:
+def test_fixed_point_state_is_off_by_whole_units() -> None:
     rule = changed(unit=0.25, threshold=10.0)
     current = column(0.3, 0.5, 0.3, 0.3)
     margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(*[0.01] * 4))
@@ -99,17 +100,17 @@ def test_in_fixed_point_a_state_is_off_by_whole_units_or_not_at_all() -> None:
     ("most", "potential", "distance"),
     [(1, 3.25, 2.25), (1, 0.5, 0.5), (9, 3.25, 0.25), (9, 2.75, 0.25), (9, -4.0, 5.0), (2, 3.25, 1.25)],
 )
-def test_the_distance_is_to_where_the_number_of_spikes_changes(most: int, potential: float, distance: float) -> None:
+def test_distance_is_to_the_next_number_of_spikes(most: int, potential: float, distance: float) -> None:
     assert changed(most_spikes=most).distance(np.array([potential])).tolist() == [distance]
 
 
-def test_what_is_a_number_of_spikes() -> None:
-    found = changed(most_spikes=2).possible(np.array([0, 1, 2, 3, 0.5, -1, np.nan, np.inf]))
-    assert found.tolist() == [True, True, True, False, False, False, False, False]
+def test_possible_numbers_of_spikes() -> None:
+    possible = changed(most_spikes=2).possible(np.array([0, 1, 2, 3, 0.5, -1, np.nan, np.inf]))
+    assert possible.tolist() == [True, True, True, False, False, False, False, False]
     assert rule_of(CASE).possible(np.array([0, 1, 2])).tolist() == [True, True, False]
 
 
-def test_a_neuron_may_reset_where_it_reaches_and_fire_only_where_it_passes() -> None:
+def test_neuron_may_reset_without_a_spike() -> None:
     rule = changed(reset="zero", unit=0.25, threshold=1.0025, resets_at=1.0)
     # 1 resets without a spike, 1.25 with one, and 0.75 stays
     trace = reference.forward(column(1.0, 0.0, 1.25, 0.75, 0.0), rule)
@@ -120,7 +121,7 @@ def test_a_neuron_may_reset_where_it_reaches_and_fire_only_where_it_passes() -> 
             changed(reset=reset, unit=unit, resets_at=1.0)
 
 
-def test_where_rounding_decides_about_a_silent_reset_the_state_is_off_by_all_of_it() -> None:
+def test_doubtful_silent_reset_makes_the_state_uncertain() -> None:
     rule = changed(reset="zero", unit=0.25, threshold=1.0025, resets_at=1.0)
     current = column(1.0, 0.0, 0.3)
     margin = of_potentials(reference.forward(current, rule), rule, "float32", current, column(0.01, 0.0, 0.0))
