@@ -5,36 +5,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench.cli.groups import Running, grouped, require_finished
 from snnbench.cli.options import (
-    AdapterOption,
     AlphaOption,
     ComparisonFormat,
     ConfigOption,
-    DevicesOption,
-    EnvOption,
-    ExecutorOption,
     ExplainOption,
     FailOnOption,
     FormatOption,
-    FreshOption,
-    OnlyOption,
     PhaseOption,
-    RecordingOption,
-    SetOption,
-    ShardOption,
-    ShardsOption,
-    SlurmOption,
     TimeFloorOption,
-    Unfinished,
     Where,
     config_path,
     default_threads,
     exit_of,
     listed,
-    require_one_way,
     thresholds_of,
 )
-from snnbench.environments import Env
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:
@@ -54,22 +41,14 @@ SideOption = Annotated[
 ]
 
 
+@grouped
 def ab(
     config: ConfigOption,
     base: SideOption = None,
     new: SideOption = None,
     trials: Annotated[int, typer.Option("--trials", min=4, help="Trials a side at most.")] = 12,
-    only: OnlyOption = None,
-    settings: SetOption = None,
-    output: RecordingOption = None,
-    devices: DevicesOption = None,
-    shard: ShardOption = None,
-    fresh: FreshOption = False,
-    executor: ExecutorOption = Where.local,
-    shards: ShardsOption = None,
-    slurm: SlurmOption = None,
-    env: EnvOption = Env.managed,
-    adapter: AdapterOption = None,
+    *,
+    options: Running,
     phase: PhaseOption = None,
     fail_on: FailOnOption = "",
     allow: Annotated[
@@ -89,41 +68,20 @@ def ab(
     from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
-    from snnbench.plan.shard import parse
     from snnbench.report.text import change_table
-    from snnbench.run import local
     from snnbench.run.progress import say
-    from snnbench.run.request import ABTest, Request
+    from snnbench.run.request import ABTest
 
-    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
+    options.check()
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (CONTENDED,), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     both = {name: sides.parse(texts or []) for name, texts in ((sides.BASE, base), (sides.NEW, new))}
-    part = parse(shard) if shard else None
-    loaded = _loaded(config, trials, settings or [], default_threads(executor))
+    stops_early = options.part is None and options.executor is Where.local
+    loaded = _loaded(config, trials, options.changes, default_threads(options.executor))
     rule = abtest.Rule(thresholds, tuple(phase or ()), allowed)
-    request = Request(
-        config=loaded,
-        adapter_files=tuple(adapter or []),
-        only=tuple(only or []),
-        env=env,
-        output=output,
-        shard=part,
-        fresh=fresh,
-        devices=devices,
-        test=ABTest(both, rule, stops_early=part is None and executor is Where.local),
-    )
-    unfinished: list[str] = []
-    if executor is Where.slurm:
-        from snnbench.run.slurm.scheduler import options
-        from snnbench.run.slurm.submit import run_jobs
-
-        recording, unfinished = run_jobs(request, shards, options(slurm or []))
-    else:
-        recording = local.run(request)
-    if unfinished:
-        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs the missing cells"]))
+    recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
+    require_finished(unfinished)
     comparison = abtest.compare_sides(recording, rule, explain)
     typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
     say(f"recorded in {recording.folder}")

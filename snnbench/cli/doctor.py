@@ -4,18 +4,12 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import (
-    AdapterOption,
-    ConfigOption,
-    EnvOption,
-    OnlyOption,
-    SetOption,
-    config_path,
-    default_threads,
-)
+from snnbench.cli.groups import Choice, grouped
+from snnbench.cli.options import ConfigOption, config_path, default_threads
 from snnbench.environments import Env
 
 
+@grouped
 def doctor(
     aa: Annotated[
         bool,
@@ -23,10 +17,8 @@ def doctor(
     ] = False,
     trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
     config: ConfigOption = "quick",
-    only: OnlyOption = None,
-    settings: SetOption = None,
-    env: EnvOption = Env.managed,
-    adapter: AdapterOption = None,
+    *,
+    options: Choice,
 ) -> None:
     """Say what would spoil a measurement on this machine, and what to do about it.
 
@@ -39,8 +31,8 @@ def doctor(
     from snnbench.machine import doctor as doctors
 
     facts = description.facts()
-    adapters = discover(adapter or []).values()
-    versions = store.versions(store.current()) if env is Env.current else None
+    adapters = discover(options.adapter_files).values()
+    versions = store.versions(store.current()) if options.env is Env.current else None
     marks = {"well": "ok     ", "spoils": "WARNING", "unknown": "unknown"}
     findings = doctors.examine(facts, adapters=adapters, versions=versions)
     for finding in findings:
@@ -51,17 +43,10 @@ def doctor(
         f"{spoiling} of {len(findings)} things would spoil a measurement" if spoiling else "nothing seen that would"
     )
     if aa:
-        _against_itself(trials, config, only, settings, env, adapter)
+        _against_itself(trials, config, options)
 
 
-def _against_itself(
-    trials: int,
-    config: str,
-    only: OnlyOption,
-    settings: SetOption,
-    env: Env,
-    adapter: AdapterOption,
-) -> None:
+def _against_itself(trials: int, config: str, options: Choice) -> None:
     from snnbench.analysis import noise
     from snnbench.plan import config as configs
     from snnbench.report.text.noise_table import table
@@ -70,15 +55,16 @@ def _against_itself(
     from snnbench.run.request import Request
 
     path = config_path(config)
-    baseline = configs.load(path, settings or [], default_threads()).baseline
+    baseline = configs.load(path, options.changes, default_threads()).baseline
     overrides = [
         f"sweep.libraries=[{baseline!r}]",
         'name="aa"',
         f"protocol.trials={trials}",
         "protocol.memory_trials=0",
     ]
-    loaded = configs.load(path, [*(settings or []), *overrides], default_threads())
-    recording = local.run(Request(config=loaded, adapter_files=tuple(adapter or []), only=tuple(only or []), env=env))
+    loaded = configs.load(path, [*options.changes, *overrides], default_threads())
+    request = Request(config=loaded, adapter_files=options.adapter_files, only=options.conditions, env=options.env)
+    recording = local.run(request)
     spread = noise.measured(recording)
     path = noise.keep(str(recording.machine["model"]), spread)
     typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")

@@ -7,15 +7,8 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import (
-    AdapterOption,
-    ConfigOption,
-    EnvOption,
-    OnlyOption,
-    SetOption,
-    config_path,
-    default_threads,
-)
+from snnbench.cli.groups import Choice, grouped
+from snnbench.cli.options import ConfigOption, config_path, default_threads
 from snnbench.environments import Env
 from snnbench.files import home
 
@@ -28,14 +21,13 @@ class Measured(StrEnum):
     verify = "verify"
 
 
+@grouped
 def request(
     library: Annotated[str, typer.Argument(metavar="LIBRARY", help="norse, or norse/box.")],
     measure: Annotated[Measured, typer.Option(help="What to measure.")] = Measured.time,
     config: ConfigOption = "quick",
-    only: OnlyOption = None,
-    settings: SetOption = None,
-    env: EnvOption = Env.managed,
-    adapter: AdapterOption = None,
+    *,
+    options: Choice,
 ) -> None:
     """Print one request: the config's first case for this library, or its first case of all.
 
@@ -52,13 +44,13 @@ def request(
     from snnbench.plan.cell import Cell
     from snnbench.run import process
 
-    adapters = discover(adapter or [])
+    adapters = discover(options.adapter_files)
     contenders = contender.find(library, adapters)
     if len(contenders) != 1:
         raise typer.BadParameter("name one variant", param_hint="LIBRARY")
     (name, variant) = contenders[0]
-    loaded = configs.load(config_path(config), settings or [], default_threads())
-    conditions = [selection.parse(expression) for expression in only or []]
+    loaded = configs.load(config_path(config), options.changes, default_threads())
+    conditions = [selection.parse(expression) for expression in options.conditions]
     cases = [
         case
         for case in (case for sweep in loaded.sweeps for case in sweep.cases())
@@ -74,7 +66,7 @@ def request(
     facts = description.facts()
     question = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
     typer.echo(question.encode(), nl=False)
-    managed = env is Env.managed
+    managed = options.env is Env.managed
     python = store.plan(adapters[name], variant, gpus.has_cuda()).python if managed else store.current()
     folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))

@@ -4,47 +4,21 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import (
-    AdapterOption,
-    ConfigOption,
-    DevicesOption,
-    EnvOption,
-    ExecutorOption,
-    FreshOption,
-    OnlyOption,
-    RecordingOption,
-    SetOption,
-    ShardOption,
-    ShardsOption,
-    SlurmOption,
-    Unfinished,
-    Where,
-    config_path,
-    default_threads,
-    require_one_way,
-)
-from snnbench.environments import Env
+from snnbench.cli.groups import Running, grouped, require_finished
+from snnbench.cli.options import ConfigOption, config_path, default_threads
 from snnbench.exits import Exit
 
 
+@grouped
 def run(
     config: ConfigOption,
-    only: OnlyOption = None,
-    settings: SetOption = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cells and run none.")] = False,
-    output: RecordingOption = None,
-    devices: DevicesOption = None,
-    shard: ShardOption = None,
     retry: Annotated[
         str | None,
         typer.Option("--retry", metavar="KIND,...", help="Run cells with these outcomes again, such as timeout,crash."),
     ] = None,
-    fresh: FreshOption = False,
-    executor: ExecutorOption = Where.local,
-    shards: ShardsOption = None,
-    slurm: SlurmOption = None,
-    env: EnvOption = Env.managed,
-    adapter: AdapterOption = None,
+    *,
+    options: Running,
 ) -> None:
     """Verify and time the cells of a config, and print the table.
 
@@ -53,25 +27,13 @@ def run(
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs
     from snnbench.plan.cell import cells
-    from snnbench.plan.shard import parse
     from snnbench.recording import record
     from snnbench.report.text.recording_tables import coverage, markdown
-    from snnbench.run import local
     from snnbench.run.progress import describe, say
-    from snnbench.run.request import Request
 
-    require_one_way(executor, shard=shard, devices=devices, shards=shards, slurm=slurm)
-    request = Request(
-        config=configs.load(config_path(config), settings or [], default_threads(executor)),
-        adapter_files=tuple(adapter or []),
-        only=tuple(only or []),
-        env=env,
-        output=output,
-        shard=parse(shard) if shard else None,
-        retry=_kinds(retry),
-        fresh=fresh,
-        devices=devices,
-    )
+    options.check()
+    loaded = configs.load(config_path(config), options.changes, default_threads(options.executor))
+    request = options.request(config=loaded, retry=_kinds(retry))
     if dry_run:
         works = request.of_shard(request.selected(discover(request.adapter_files)))
         plan = cells(works, request.config.protocol)
@@ -79,18 +41,10 @@ def run(
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
 
-    unfinished: list[str] = []
-    if executor is Where.slurm:
-        from snnbench.run.slurm.scheduler import options
-        from snnbench.run.slurm.submit import run_jobs
-
-        recording, unfinished = run_jobs(request, shards, options(slurm or []))
-    else:
-        recording = local.run(request)
+    recording, unfinished = options.run(request)
     typer.echo(markdown([recording]), nl=False)
     say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
-    if unfinished:
-        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs the missing cells"]))
+    require_finished(unfinished)
     if any(each.status == "failed" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
 

@@ -4,28 +4,20 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import (
-    AdapterOption,
-    ConfigOption,
-    EnvOption,
-    OnlyOption,
-    SetOption,
-    config_path,
-    default_threads,
-)
+from snnbench.cli.groups import Choice, grouped
+from snnbench.cli.options import ConfigOption, config_path, default_threads
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
 
+@grouped
 def verify(
     libraries: Annotated[
         list[str] | None, typer.Argument(metavar="[LIBRARY...]", help="norse, norse/box or norse/*; all if left out.")
     ] = None,
     config: ConfigOption = "exam",
-    only: OnlyOption = None,
-    settings: SetOption = None,
-    env: EnvOption = Env.managed,
-    adapter: AdapterOption = None,
+    *,
+    options: Choice,
 ) -> None:
     """Prove that libraries do the requested work: spikes by position, gradients of weight, bias and input."""
     from snnbench.adapter import contender
@@ -39,15 +31,15 @@ def verify(
     from snnbench.run import known_outcomes, runner
     from snnbench.run.progress import say, shown
 
-    adapters = discover(adapter or [])
-    loaded = configs.load(config_path(config), settings or [], default_threads())
+    adapters = discover(options.adapter_files)
+    loaded = configs.load(config_path(config), options.changes, default_threads())
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or []]
     if patterns and patterns[0].startswith("!"):
         patterns.insert(0, "*/*")
     wanted, wrong = contender.find_all(patterns, adapters)
     if wrong:
         raise wrong[0]
-    conditions = [selection.parse(expression) for expression in only or []]
+    conditions = [selection.parse(expression) for expression in options.conditions]
     works = [
         work
         for work in configs.expand(loaded, adapters)
@@ -57,7 +49,7 @@ def verify(
         whom = f" for {' '.join(libraries)}" if libraries else ""
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
     facts = description.facts()
-    pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
+    pythons = interpreters.interpreters(works, adapters, options.env is Env.managed, gpus.has_cuda(), say)
     setups = {"": runner.Setup(adapters, pythons)}
     setup = runner.Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts))
     records = []

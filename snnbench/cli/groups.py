@@ -1,0 +1,134 @@
+"""Groups of options: a command takes a group as its argument `options`, and its command line has every option of it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from snnbench.cli.options import (
+    AdapterOption,
+    DevicesOption,
+    EnvOption,
+    ExecutorOption,
+    FreshOption,
+    OnlyOption,
+    RecordingOption,
+    SetOption,
+    ShardOption,
+    ShardsOption,
+    SlurmOption,
+    Unfinished,
+    Where,
+    require_one_way,
+)
+from snnbench.environments import Env
+
+if TYPE_CHECKING:
+    from snnbench.plan.shard import Shard
+    from snnbench.recording.record import Recording
+    from snnbench.run.request import Request
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """The options that choose and change the cells of a config, and that name adapters and their environments."""
+
+    only: OnlyOption = None
+    settings: SetOption = None
+    env: EnvOption = Env.managed
+    adapter: AdapterOption = None
+
+    @property
+    def changes(self) -> list[str]:
+        """The user's changes of config values."""
+        return self.settings or []
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """The user's conditions on cells."""
+        return tuple(self.only or [])
+
+    @property
+    def adapter_files(self) -> tuple[Path, ...]:
+        """The user's adapter files."""
+        return tuple(self.adapter or [])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running(Choice):
+    """The options of a run: its cells, its recording, and the machines that it uses."""
+
+    output: RecordingOption = None
+    devices: DevicesOption = None
+    shard: ShardOption = None
+    fresh: FreshOption = False
+    executor: ExecutorOption = Where.local
+    shards: ShardsOption = None
+    slurm: SlurmOption = None
+
+    def check(self) -> None:
+        """Raise BadParameter for an option that does not apply to the executor."""
+        require_one_way(self.executor, shard=self.shard, devices=self.devices, shards=self.shards, slurm=self.slurm)
+
+    @property
+    def part(self) -> "Shard | None":
+        """The shard to run, None for all cells. Raises ShardError."""
+        from snnbench.plan.shard import parse
+
+        return parse(self.shard) if self.shard else None
+
+    def request(self, **more: Any) -> "Request":
+        """The request of a run with these options, and the fields in `more`."""
+        from snnbench.run.request import Request
+
+        return Request(
+            adapter_files=self.adapter_files,
+            only=self.conditions,
+            env=self.env,
+            output=self.output,
+            shard=self.part,
+            fresh=self.fresh,
+            devices=self.devices,
+            **more,
+        )
+
+    def run(self, request: "Request") -> "tuple[Recording, list[str]]":
+        """Run the request here or as jobs. Returns the recording, and a line for each job that did not finish."""
+        if self.executor is Where.slurm:
+            from snnbench.run.slurm.scheduler import options
+            from snnbench.run.slurm.submit import run_jobs
+
+            return run_jobs(request, self.shards, options(self.slurm or []))
+        from snnbench.run import local
+
+        return local.run(request), []
+
+
+def require_finished(unfinished: list[str]) -> None:
+    """Raise Unfinished if there is a line for a job that did not finish."""
+    if unfinished:
+        raise Unfinished("\n".join([*unfinished, "not finished; the same command runs the missing cells"]))
+
+
+def grouped(command: Callable[..., Result]) -> Callable[..., Result]:
+    """The command with a parameter for each option of its group, in place of the parameter `options`."""
+    signature = inspect.signature(command)
+    group = signature.parameters["options"].annotation
+    names = [field.name for field in fields(group)]
+    parameters = [
+        part.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in signature.parameters.items()
+        for part in (inspect.signature(group).parameters.values() if name == "options" else [parameter])
+    ]
+
+    @wraps(command)
+    def expanded(**given: Any) -> Result:
+        options = group(**{name: given.pop(name) for name in names})
+        return command(**given, options=options)
+
+    expanded.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return expanded
