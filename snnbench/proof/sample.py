@@ -35,52 +35,51 @@ class Sample:
         return self.current.size
 
 
-def draw(
-    layer: Layer,
-    inputs: NDArray[np.float32],
-    case: Case,
-    rule: Rule,
-    batch: NDArray[np.intp],
-    neurons: NDArray[np.intp],
-) -> Sample:
-    """The sample of these neurons and samples of the batch, from the weights of the first layer.
+@dataclass(frozen=True, slots=True)
+class FirstLayer:
+    """The first layer of a case: its weight and bias, its `inputs` [T, B, N], and the rule of its neurons."""
+
+    layer: Layer
+    inputs: NDArray[np.float32]
+    case: Case
+    rule: Rule
+
+    def rounded(self, neurons: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Weights [N, n] and biases [n] of these neurons, as the product and the rule round them."""
+        weight, bias = self.layer
+        chosen = self.rule.weights(round_to(weight[neurons], product_format(self.case))).T
+        return chosen, round_to(bias[neurons], self.case.dtype)
+
+
+def draw(first: FirstLayer, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+    """The sample of these neurons and samples of the batch.
 
     A weight is rounded once; products run over many time steps at once.
     """
-    weight, bias = layer
+    case, inputs = first.case, first.inputs
     current = np.empty((case.time_steps, len(batch), len(neurons)))
     of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
     for part in weight_slices(len(neurons)):
-        chosen = rule.weights(round_to(weight[neurons[part]], product_format(case))).T
-        offset = round_to(bias[neurons[part]], case.dtype)
+        chosen, offset = first.rounded(neurons[part])
         for steps in blocks(case.time_steps, len(batch) * case.neurons):
             entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
             current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
     return Sample(batch, neurons, current)
 
 
-def columns(
-    layer: Layer,
-    inputs: NDArray[np.float32],
-    case: Case,
-    rule: Rule,
-    batch: NDArray[np.intp],
-    neurons: NDArray[np.intp],
-) -> tuple[Array, Array]:
+def columns(first: FirstLayer, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
     """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
-    weight, bias = layer
-    current = np.empty((case.time_steps, len(batch)))
+    current = np.empty((first.case.time_steps, len(batch)))
     terms = np.empty_like(current)
     for b in np.unique(batch):
-        entering = inputs[:, b].astype(np.float64)
+        entering = first.inputs[:, b].astype(np.float64)
         of_sample = np.nonzero(batch == b)[0]
         for part in weight_slices(len(of_sample)):
             where = of_sample[part]
-            chosen = rule.weights(round_to(weight[neurons[where]], product_format(case))).T
-            offset = round_to(bias[neurons[where]], case.dtype)
+            chosen, offset = first.rounded(neurons[where])
             current[:, where] = entering @ chosen + offset
             terms[:, where] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
-    return current, of_sums(terms, rule, case)
+    return current, of_sums(terms, first.rule, first.case)
 
 
 def blocks(time_steps: int, entries: int) -> list[slice]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.network_check import NetworkCheck, Tolerance
-from snnbench.proof.sample import Sample, blocks, columns, draw, weight_slices
+from snnbench.proof.sample import FirstLayer, Sample, blocks, columns, draw, weight_slices
 from snnbench.proof.tolerance import (
     RATE_WINDOW,
     allowed_differences,
@@ -90,6 +90,7 @@ class SpotCheck:
         self.inputs = problem.input(which)
         if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
             self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
+        self._first = FirstLayer(self.layers[0], self.inputs, self.case, self.rule)
         self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
         # A library's fixed surrogate may be narrow; it magnifies the rounding of a distance by its slope.
         narrow = rule is not None and product_format(self.case) in ("float32", "float64")
@@ -128,8 +129,7 @@ class SpotCheck:
         finding = Finding()
         if self.case.layers == 1 and not self.everything and answer.spikes is not None:
             b, n = (axis[:MOST_COLUMNS] for axis in np.nonzero(differs.any(0)))
-            given = (self.layers[0], self.inputs, self.case, self.rule, b, n)
-            current, summing = columns(*given)
+            current, summing = columns(self._first, b, n)
             got = np.asarray(answer.spikes[:, b, n], np.float64)
             trace = reference.forward(current, self.rule, forced=got)
             margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
@@ -182,7 +182,7 @@ class SpotCheck:
         return self._draw(sampled(self.case.batch, self.extent.samples, self.seed), np.arange(self.case.neurons))
 
     def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
-        return draw(self.layers[0], self.inputs, self.case, self.rule, batch, neurons)
+        return draw(self._first, batch, neurons)
 
     @cached_property
     def _network(self) -> Network:
@@ -235,8 +235,7 @@ class SpotCheck:
         if not len(b):
             return 0.0
         where = (slice(None), b, n)
-        given = (self.layers[0], self.inputs, self.case, self.rule)
-        _, summing = columns(*given, sample.batch[b], sample.neurons[n])
+        _, summing = columns(self._first, sample.batch[b], sample.neurons[n])
         trace = followed.trace
         part = reference.Trace(trace.potential[where], trace.spikes[where], trace.decayed[where])
         margin = np.zeros_like(sample.current)

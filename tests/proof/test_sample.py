@@ -57,12 +57,12 @@ def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part: str) -> None:
     case, (batch, neurons) = CASES[name], PARTS[part]
     problem = Problem(case)
-    given = problem.layers()[0], problem.input(0), case, rule_of(case)
+    first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
     current, margin = plain(case, problem, batch, neurons)
-    assert np.array_equal(sample.draw(*given, batch, neurons).current, current)
+    assert np.array_equal(sample.draw(first, batch, neurons).current, current)
     b, n = (axis.ravel() for axis in np.meshgrid(batch, neurons, indexing="ij"))
     shuffled = np.random.Generator(np.random.Philox(1)).permutation(len(b))
-    columns, margins = sample.columns(*given, b[shuffled], n[shuffled])
+    columns, margins = sample.columns(first, b[shuffled], n[shuffled])
     assert np.array_equal(columns, current.reshape(case.time_steps, -1)[:, shuffled])
     assert np.array_equal(margins, margin.reshape(case.time_steps, -1)[:, shuffled])
 
@@ -70,10 +70,10 @@ def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part
 def test_currents_of_dense_inputs_agree_with_plain_sums_to_float64s_rounding() -> None:
     case = LARGE.with_(input_kind="gaussian", input_rate=1.0)
     problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
-    given = problem.layers()[0], problem.input(0), case, rule_of(case)
+    first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
     current, margin = plain(case, problem, batch, neurons)
-    assert np.abs(sample.draw(*given, batch, neurons).current - current).max() < 96 * 2.0**-53 * 10
-    _, margins = sample.columns(*given, batch, np.full_like(batch, neurons[1]))
+    assert np.abs(sample.draw(first, batch, neurons).current - current).max() < 96 * 2.0**-53 * 10
+    _, margins = sample.columns(first, batch, np.full_like(batch, neurons[1]))
     assert np.allclose(margins, margin[:, :, 1], rtol=1e-13, atol=0)
 
 
@@ -140,8 +140,8 @@ def test_a_step_of_a_draw_holds_the_inputs_of_all_its_samples(monkeypatch: pytes
     real = sample.blocks
     monkeypatch.setattr(sample, "blocks", lambda *given: taken.append(real(*given)) or taken[-1])
     problem = Problem(LARGE)
-    given = problem.layers()[0], problem.input(0), LARGE, rule_of(LARGE)
-    sample.draw(*given, np.arange(5), np.arange(3))
+    first = sample.FirstLayer(problem.layers()[0], problem.input(0), LARGE, rule_of(LARGE))
+    sample.draw(first, np.arange(5), np.arange(3))
     assert [len(steps) for steps in taken] == [12]
 
 

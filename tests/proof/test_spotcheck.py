@@ -46,7 +46,7 @@ def rounded_answer(problem: Problem, which: int, cotangent: int, products: str, 
         ("bfloat16", "tf32", "bfloat16", 1),
     ],
 )
-def test_operands_of_products_are_rounded_to_one_format_and_biases_and_cotangents_to_the_case_s(
+def test_operands_are_rounded_to_the_formats_of_the_case(
     dtype: Any, precision: Any, products: str, layers: int, input_kind: Any, budget_ns: int
 ) -> None:
     """Only an answer from such rounded operands matches the reference's to float64 rounding."""
@@ -58,7 +58,7 @@ def test_operands_of_products_are_rounded_to_one_format_and_biases_and_cotangent
     assert max(finding.gradient_errors.values()) < 1e-13
 
 
-def test_the_cotangent_is_the_input_s_own_or_the_one_that_is_named() -> None:
+def test_cotangent_is_the_inputs_own_or_the_named_one() -> None:
     problem = Problem(CASE)
     answers = {cotangent: rounded_answer(problem, 1, cotangent, "float32", "float32") for cotangent in (0, 1)}
     for named, right in ((None, 1), (0, 0), (1, 1)):
@@ -75,7 +75,7 @@ def test_the_cotangent_is_the_input_s_own_or_the_one_that_is_named() -> None:
     ],
 )
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
+def test_gradient_tolerance_is_the_root_of_the_summed_terms(
     part: str, roundoffs: float, correct: bool, layers: int
 ) -> None:
     """Weight and bias sum 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; the input sums 48 neurons: 84."""
@@ -95,13 +95,13 @@ def test_a_gradient_may_be_off_by_the_root_of_the_length_of_its_own_sum(
 
 @pytest.mark.parametrize(("part", "name"), [("weights", "weight"), ("biases", "bias")])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_gradients_of_weights_without_those_of_biases_are_no_answer(part: str, name: str, layers: int) -> None:
+def test_missing_weight_or_bias_gradient_is_reported(part: str, name: str, layers: int) -> None:
     problem = Problem(CASE.with_(layers=layers))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert SpotCheck(problem, 0).check(replace(right, **{part: None})).message == f"no gradient of {name}"
 
 
-def test_a_gradient_of_another_shape_is_no_gradient() -> None:
+def test_gradient_of_another_shape_is_reported() -> None:
     problem = Problem(CASE)
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert right.weights is not None
@@ -127,10 +127,10 @@ def test_a_gradient_of_another_shape_is_no_gradient() -> None:
         (16, 256, 100, 0, Extent(16, 1)),
     ],
 )
-def test_what_a_budget_holds_is_worked_out_by_hand(
+def test_extent_of_a_budget_agrees_with_a_hand_computation(
     neurons: int, batch: int, time_steps: int, budget_ns: int, expected: Extent
 ) -> None:
-    """A place takes 250 ns and three products of 2 N operations at 40 a nanosecond.
+    """A value takes 250 ns and three products of 2 N operations at 40 a nanosecond.
 
     A part is an eighth of the budget: each of four phases has half for neurons, at least 32, and half for samples.
     """
@@ -138,7 +138,7 @@ def test_what_a_budget_holds_is_worked_out_by_hand(
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 9])
-def test_a_draw_holds_different_numbers_with_the_first_and_the_last(count: int) -> None:
+def test_draw_is_distinct_and_contains_both_ends(count: int) -> None:
     inner: set[int] = set()
     for seed in range(200):
         drawn = sampled(10, count, seed).tolist()
@@ -148,7 +148,7 @@ def test_a_draw_holds_different_numbers_with_the_first_and_the_last(count: int) 
     assert inner == (set(range(1, 9)) if count > 2 else set())
 
 
-def test_a_draw_of_all_or_more_is_all_and_of_one_may_be_any() -> None:
+def test_draw_of_all_is_all_and_of_one_is_any() -> None:
     assert sampled(4, 4, 1).tolist() == sampled(4, 9, 1).tolist() == [0, 1, 2, 3]
     assert {sampled(4, 1, seed).tolist()[0] for seed in range(100)} == {0, 1, 2, 3}
     assert all(len(sampled(4, 1, seed)) == 1 for seed in range(100))
@@ -180,7 +180,7 @@ class Repeated:
 
 @pytest.mark.parametrize(("count", "correct"), [(0, False), (1, True), (50, True), (90, True), (91, False)])
 @pytest.mark.parametrize("most", [1, 2])
-def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct: bool, most: int) -> None:
+def test_firing_rate_must_be_between_1_and_90_percent(count: int, correct: bool, most: int) -> None:
     """If it may fire twice a step, up to 180 spikes in a hundred steps; below one in a hundred is still too few."""
     problem = Repeated(count, gain=float(most))
     rule = Rule(**{name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__})
@@ -193,10 +193,10 @@ def test_a_neuron_fires_in_one_to_ninety_of_a_hundred_steps(count: int, correct:
     assert SpotCheck(problem, 0, rule, guarded=False).check(answer).correct  # type: ignore[arg-type]
 
 
-# How far another neuron is
+# Distance of another neuron
 
 
-def test_how_far_another_neuron_is_from_the_case_s_own() -> None:
+def test_distance_of_another_neuron() -> None:
     """Both run freely: the check compares two spike trains, and no difference is a complaint."""
     problem = Problem(CASE.with_(neurons=200))
     other = Problem(CASE.with_(neurons=200, threshold=1.5))
@@ -220,7 +220,7 @@ def test_how_far_another_neuron_is_from_the_case_s_own() -> None:
     assert (finding.neurons, finding.samples, finding.seed, finding.complaints) == (32, 0, 5, [])
 
 
-def test_a_distance_of_everything_names_no_seed_and_without_gradients_has_none() -> None:
+def test_full_distance_has_no_seed() -> None:
     problem = Problem(CASE)
     answer = rounded_answer(problem, 0, 0, "float32", "float32")
     finding = SpotCheck(problem, 0, budget_ns=ALL_NS, seed=5).distance(Answer(answer.spikes))
@@ -228,7 +228,7 @@ def test_a_distance_of_everything_names_no_seed_and_without_gradients_has_none()
     assert (finding.compared, finding.differing, finding.gradient_errors) == (20 * 7 * 48, 0, {})
 
 
-def test_no_distance_is_measured_of_several_layers_or_of_an_answer_of_another_shape() -> None:
+def test_distance_needs_one_layer_and_the_right_shape() -> None:
     two = Problem(CASE.with_(layers=2))
     answer = rounded_answer(two, 0, 0, "float32", "float32")
     assert SpotCheck(two, 0).distance(answer).compared == 0
@@ -240,7 +240,7 @@ def test_no_distance_is_measured_of_several_layers_or_of_an_answer_of_another_sh
 # Where another answer's spikes differ
 
 
-def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever_was_drawn() -> None:
+def test_differing_neuron_is_compared_regardless_of_the_draw() -> None:
     problem = Problem(CASE.with_(neurons=400))
     right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
     assert right is not None
@@ -260,7 +260,7 @@ def test_a_neuron_whose_spikes_differ_from_another_answer_s_is_compared_whatever
     assert check.check_where(Answer(None), nothing).message == "no spikes"
 
 
-def test_of_too_many_neurons_that_differ_the_first_1024_are_compared() -> None:
+def test_at_most_1024_differing_neurons_are_compared() -> None:
     problem = Problem(CASE.with_(neurons=400, time_steps=3))
     right = rounded_answer(problem, 1, 1, "float32", "float32").spikes
     assert right is not None
@@ -297,11 +297,11 @@ class Chain:
         return np.ones((3, self.batch, 3), np.float32)
 
 
-def flipped(problem: Chain, fires: bool, *places: tuple[int, int]) -> Answer:
+def flipped(problem: Chain, fires: bool, *indices: tuple[int, int]) -> Answer:
     """The right spikes, except for the first output neuron at these (step, sample)."""
     spikes = np.zeros((3, problem.batch, 3))
     spikes[..., 0] = fires
-    for t, b in places:
+    for t, b in indices:
         spikes[t, b, 0] = 1 - fires
     return Answer(spikes)
 
@@ -315,7 +315,7 @@ def flipped(problem: Chain, fires: bool, *places: tuple[int, int]) -> Answer:
         ((8.0, -8.0, 1 + 590 * 2.0**-24), False),
     ],
 )
-def test_a_sample_may_leave_the_path_where_a_hidden_sum_was_as_close_as_its_terms_allow(
+def test_diverged_sample_is_excused_within_the_hidden_margin(
     weights: tuple[float, float, float], excused: bool
 ) -> None:
     problem = Chain(weights)
@@ -324,21 +324,19 @@ def test_a_sample_may_leave_the_path_where_a_hidden_sum_was_as_close_as_its_term
     assert finding.compared == 3 * 3 * (7 if excused else 8), "a sample that is set aside is not compared"
 
 
-def test_no_more_samples_may_leave_the_path_than_spikes_may_differ_and_never_all() -> None:
+def test_number_of_diverged_samples_is_limited() -> None:
     on_the_threshold = (0.0, 0.0, 1.0)
     problem = Chain(on_the_threshold)
-    one, two = flipped(problem, True, (1, 3)), flipped(problem, True, (1, 3), (0, 5))
-    assert SpotCheck(problem, 0).check(one).correct  # type: ignore[arg-type]
-    assert "2 of 72 spikes differ" in SpotCheck(problem, 0).check(two).message  # type: ignore[arg-type]
+    once, twice = flipped(problem, True, (1, 3)), flipped(problem, True, (1, 3), (0, 5))
+    assert SpotCheck(problem, 0).check(once).correct  # type: ignore[arg-type]
+    assert "2 of 72 spikes differ" in SpotCheck(problem, 0).check(twice).message  # type: ignore[arg-type]
     alone = Chain(on_the_threshold, batch=1)
     finding = SpotCheck(alone, 0).check(flipped(alone, True, (1, 0)))  # type: ignore[arg-type]
     assert "1 of 9 spikes differ" in finding.message
 
 
 @pytest.mark.parametrize(("weight", "excused"), [(1 - 2.0**-22, True), (0.9, False)])
-def test_in_fixed_point_a_sample_may_leave_the_path_where_a_hidden_current_was_next_to_a_multiple(
-    weight: float, excused: bool
-) -> None:
+def test_fixed_point_sample_may_diverge_next_to_a_multiple(weight: float, excused: bool) -> None:
     """Both are truncated to 0.75, a quarter below the threshold; rounding may move the first to 1."""
     problem = Chain((0.0, 0.0, weight))
     numbers = {name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__}
@@ -347,7 +345,7 @@ def test_in_fixed_point_a_sample_may_leave_the_path_where_a_hidden_current_was_n
     assert check.check(flipped(problem, False, (1, 3))).correct is excused
 
 
-def test_several_layers_are_compared_by_the_network_that_was_given() -> None:
+def test_several_layers_are_compared_by_the_given_network() -> None:
     class Asked:
         def check(self, finding: Finding, answer: Answer, spikes: Array, tolerance: Any) -> None:
             finding.complaints.append("asked")
