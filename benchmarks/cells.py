@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import psutil
+from basecase import CASE, axes
 
 from snnbench.adapter import reading
 from snnbench.environments.interpreters import Interpreter
@@ -28,7 +29,6 @@ from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.runner import Run, Setup
 from snnbench.worker.messages import Reply
-from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import measured
 
 CELLS, PLANNED = 1000, 100_000
@@ -48,61 +48,24 @@ PROTOCOL = Protocol(
 ADAPTER = '"""Does nothing."""\nBACKEND = "numpy"\n\n\ndef build(case, weights, variant):\n    pass\n'
 SHELL = '#!/bin/sh\neval "cat {reply} >&$6"\n'
 """The sixth argument of a worker's command line is the descriptor of its reply."""
-CASE = Case(
-    neurons=1,
-    batch=1,
-    time_steps=1,
-    layers=1,
-    device="cpu",
-    dtype="float32",
-    precision="ieee",
-    threads=1,
-    beta=0.9,
-    threshold=1.0,
-    reset="subtract",
-    detach_reset=False,
-    surrogate="fast_sigmoid",
-    slope=1.0,
-    input_rate=0.1,
-    input_gradient=True,
-    seed=1,
-)
-PLAN = """
-name = "plan"
-analysis = "Many cells."
-baseline = "torch-loop"
-[protocol]
-phases = ["train"]
-trials = 5
-memory_trials = 0
-warmup_passes = 1
-repetitions = 3
-min_repetition_ms = 1.0
-max_phase_seconds = 1.0
-timeout_seconds = 10.0
-seed = 0
-[case]
-profile = "subtract"
-batch = 16
-time_steps = 100
-layers = 1
-device = "cpu"
-dtype = "float32"
-precision = "ieee"
-threads = 1
-beta = 0.9
-threshold = 1.0
-surrogate = "fast_sigmoid"
-slope = 1.0
-input_kind = "spikes"
-input_rate = 0.1
-input_gradient = true
-[[sweep]]
-name = "all"
-libraries = ["torch-loop/unbind", "torch-loop/index"]
-neurons = {neurons}
-seed = {seeds}
-"""
+SMALLEST = CASE.with_(neurons=1, batch=1, time_steps=1)
+PLAN = {
+    "name": "plan",
+    "analysis": "Many cells.",
+    "baseline": "torch-loop",
+    "protocol": PROTOCOL.model_dump(mode="json", exclude={"memory_limit_gib"})
+    | {"trials": 5, "repetitions": 3, "timeout_seconds": 10.0},
+    "case": axes(CASE),
+    "sweep": [
+        {
+            "name": "all",
+            "libraries": ["torch-loop/unbind", "torch-loop/index"],
+            "neurons": list(range(1, 101)),
+            "seed": list(range(PLANNED // 1000)),
+        }
+    ],
+}
+"""The config of the plan. As JSON it is YAML, too."""
 
 
 class Clock:
@@ -141,7 +104,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:
         executor = Executor(run, writer, clock)
         for number in range(CELLS):
-            executor.execute([Cell(CASE.with_(neurons=number + 1), "fake", "default", 0, "time")])
+            executor.execute([Cell(SMALLEST.with_(neurons=number + 1), "fake", "default", 0, "time")])
             started = time.perf_counter()
             subprocess.run(
                 [shell, "-P", "-m", "worker", "adapter", "--reply-fd", "1"], stdout=subprocess.DEVNULL, check=True
@@ -154,8 +117,8 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
 
 def plan(folder: Path) -> float:
     """Seconds to plan many cells and print the plan."""
-    config = folder / "plan.toml"
-    config.write_text(PLAN.format(neurons=list(range(1, 101)), seeds=list(range(PLANNED // 1000))))
+    config = folder / "plan.yaml"
+    config.write_text(json.dumps(PLAN))
     started = time.perf_counter()
     command = [sys.executable, "-m", "snnbench", "run", "--config", str(config), "--dry-run"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

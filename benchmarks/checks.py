@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,40 +43,23 @@ def main() -> None:
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     for size in options.sizes:
         command = [sys.executable, __file__, str(size), "--here", *(f"--steps={options.steps}",)]
-        environment = os.environ | threads | {"PYTHONPATH": str(options.root), "PYTHONSAFEPATH": "1"}
+        path = os.pathsep.join((str(options.root), str(Path(__file__).parent)))
+        environment = os.environ | threads | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
         subprocess.run([*command, f"--threads={options.threads}"], env=environment, check=True)
 
 
 def measure(neurons: int, steps: int, threads: int) -> None:
     """Time the checks of one size, in this process."""
     import torch
+    from basecase import CASE
 
     from snnbench.kernels import linear_lif, reuse_memory
     from snnbench.workloads.answer import Answer
-    from snnbench.workloads.case import Case
     from snnbench.workloads.problem import Problem
 
     torch.set_num_threads(threads)
     reuse_memory()
-    case = Case(
-        neurons=neurons,
-        batch=16,
-        time_steps=steps,
-        layers=1,
-        device="cpu",
-        dtype="float32",
-        precision="ieee",
-        threads=threads,
-        beta=0.9,
-        threshold=1.0,
-        reset="subtract",
-        detach_reset=False,
-        surrogate="fast_sigmoid",
-        slope=1.0,
-        input_rate=0.1,
-        input_gradient=True,
-        seed=1,
-    )
+    case = replace(CASE, neurons=neurons, time_steps=steps, threads=threads)
     given = Problem(case)
     tensors = [torch.from_numpy(array).requires_grad_() for array in (given.input(0), *given.layers()[0])]
     cotangent = torch.from_numpy(given.cotangent(0))

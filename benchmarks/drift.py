@@ -13,37 +13,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from basecase import CASE
 from numpy.typing import NDArray
 
 from snnbench.analysis.abtest import decided, pair_by_pair
-from snnbench.analysis.compare import Cell, Side, judged
+from snnbench.analysis.cells import ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.looks import Look, looks
 from snnbench.plan.cell import turns
 from snnbench.plan.side import SIDES
 from snnbench.worker.durations import summarise
-from snnbench.workloads.case import Case
 
 PHASES, MOST = ("train", "forward", "backward", "inference"), 12
-CASE = Case(
-    neurons=256,
-    batch=16,
-    time_steps=100,
-    layers=1,
-    device="cpu",
-    dtype="float32",
-    precision="ieee",
-    threads=1,
-    beta=0.9,
-    threshold=1.0,
-    reset="subtract",
-    detach_reset=False,
-    surrogate="fast_sigmoid",
-    slope=1.0,
-    input_rate=0.1,
-    input_gradient=True,
-    seed=0,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,21 +109,21 @@ def times(world: World, random: np.random.Generator, factor: float) -> NDArray[n
 def test(world: World, random: np.random.Generator, factor: float = 1.0) -> Outcome:
     """One simulated A/B test."""
     measured = times(world, random, factor)
-    thresholds = Thresholds()
+    thresholds, case = Thresholds(), CASE.with_(seed=0)
 
-    def at(look: Look) -> list[Cell]:
+    def at(look: Look) -> list[ComparedCell]:
         cells = []
         for work in range(world.works):
             for number, phase in enumerate(PHASES):
                 trials = measured[:, work, number, : look.trials].tolist()
                 base, new = (Side(summarise(each), []) for each in trials)
-                cells.append(Cell(CASE, str(work), phase, "time", base, new))
+                cells.append(ComparedCell(case, str(work), phase, "time", base, new))
         return judged(cells, replace(thresholds, alpha=look.alpha), differ=pair_by_pair)
 
     return outcome(decided(at, looks(MOST, thresholds.alpha)), factor)
 
 
-def outcome(cells: Sequence[Cell], factor: float) -> Outcome:
+def outcome(cells: Sequence[ComparedCell], factor: float) -> Outcome:
     """The outcome that a test's words give."""
     changed = [cell for cell in cells if factor != 1 and cell.contender == "0"]
     others = [cell for cell in cells if cell not in changed]

@@ -27,6 +27,7 @@ from pathlib import Path
 from statistics import median
 
 import psutil
+from basecase import CASE
 
 from snnbench.run.process import environment, run
 from snnbench.worker.messages import Request
@@ -119,24 +120,8 @@ class Trial:
 def main() -> int:
     """Run the trials, compare, report."""
     options = arguments()
-    case = Case(
-        neurons=options.neurons,
-        batch=options.batch,
-        time_steps=options.time_steps,
-        layers=1,
-        device="cpu",
-        dtype="float32",
-        precision="ieee",
-        threads=options.threads,
-        beta=0.9,
-        threshold=1.0,
-        reset="subtract",
-        detach_reset=False,
-        surrogate="fast_sigmoid",
-        slope=1.0,
-        input_rate=0.1,
-        input_gradient=True,
-        seed=1,
+    case = CASE.with_(
+        neurons=options.neurons, batch=options.batch, time_steps=options.time_steps, threads=options.threads
     )
     trials = []
     with tempfile.TemporaryDirectory() as folder:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from basecase import CASE
 
 from snnbench.digest import digest
 from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
@@ -69,25 +70,7 @@ def _case(number: int) -> Case:
     """The so manieth case: sizes go round, then seeds go up."""
     sizes = list(product((64, 128, 256, 512, 1024), (1, 16, 64), (50, 100, 500)))
     neurons, batch, time_steps = sizes[number % len(sizes)]
-    return Case(
-        neurons=neurons,
-        batch=batch,
-        time_steps=time_steps,
-        layers=1,
-        device="cpu",
-        dtype="float32",
-        precision="ieee",
-        threads=2,
-        beta=0.9,
-        threshold=1.0,
-        reset="subtract",
-        detach_reset=False,
-        surrogate="fast_sigmoid",
-        slope=1.0,
-        input_rate=0.1,
-        input_gradient=True,
-        seed=1 + number // len(sizes),
-    )
+    return CASE.with_(neurons=neurons, batch=batch, time_steps=time_steps, threads=2, seed=1 + number // len(sizes))
 
 
 def _record(random: np.random.Generator, case: Case, name: str, measure: str, trial: int, train_ns: float) -> Record:

@@ -16,6 +16,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.plan import config
 from snnbench.plan.config import Config, ConfigError
 from snnbench.workloads import case
+from tests import fakes
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
 
@@ -106,25 +107,7 @@ def test_a_sweep_is_the_product_of_its_axes_in_order(tmp_path: Path, adapters: d
 def test_every_field_reaches_the_case(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     [work] = config.expand(load(tmp_path, WHOLE), adapters)
     assert work == Work(
-        case.Case(
-            neurons=256,
-            batch=16,
-            time_steps=100,
-            layers=1,
-            device="cpu",
-            dtype="float32",
-            precision="ieee",
-            threads=2,
-            beta=0.9,
-            threshold=1.0,
-            reset="subtract",
-            detach_reset=False,
-            surrogate="fast_sigmoid",
-            slope=1.0,
-            input_rate=0.1,
-            input_gradient=True,
-            seed=1,
-        ),
+        fakes.CASE.with_(neurons=256, batch=16, time_steps=100, threads=2, beta=0.9, input_rate=0.1, seed=1),
         "torch-loop",
         "unbind",
     )

@@ -4,25 +4,17 @@ import pytest
 
 from snnbench.adapter.contender import Work
 from snnbench.plan.selection import SelectionError, of_cases, parse
-from snnbench.workloads.case import Case
+from tests import fakes
 
-CASE = Case(
+CASE = fakes.CASE.with_(
     neurons=512,
     batch=16,
     time_steps=100,
-    layers=1,
-    device="cpu",
-    dtype="float32",
-    precision="ieee",
     threads=2,
     beta=0.9,
-    threshold=1.0,
     reset="zero",
     detach_reset=True,
-    surrogate="fast_sigmoid",
-    slope=1.0,
     input_rate=0.1,
-    input_gradient=True,
     seed=1,
 )
 BOX = Work(CASE, "norse", "box")

@@ -16,32 +16,15 @@ from snnbench.plan import config
 from snnbench.recording.record import Record
 from snnbench.run.process import environment, run
 from snnbench.worker.messages import Request
-from snnbench.workloads.case import PROFILES, Case
+from snnbench.workloads.case import PROFILES
 from snnbench.workloads.outcome import Outcome
+from tests import fakes
 from tests.managed import ROOT, recorded, snnbench
 from tests.recordings import EXACT
 
 pytestmark = pytest.mark.libraries
 
-CASE = Case(
-    neurons=64,
-    batch=5,
-    time_steps=50,
-    layers=1,
-    device="cpu",
-    dtype="float32",
-    precision="ieee",
-    threads=1,
-    beta=0.9,
-    threshold=1.0,
-    reset="subtract",
-    detach_reset=False,
-    surrogate="fast_sigmoid",
-    slope=1.0,
-    input_rate=0.1,
-    input_gradient=True,
-    seed=1,
-)
+CASE = fakes.CASE.with_(neurons=64, batch=5, time_steps=50, beta=0.9, input_rate=0.1, seed=1)
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +60,7 @@ def test_defaults_are_the_neuron_that_their_adapter_declares(tmp_path: Path, ada
 
 def test_every_library_is_measured_with_raw_durations(quick: list[Record], adapters: dict[str, Adapter]) -> None:
     timed = [one for one in quick if one.measure == "time"]
-    loaded = config.load(ROOT / "configs" / "quick.toml")
+    loaded = config.load(ROOT / "configs" / "quick.toml", default_threads=2)
     assert {one.library for one in timed} == {work.library for work in config.expand(loaded, adapters)}
     for one in timed:
         assert one.outcome == EXACT
