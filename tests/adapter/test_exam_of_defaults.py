@@ -43,7 +43,7 @@ def exam(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     folder = tmp_path_factory.mktemp("exam")
     text, _, _ = (ROOT / "configs" / "exam.toml").read_text(encoding="utf-8").partition("[[sweep]]")
     for name, adapter in ADAPTERS.items():
-        profile = (default(adapter).exact or ("subtract",))[0]
+        profile = (default(adapter).exact or ("zero",))[0]
         text += SWEEP.format(library=name, profile=profile, dtype="float64" if name == "reference" else "float32")
     (folder / "defaults.toml").write_text(text, encoding="utf-8")
     records = recorded(str(folder / "defaults.toml"), folder / "recording")
