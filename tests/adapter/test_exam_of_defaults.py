@@ -25,7 +25,7 @@ libraries = "{library}"
 
 
 def default(adapter: Adapter) -> Variant:
-    """The variant that a user gets who names the library alone."""
+    """The variant of a library that is named without a variant."""
     return adapter.variants[adapter.default]
 
 
@@ -59,6 +59,8 @@ def test_exam_of_library_has_the_declared_verdict(library: str, exam: dict[str, 
     record, declared = exam[library], default(ADAPTERS[library])
     assert record.status == "measured", json.dumps(record.outcome.as_dict())
     assert record.outcome.verdict == ("deviates" if declared.deviation else "exact")
+    if declared.deviation:
+        return
     assert record.checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
     if not declared.inference_only:
         gradients = {name.split(" ")[0] for name in record.checks["exam-1"]["gradient_errors"]}

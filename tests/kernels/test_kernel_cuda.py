@@ -38,6 +38,12 @@ def strip_of(neuron: Neuron) -> Strip:
     return STRIPS[NEURONS.index(neuron) % 3]
 
 
+def backward_strip_of(neuron: Neuron) -> Strip:
+    """The strip of a backward pass with all sums, which lif_cuda.backward_strip gives half of the rows."""
+    strip = strip_of(neuron)
+    return strip if strip.vector == 1 else replace(strip, rows=strip.rows // 2)
+
+
 @pytest.fixture(scope="session")
 def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
     """An emulator with the builds that most tests need, compiled at once: faster than one by one."""
@@ -45,7 +51,7 @@ def emulator(tmp_path_factory: pytest.TempPathFactory) -> Emulator:
     sums = (True, True, True)
     made.compile(
         lif_cuda.backward_build(
-            neuron.reset, neuron.detach_reset, neuron.surrogate, stored, kept, sums, strip_of(neuron)
+            neuron.reset, neuron.detach_reset, neuron.surrogate, stored, kept, sums, backward_strip_of(neuron)
         )
         for neuron in NEURONS
         for stored, kept in PAIRS
