@@ -312,10 +312,10 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     class Identity(Weights):
         """Weights that change nothing, for an adapter that asks for them."""
 
-        asked = False
+        has_run = False
 
         def linear(self, gain: float = 1.0) -> Any:
-            Identity.asked = True
+            Identity.has_run = True
             return Through(gain)
 
     generator = np.random.default_rng(1)
@@ -342,7 +342,7 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     deviates = "half" in variant
     if differing > DIFFERENT * got.size + 1 or not error <= (5e-3 if deviates else GRADIENT):
         raise ValueError(f"{differing} of {got.size} spikes differ, gradient off by {error:.1e}")
-    notes = ["deviates"] * deviates + ["with a product"] * (not Identity.asked)
+    notes = ["deviates"] * deviates + ["with a product"] * (not Identity.has_run)
     return train, lambda _: None, f" ({', '.join(notes)})" if notes else ""
 
 

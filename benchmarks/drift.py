@@ -60,7 +60,7 @@ class Outcome:
     """The result of one test: false words, share of changed cells found, share of cells called the same, trials."""
 
     false_words: int
-    found: float
+    detected: float
     same: float
     trials: float
 
@@ -93,7 +93,7 @@ def times(world: World, random: np.random.Generator, factor: float) -> NDArray[n
     spreads = world.spread * np.exp(random.normal(0, world.unlike, world.works))
     seed = random.integers(1 << 32)
     measured = np.empty((2, world.works, len(PHASES), MOST))
-    place = 0
+    index = 0
     for trial in range(MOST):
         for work in random.permutation(world.works):
             for name in turns(SIDES, f"{seed} {work}", trial):
@@ -101,8 +101,8 @@ def times(world: World, random: np.random.Generator, factor: float) -> NDArray[n
                 common = random.normal(0, spreads[work] * world.common**0.5)
                 own = random.normal(0, spreads[work] * (1 - world.common) ** 0.5, len(PHASES))
                 change = factor if side and not work else 1.0
-                measured[side, work, :, trial] = 1e6 * machine[place] * change * np.exp(common + own)
-                place += 1
+                measured[side, work, :, trial] = 1e6 * machine[index] * change * np.exp(common + own)
+                index += 1
     return measured
 
 
@@ -133,7 +133,7 @@ def outcome(cells: Sequence[ComparedCell], factor: float) -> Outcome:
         trials[cell.contender] = max(count if cell.word != "inconclusive" else MOST, trials.get(cell.contender, 0))
     return Outcome(
         false_words=sum(cell.word in ("slower", "faster") for cell in others),
-        found=float(np.mean([cell.word == "slower" for cell in changed])) if changed else 0.0,
+        detected=float(np.mean([cell.word == "slower" for cell in changed])) if changed else 0.0,
         same=float(np.mean([cell.word == "same" for cell in others])) if others else 0.0,
         trials=float(np.mean(list(trials.values()))),
     )
@@ -151,7 +151,7 @@ def main() -> int:
             np.mean(values)
             for values in zip(*((one.false_words > 0, one.same, one.trials) for one in same), strict=True)
         )
-        power = np.mean([outcome.found for outcome in changed])
+        power = np.mean([outcome.detected for outcome in changed])
         print(f"| {world.about} | {wrong:.1%} | {alike:.0%} | {trials:.1f} | {power:.0%} |", flush=True)
     return 0
 

@@ -128,12 +128,11 @@ def main() -> int:
         home = Path(folder)
         write(Problem(case), home)
         for number in range(options.trials):
-            trials.append(one := trial(options.python, case, options.repetitions, home))
-            medians = f"harness {one.harness_ms:.3f} ms, by hand {one.by_hand_ms:.3f} ms"
-            print(
-                f"trial {number + 1}: {medians}, ratio {one.ratio:.4f}, of {one.passes[0]} and {one.passes[1]} passes"
-            )
-    return report([one.ratio for one in trials])
+            trials.append(result := trial(options.python, case, options.repetitions, home))
+            passes = " and ".join(map(str, result.passes))
+            medians = f"harness {result.harness_ms:.3f} ms, by hand {result.by_hand_ms:.3f} ms"
+            print(f"trial {number + 1}: {medians}, ratio {result.ratio:.4f}, of {passes} passes")
+    return report([result.ratio for result in trials])
 
 
 def arguments() -> argparse.Namespace:
@@ -161,8 +160,8 @@ def trial(python: Path, case: Case, repetitions: int, home: Path) -> Trial:
     """A worker and a loop, taking turns until the worker has ended."""
     settings = {"warmup": WARMUP_PASSES} | {name: getattr(case, name) for name in case.__slots__}
     command = [str(python), "-c", BY_HAND, json.dumps(settings), str(home)]
-    with tempfile.TemporaryFile() as said, ThreadPoolExecutor(1) as pool:
-        loop = subprocess.Popen(command, stdout=said)
+    with tempfile.TemporaryFile() as output, ThreadPoolExecutor(1) as pool:
+        loop = subprocess.Popen(command, stdout=output)
         try:
             harness = pool.submit(by_harness, python, case, repetitions, home)
             take_turns(loop, harness.done, lambda: wait([harness], TURN_S))
@@ -173,8 +172,8 @@ def trial(python: Path, case: Case, repetitions: int, home: Path) -> Trial:
         finally:
             loop.kill()
             loop.wait()
-        said.seek(0)
-        lines = said.read().decode().splitlines(keepends=True)
+        output.seek(0)
+        lines = output.read().decode().splitlines(keepends=True)
     work, *passes = [json.loads(line) for line in lines if line.endswith("\n")]
     if work["threads"] != case.threads or not 0.01 < work["spikes"] / case.updates < 0.9:
         raise SystemExit(f"by hand: not the same work: {work}")

@@ -100,10 +100,10 @@ def main() -> int:
     for steps in options.steps:
         for neurons in options.neurons:
             work = make(options, steps, neurons)
-            found = contenders(work, options)
-            measure(work, found, options)
-            show(work, found, options, f"T={steps}, B={options.batch}, N={neurons}")
-            wrong += len([one for one in found if one.problem.startswith("incorrect")])
+            running = contenders(work, options)
+            measure(work, running, options)
+            show(work, running, options, f"T={steps}, B={options.batch}, N={neurons}")
+            wrong += len([one for one in running if one.problem.startswith("incorrect")])
     return 1 if wrong else 0
 
 
@@ -146,19 +146,19 @@ def make(options: argparse.Namespace, steps: int, neurons: int) -> Work:
 
 def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
     """Our kernels in all their variants, then the others."""
-    found = [Contender("floor", floor(work))]
+    running = [Contender("floor", floor(work))]
     for kernel in KERNELS:
         with suppress(Unavailable, Unsupported):
             require(kernel, work.inputs.device, work.inputs.dtype)
             for keep in KEEPS:
-                found.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))
-    found.append(Contender("plain loop", with_torch(work, lambda x: lif_ref.lif(currents(work, x), NEURON)[0])))
-    found.append(Contender("torch.compile, step", with_torch(work, compiled_steps(work))))
+                running.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))
+    running.append(Contender("plain loop", with_torch(work, lambda x: lif_ref.lif(currents(work, x), NEURON)[0])))
+    running.append(Contender("torch.compile, step", with_torch(work, compiled_steps(work))))
     if find_spec("spikingjelly"):
-        found.append(Contender("SpikingJelly", with_torch(work, spikingjelly(work))))
+        running.append(Contender("SpikingJelly", with_torch(work, spikingjelly(work))))
     if find_spec("jax"):
-        found.append(Contender("jax.lax.scan", with_jax(work)))
-    return [one for one in found if not options.only or one.name == "floor" or one.name in options.only]
+        running.append(Contender("jax.lax.scan", with_jax(work)))
+    return [one for one in running if not options.only or one.name == "floor" or one.name in options.only]
 
 
 def floor(work: Work) -> Pass:
@@ -266,64 +266,64 @@ def with_jax(work: Work) -> Pass:
         spikes, pull = jax.vjp(lambda w: forward(w, inputs), wanted)
         return spikes, pull(cotangent)[0]
 
-    def place(tensor: torch.Tensor) -> Any:
+    def on_device(tensor: torch.Tensor) -> Any:
         return jnp.asarray(tensor.detach().cpu().numpy())
 
-    given = [place(one) for one in work.wanted], place(work.inputs), place(work.cotangent)
+    given = [on_device(one) for one in work.wanted], on_device(work.inputs), on_device(work.cotangent)
     return lambda: jax.block_until_ready(train(*given))
 
 
-def measure(work: Work, found: list[Contender], options: argparse.Namespace) -> None:
+def measure(work: Work, running: list[Contender], options: argparse.Namespace) -> None:
     """Check all contenders, then let them take turns."""
     cuda = work.inputs.device.type == "cuda"
 
-    def timed(one: Contender) -> Any:
+    def timed(contender: Contender) -> Any:
         if cuda:
             torch.cuda.synchronize()
         started = time.perf_counter_ns()
-        outputs = one.run()
+        outputs = contender.run()
         if cuda:
             torch.cuda.synchronize()
-        one.durations_ns.append(time.perf_counter_ns() - started)
+        contender.durations_ns.append(time.perf_counter_ns() - started)
         return outputs
 
-    for one in found:
+    for contender in running:
         try:
             if cuda:
                 torch.cuda.reset_peak_memory_stats()
                 before = torch.cuda.memory_allocated()
-            outputs = timed(one)
-            if cuda and one.name != "jax.lax.scan":
-                one.peak_bytes = torch.cuda.max_memory_allocated() - before
-            one.first_ns = one.durations_ns[0]
-            one.problem = "" if one.name == "floor" else complaint(work, one, outputs)
+            outputs = timed(contender)
+            if cuda and contender.name != "jax.lax.scan":
+                contender.peak_bytes = torch.cuda.max_memory_allocated() - before
+            contender.first_ns = contender.durations_ns[0]
+            contender.problem = "" if contender.name == "floor" else complaint(work, contender, outputs)
             del outputs
         except Exception as error:  # from a library's code; the others go on
-            one.problem = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-    turns = [one for one in found if not one.problem]
-    for one in turns:
-        timed(one)  # warm
-        if one.durations_ns[-1] > SLOWEST_S * 1e9:
-            one.problem = "too slow to repeat"
+            contender.problem = f"failed: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+    turns = [contender for contender in running if not contender.problem]
+    for contender in turns:
+        timed(contender)  # warm
+        if contender.durations_ns[-1] > SLOWEST_S * 1e9:
+            contender.problem = "too slow to repeat"
         else:
-            one.durations_ns.clear()
-    turns = [one for one in turns if not one.problem]
+            contender.durations_ns.clear()
+    turns = [contender for contender in turns if not contender.problem]
     ends = time.monotonic() + options.seconds
     for number in range(options.repetitions):
         if number >= 3 and time.monotonic() > ends:
             break
         random.Random(number).shuffle(turns)
-        for one in turns:
-            one.run()  # as in training: the same pass before leaves its memory and caches
-            timed(one)
+        for contender in turns:
+            contender.run()  # as in training: the same pass before leaves its memory and caches
+            timed(contender)
 
 
-def complaint(work: Work, one: Contender, outputs: Any) -> str:
+def complaint(work: Work, contender: Contender, outputs: Any) -> str:
     """The error in an answer, on the first and last columns, against float64."""
     spikes, gradients = outputs
     neurons = work.inputs.shape[2]
     few = sorted({*range(min(neurons, CHECKED // 2)), *range(max(0, neurons - CHECKED // 2), neurons)})
-    got, *found = [picked(value, few) for value in (spikes, *gradients)]
+    got, *measured = [picked(value, few) for value in (spikes, *gradients)]
     leaves = [picked(value, few).requires_grad_() for value in work.wanted]
     cotangent = picked(work.cotangent, few)
     current = leaves[0] if work.weight is None else work.inputs.cpu().double() @ leaves[0].t() + leaves[1]
@@ -331,8 +331,8 @@ def complaint(work: Work, one: Contender, outputs: Any) -> str:
     differing = int((got != expected).sum())
     if differing > 1e-6 * expected.numel() + 1:
         return f"incorrect: {differing} of {expected.numel()} spikes differ"
-    tolerance = 5e-3 if one.name.endswith("bfloat16") else 5e-6 if not differing else 5e-2
-    for mine, other in zip(found, torch.autograd.grad(expected, leaves, cotangent), strict=True):
+    tolerance = 5e-3 if contender.name.endswith("bfloat16") else 5e-6 if not differing else 5e-2
+    for mine, other in zip(measured, torch.autograd.grad(expected, leaves, cotangent), strict=True):
         error = float((mine - other).norm() / other.norm())
         if not error <= tolerance:
             return f"incorrect: a gradient is off by {error:.1e}"
@@ -347,26 +347,27 @@ def picked(value: Any, few: list[int]) -> torch.Tensor:
     return torch.from_numpy(import_module("numpy").array(part)).double()
 
 
-def show(work: Work, found: list[Contender], options: argparse.Namespace, title: str) -> None:
+def show(work: Work, running: list[Contender], options: argparse.Namespace, title: str) -> None:
     """A Markdown table, the fastest first."""
-    base = found[0].durations_ns
+    base = running[0].durations_ns
     print(f"### {options.what}: {title} on {options.device}, float32 ({options.precision})\n")
     print("| contender | ms | quartiles | ratio to the floor | GB/s | peak MiB | first call ms |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for one in sorted(found, key=lambda one: median(one.durations_ns) if one.durations_ns else 0):
-        if one.problem:
+    for contender in sorted(running, key=lambda one: median(one.durations_ns) if one.durations_ns else 0):
+        if contender.problem:
             continue
-        ms = [ns / 1e6 for ns in one.durations_ns]
+        ms = [ns / 1e6 for ns in contender.durations_ns]
         low, _, high = quantiles(ms, n=4, method="inclusive")
-        ratio = median(mine / floor for mine, floor in zip(one.durations_ns, base, strict=True))
-        speed = f"{work.least_bytes / median(one.durations_ns):.1f}" if options.what == "neuron" else "-"
-        peak = "-" if one.peak_bytes is None else f"{one.peak_bytes / 2**20:.0f}"
-        numbers = f"{median(ms):.3f} | {low:.3f}-{high:.3f} | {ratio:.3f} | {speed} | {peak} | {one.first_ns / 1e6:.0f}"
-        print(f"| {one.name} | {numbers} |")
+        ratio = median(mine / floor for mine, floor in zip(contender.durations_ns, base, strict=True))
+        speed = f"{work.least_bytes / median(contender.durations_ns):.1f}" if options.what == "neuron" else "-"
+        peak = "-" if contender.peak_bytes is None else f"{contender.peak_bytes / 2**20:.0f}"
+        first_ms = contender.first_ns / 1e6
+        numbers = f"{median(ms):.3f} | {low:.3f}-{high:.3f} | {ratio:.3f} | {speed} | {peak} | {first_ms:.0f}"
+        print(f"| {contender.name} | {numbers} |")
     print(f"\n{len(base)} repetitions.")
-    for one in found:
-        if one.problem:
-            print(f"- {one.name}: {one.problem}")
+    for contender in running:
+        if contender.problem:
+            print(f"- {contender.name}: {contender.problem}")
     print(flush=True)
 
 

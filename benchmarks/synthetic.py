@@ -60,8 +60,8 @@ def _records(random: np.random.Generator, factor: float) -> Any:
     kinds = [("time", trial) for trial in range(TRIALS)] + [("memory", trial) for trial in range(MEMORY_TRIALS)]
     for number in count():
         case = _case(number)
-        for place, name in enumerate(CONTENDERS):
-            train_ns = factor * 1e3 * (1 + place / 4) * case.updates**0.7
+        for index, name in enumerate(CONTENDERS):
+            train_ns = factor * 1e3 * (1 + index / 4) * case.updates**0.7
             for measure, trial in kinds:
                 yield _record(random, case, name, measure, trial, train_ns)
 

@@ -163,26 +163,26 @@ def phases(made: Session) -> Iterator[tuple[str, Callable[[], Any], Callable[[],
 
 def freed(made: Session, hold: bool) -> dict[str, list[str]]:
     """By phase, the uses of memory that a pass frees but a replay would need. `hold` keeps memory as Captured does."""
-    found = {}
+    touched = {}
     for phase, warm_up, run in phases(made):
         for _ in range(WARM_UPS):
             warm_up()
         held = existing(made.device) if hold else []
         with Lifetimes() as lifetimes:
             outputs = run()
-        found[phase] = lifetimes.freed()
+        touched[phase] = lifetimes.freed()
         del outputs, held
-    return found
+    return touched
 
 
 def host(made: Session) -> dict[str, list[str]]:
     """By phase, a pass's operations with the host."""
-    found = {}
+    copies = {}
     for phase, _, run in phases(made):
         with HostFunctions() as functions, HostOperators() as operators:
             run()
-        found[phase] = functions.seen + operators.seen
-    return found
+        copies[phase] = functions.seen + operators.seen
+    return copies
 
 
 def passes(path: Path, name: str) -> dict[str, dict[str, list[str]]]:

@@ -22,6 +22,8 @@ if "SNNBENCH_HOME" not in os.environ:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
 
+SYSTEM = Path(__file__).parent / "system"
+"""Whole runs, of minutes: they are collected only if the command line names them."""
 SLOW = (
     "system/test_docker.py",
     "system/test_exam_of_libraries.py",
@@ -34,6 +36,12 @@ SLOW = (
     "cli/test_cli.py",
 )
 """The slowest files, in the order of their start: whole files go to processes, and a slow last one would run alone."""
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the system tests unless an argument names them."""
+    named = [Path(argument.partition("::")[0]).absolute() for argument in config.args]
+    return True if collection_path == SYSTEM and not any(SYSTEM in (path, *path.parents) for path in named) else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -43,53 +43,53 @@ class Kernels:
         return oracle.problem(self.steps, self.columns, dtype, seed)
 
     def forward(
-        self, inputs: Problem, neuron: Neuron, kept: torch.dtype | None = torch.float32, biased: bool = False
+        self, inputs: Problem, neuron: Neuron, saved_dtype: torch.dtype | None = torch.float32, biased: bool = False
     ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """Spikes, the kept distances (in that format; an empty tensor for None) and the last potential."""
         current, potential = inputs.current.to(self.device), inputs.start.to(self.device, copy=True)
         spikes = torch.full_like(current, 7.0)
-        place = None if kept is None else torch.full_like(current, 7.0, dtype=kept)
+        saved = None if saved_dtype is None else torch.full_like(current, 7.0, dtype=saved_dtype)
         bias = inputs.bias.to(self.device) if biased else None
-        self.module.forward(current, potential, spikes, place, neuron, bias)
-        return spikes.cpu(), torch.empty(0) if place is None else place.cpu(), potential.cpu()
+        self.module.forward(current, potential, spikes, saved, neuron, bias)
+        return spikes.cpu(), torch.empty(0) if saved is None else saved.cpu(), potential.cpu()
 
-    def backward(self, inputs: Problem, kept: torch.Tensor, neuron: Neuron) -> Gradients:
+    def backward(self, inputs: Problem, saved: torch.Tensor, neuron: Neuron) -> Gradients:
         """All gradients. Each sum starts from 2, and the 2 is subtracted again."""
-        kept, start = kept.to(self.device), inputs.start.to(self.device)
+        saved, start = saved.to(self.device), inputs.start.to(self.device)
         cotangent, carried = inputs.cotangent.to(self.device), inputs.carried.to(self.device, copy=True)
         gradient = torch.full_like(cotangent, 7.0)
         sums = [torch.full_like(carried, 2.0) for _ in range(3)]
-        self.module.backward(cotangent, kept, carried, gradient, neuron, Sums(*sums, start))
+        self.module.backward(cotangent, saved, carried, gradient, neuron, Sums(*sums, start))
         return Gradients(gradient.cpu(), carried.cpu(), *(one.cpu() - 2.0 for one in sums))
 
 
 def check_forward(kernels: Kernels, neuron: Neuron, biased: bool) -> None:
     """Spikes and potential equal the eager float32 loop's bit for bit; so does `kept`, rounded to its format."""
-    for stored, kept in [*PAIRS, *((stored, None) for stored in FORMATS)]:
+    for stored, saved_dtype in [*PAIRS, *((stored, None) for stored in FORMATS)]:
         inputs = kernels.problem(stored)
         spikes, distances, last = oracle.eager(inputs.current, inputs.start, neuron, inputs.bias if biased else None)
-        found, place, potential = kernels.forward(inputs, neuron, kept, biased)
+        output, saved, potential = kernels.forward(inputs, neuron, saved_dtype, biased)
         assert 0.1 < float(spikes.mean()) < 0.9
-        assert torch.equal(found.float(), spikes), (stored, kept)
-        assert torch.equal(potential, last), (stored, kept)
-        if kept is not None:
+        assert torch.equal(output.float(), spikes), (stored, saved_dtype)
+        assert torch.equal(potential, last), (stored, saved_dtype)
+        if saved_dtype is not None:
             units = {torch.float32: 0.0, torch.float16: 0.5, torch.bfloat16: kernels.bfloat16_error}[
-                kept
-            ] * torch.finfo(kept).eps
-            assert torch.equal(~torch.signbit(place), spikes.bool()), (stored, kept)
-            assert bool(((place.double() - distances).abs() <= units * distances.abs()).all()), (stored, kept)
+                saved_dtype
+            ] * torch.finfo(saved_dtype).eps
+            assert torch.equal(~torch.signbit(saved), spikes.bool()), (stored, saved_dtype)
+            assert bool(((saved.double() - distances).abs() <= units * distances.abs()).all()), (stored, saved_dtype)
 
 
 def check_backward(kernels: Kernels, neuron: Neuron) -> None:
     """All gradients match autograd's in float64 for the same kept potentials, in every format."""
-    for stored, kept in PAIRS:
+    for stored, saved_dtype in PAIRS:
         inputs = kernels.problem(stored)
-        place = oracle.eager(inputs.current, inputs.start, neuron)[1].to(kept)
-        found, expected = kernels.backward(inputs, place, neuron), oracle.gradients(neuron, place, inputs)
+        saved = oracle.eager(inputs.current, inputs.start, neuron)[1].to(saved_dtype)
+        gradients, expected = kernels.backward(inputs, saved, neuron), oracle.gradients(neuron, saved, inputs)
         for field in fields(expected):
             rounded = stored != torch.float32 and field.name == "current"
-            error = oracle.distance(getattr(found, field.name), getattr(expected, field.name))
-            assert error < (torch.finfo(stored).eps if rounded else FLOAT32_GRADIENT), (field.name, stored, kept)
+            error = oracle.distance(getattr(gradients, field.name), getattr(expected, field.name))
+            assert error < (torch.finfo(stored).eps if rounded else FLOAT32_GRADIENT), (field.name, stored, saved_dtype)
 
 
 def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
@@ -100,9 +100,9 @@ def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
     loss = (spikes * inputs.cotangent.double()).sum() + (last * inputs.carried.double()).sum()
     by_current, by_start = torch.autograd.grad(loss, (current, start))
 
-    found, kept, _ = kernels.forward(inputs, neuron)
-    gradients = kernels.backward(inputs, kept, neuron)
-    assert torch.equal(found.double(), spikes)
+    output, saved, _ = kernels.forward(inputs, neuron)
+    gradients = kernels.backward(inputs, saved, neuron)
+    assert torch.equal(output.double(), spikes)
     assert oracle.distance(gradients.current, by_current) < FLOAT32_GRADIENT
     assert oracle.distance(gradients.start, by_start) < FLOAT32_GRADIENT
     if neuron.surrogate in ("fast_sigmoid", "sigmoid", "atan"):  # the others jump, or bend, and rounding may cross that
@@ -114,9 +114,9 @@ def check_size(kernels: Kernels, neuron: Neuron) -> None:
     """Both passes, with all options, at the size of `kernels`."""
     inputs = kernels.problem()
     spikes, _, last = oracle.eager(inputs.current, inputs.start, neuron, inputs.bias)
-    found, kept, potential = kernels.forward(inputs, neuron, biased=True)
-    assert torch.equal(found, spikes) and torch.equal(potential, last)
-    gradients, expected = kernels.backward(inputs, kept, neuron), oracle.gradients(neuron, kept, inputs)
+    output, saved, potential = kernels.forward(inputs, neuron, biased=True)
+    assert torch.equal(output, spikes) and torch.equal(potential, last)
+    gradients, expected = kernels.backward(inputs, saved, neuron), oracle.gradients(neuron, saved, inputs)
     for field in fields(expected):
         error = oracle.distance(getattr(gradients, field.name), getattr(expected, field.name))
         assert error < FLOAT32_GRADIENT, field.name
@@ -125,16 +125,16 @@ def check_size(kernels: Kernels, neuron: Neuron) -> None:
 def check_in_place(kernels: Kernels, stored: torch.dtype) -> None:
     """`kept` may overwrite the current, and the gradient may overwrite `kept`; unwanted sums change nothing."""
     neuron, inputs = NEURONS[0], kernels.problem(stored)
-    spikes, kept, _ = kernels.forward(inputs, neuron, stored, biased=True)
-    apart = kernels.backward(inputs, kept, neuron)
+    spikes, saved, _ = kernels.forward(inputs, neuron, stored, biased=True)
+    apart = kernels.backward(inputs, saved, neuron)
 
-    place, potential = inputs.current.to(kernels.device, copy=True), inputs.start.to(kernels.device, copy=True)
-    fired = torch.empty_like(place)
-    kernels.module.forward(place, potential, fired, place, neuron, inputs.bias.to(kernels.device))
-    assert torch.equal(fired.cpu(), spikes) and torch.equal(place.cpu(), kept)
+    current, potential = inputs.current.to(kernels.device, copy=True), inputs.start.to(kernels.device, copy=True)
+    fired = torch.empty_like(current)
+    kernels.module.forward(current, potential, fired, current, neuron, inputs.bias.to(kernels.device))
+    assert torch.equal(fired.cpu(), spikes) and torch.equal(current.cpu(), saved)
     carried = inputs.carried.to(kernels.device, copy=True)
-    kernels.module.backward(inputs.cotangent.to(kernels.device), place, carried, place, neuron)
-    assert torch.equal(place.cpu(), apart.current) and torch.equal(carried.cpu(), apart.start)
+    kernels.module.backward(inputs.cotangent.to(kernels.device), current, carried, current, neuron)
+    assert torch.equal(current.cpu(), apart.current) and torch.equal(carried.cpu(), apart.start)
 
 
 def check_nothing_else_is_written(kernels: Kernels, neuron: Neuron) -> None:
@@ -146,12 +146,12 @@ def check_nothing_else_is_written(kernels: Kernels, neuron: Neuron) -> None:
         return torch.cat((frame, rows, frame)).to(kernels.device)
 
     current, cotangent = framed(inputs.current), framed(inputs.cotangent)
-    spikes, kept, gradient = framed(inputs.current), framed(inputs.current), framed(inputs.current)
+    spikes, saved, gradient = framed(inputs.current), framed(inputs.current), framed(inputs.current)
     vectors = [inputs.start.to(kernels.device, copy=True) for _ in range(2)]
-    kernels.module.forward(current[1:-1], vectors[0], spikes[1:-1], kept[1:-1], neuron)
-    kernels.module.backward(cotangent[1:-1], kept[1:-1], vectors[1], gradient[1:-1], neuron)
-    for one in (current, cotangent, spikes, kept, gradient):
-        assert bool((one[[0, -1]] == 7.0).all())
+    kernels.module.forward(current[1:-1], vectors[0], spikes[1:-1], saved[1:-1], neuron)
+    kernels.module.backward(cotangent[1:-1], saved[1:-1], vectors[1], gradient[1:-1], neuron)
+    for tensor in (current, cotangent, spikes, saved, gradient):
+        assert bool((tensor[[0, -1]] == 7.0).all())
     assert torch.equal(current.cpu()[1:-1], inputs.current) and torch.equal(cotangent.cpu()[1:-1], inputs.cotangent)
 
 
@@ -160,10 +160,10 @@ def check_threshold(kernels: Kernels) -> None:
     below = torch.nextafter(torch.tensor(1.0), torch.tensor(0.0)).item()
     zeros = torch.zeros(4)
     inputs = Problem(torch.tensor([[1.0, below, -0.0, 0.0]]), torch.ones(1, 4), zeros, zeros, zeros)
-    for kept in FORMATS:
-        spikes, place, potential = kernels.forward(inputs, Neuron(0.5, 1.0), kept)
+    for saved_dtype in FORMATS:
+        spikes, saved, potential = kernels.forward(inputs, Neuron(0.5, 1.0), saved_dtype)
         assert spikes.tolist() == [[1, 0, 0, 0]]
-        assert torch.signbit(place).tolist() == [[False, True, True, True]]
+        assert torch.signbit(saved).tolist() == [[False, True, True, True]]
         assert potential.tolist() == [0.0, below, 0.0, 0.0]
 
 
@@ -171,9 +171,9 @@ def check_minus_zero(kernels: Kernels) -> None:
     """-0 in `kept` did not fire: a negative distance too small for a format is rounded to -0."""
     zeros, ones = torch.zeros(2), torch.ones(2)
     inputs = Problem(torch.zeros(1, 2), torch.zeros(1, 2), zeros, zeros, ones)
-    for kept in FORMATS:
-        place = torch.tensor([[0.0, -0.0]], dtype=kept)
-        assert kernels.backward(inputs, place, Neuron(0.5, 1.0, "zero", True)).current.tolist() == [[0.0, 1.0]]
+    for saved_dtype in FORMATS:
+        saved = torch.tensor([[0.0, -0.0]], dtype=saved_dtype)
+        assert kernels.backward(inputs, saved, Neuron(0.5, 1.0, "zero", True)).current.tolist() == [[0.0, 1.0]]
 
 
 def check_nothing_to_do(kernels: Kernels, steps: int, columns: int) -> None:

@@ -119,11 +119,11 @@ def request(measure: Measure, case: Case = CASE, **changes: Any) -> Request:
     return Request(measure=measure, case=case, variant="default", **(brief | changes))
 
 
-def ask(folder: Path, source: str, asked: Request, timeout_s: float = 30.0) -> Ending:
+def ask(folder: Path, source: str, request: Request, timeout_s: float = 30.0) -> Ending:
     """Run a worker for this request on the adapter with this text."""
-    extra = ALLOCATOR if asked.measure == "memory" else {}
-    env = environment(asked.case.threads, folder, extra)
-    return run(Path(sys.executable), write(folder, source), asked, env, timeout_s)
+    extra = ALLOCATOR if request.measure == "memory" else {}
+    env = environment(request.case.threads, folder, extra)
+    return run(Path(sys.executable), write(folder, source), request, env, timeout_s)
 
 
 def reply_of(ending: Ending) -> Reply:

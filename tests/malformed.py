@@ -40,7 +40,7 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
     """The document with one to three of its values replaced, taken away, or put there twice."""
     result = json.loads(json.dumps(document))
     for _ in range(draw(st.integers(1, 3))):
-        parent, key = draw(st.sampled_from(places(result)))
+        parent, key = draw(st.sampled_from(locations(result)))
         action = draw(st.sampled_from(["replace", "replace", "remove", "add"]))
         if action == "replace":
             parent[key] = deepcopy(draw(strange))
@@ -50,19 +50,19 @@ def mutated(draw: st.DrawFn, document: Any) -> Any:
             parent[draw(st.text(max_size=10))] = deepcopy(draw(strange))
         else:
             parent.append(deepcopy(draw(strange)))
-        if not places(result):
+        if not locations(result):
             break
     return result
 
 
-def places(document: Any) -> list[tuple[Any, Any]]:
+def locations(document: Any) -> list[tuple[Any, Any]]:
     """(container, key) of every value in a document."""
     keys = list(document) if isinstance(document, dict) else list(range(len(document)))
-    found: list[tuple[Any, Any]] = [(document, key) for key in keys]
+    pairs: list[tuple[Any, Any]] = [(document, key) for key in keys]
     for key in keys:
         if isinstance(document[key], dict | list):
-            found += places(document[key])
-    return found
+            pairs += locations(document[key])
+    return pairs
 
 
 @st.composite

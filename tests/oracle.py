@@ -79,14 +79,14 @@ class Gradients:
     threshold: torch.Tensor
 
 
-def gradients(neuron: Neuron, kept: torch.Tensor, inputs: Problem) -> Gradients:
-    """torch's autograd gradients of a float64 loop that is forced through the potentials in `kept` [T, M].
+def gradients(neuron: Neuron, saved: torch.Tensor, inputs: Problem) -> Gradients:
+    """torch's autograd gradients of a float64 loop that is forced through the potentials in `saved` [T, M].
 
-    So rounding in `kept` does not count as an error of the backward pass. The spikes are the sign bits of `kept`.
+    So rounding in `saved` does not count as an error of the backward pass. The spikes are the sign bits of `saved`.
     """
-    distances, spikes = kept.double(), (~torch.signbit(kept)).double()
-    columns = kept.shape[1]
-    current = torch.zeros(kept.shape, dtype=torch.float64, requires_grad=True)
+    distances, spikes = saved.double(), (~torch.signbit(saved)).double()
+    columns = saved.shape[1]
+    current = torch.zeros(saved.shape, dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(columns, dtype=torch.float64, requires_grad=True)
     start = inputs.start.double().requires_grad_()
     beta = torch.full((columns,), float32(neuron.beta), dtype=torch.float64, requires_grad=True)
@@ -114,7 +114,7 @@ def float32(number: float) -> float:
     return float(torch.tensor(number, dtype=torch.float32))
 
 
-def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
+def distance(actual: torch.Tensor, expected: torch.Tensor) -> float:
     """Norm of the difference relative to the norm of `expected`; infinite if a value is NaN."""
-    difference = float((found.double() - expected).norm() / expected.norm())
+    difference = float((actual.double() - expected).norm() / expected.norm())
     return difference if difference == difference else float("inf")

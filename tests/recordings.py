@@ -66,7 +66,7 @@ def timed(
 def weighed(
     name: str, case: Case = CASE, host_mib: float = 6, device_mib: float | None = None, **fields: Any
 ) -> Record:
-    """A cell whose training pass took so much of host and device, and left 2 MiB and 1 MiB of that retained."""
+    """A cell with these peaks of a training pass on host and device, and with 2 MiB and 1 MiB retained."""
     memory: dict[str, Any] = {
         "phase": "train",
         "static_bytes": MIB,

@@ -13,13 +13,13 @@ ZERO = {"reset": "zero", "detach_reset": True}
 NEURONS = (64, 128, 256, 512, 1024, 2048, 4096, 8192)
 STEPS = (25, 50, 100, 200, 400)
 SPEEDS = {"alpha/loop": (9.0, 2.0), "beta": (4.0, 1.4), "gamma/compile": (1.0, 1.0), "delta/wide": (2.0, 1.2)}
-"""Of each contender: the ms that a pass takes at any size, and the factor on what grows with the size."""
+"""Contender -> (the ms that a pass takes at any size, the factor on the ms that grow with the size)."""
 STEADY = (1.0, 1.01, 0.99, 1.03, 0.98, 1.0, 1.02)
 """Repetitions by their median."""
 
 
 def sample(trials: int = 3, neurons: tuple[int, ...] = NEURONS, steps: tuple[int, ...] = STEPS) -> Recording:
-    """All of it, as one recording whose baseline is alpha/loop."""
+    """The whole recording, with the baseline alpha/loop."""
     return recording(*_records(trials, neurons, steps), name="sample", baseline="alpha/loop", model="two devices")
 
 
@@ -78,6 +78,6 @@ CHECKS = {"common-train": CHECK | {"cosines": {"weight": 0.75}, "gradient_errors
 def _weighed(name: str, case: Case, factor: float) -> Record:
     peak = round(case.neurons * case.batch * case.time_steps * 12 * factor)
     held = {"before_bytes": 0, "peak_bytes": peak, "retained_bytes": peak // 2}
-    place = {"host": held} | ({"device": held} if case.device == "cuda" else {})
-    memory = {"phase": "train", "static_bytes": case.neurons**2 * 4 + MIB, **place}
+    peaks = {"host": held} | ({"device": held} if case.device == "cuda" else {})
+    memory = {"phase": "train", "static_bytes": case.neurons**2 * 4 + MIB, **peaks}
     return record(name, "memory", case=case, memory=memory, wall_s=1.5)

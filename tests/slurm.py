@@ -123,9 +123,9 @@ def free_ports(count: int) -> list[int]:
     """Free ports of the loopback interface."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
+        for free_socket in sockets:
+            free_socket.bind(("127.0.0.1", 0))
+        return [free_socket.getsockname()[1] for free_socket in sockets]
 
 
 @contextmanager

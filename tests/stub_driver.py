@@ -49,18 +49,18 @@ Run = ctypes.CFUNCTYPE(
 def builds() -> list[Build]:
     """Every kernel that `main` launches: without NVRTC no other can be compiled."""
 
-    def forward(stored: torch.dtype, kept: torch.dtype | None, biased: bool, size: int = SMALL) -> Build:
-        return lif_cuda.forward_build(NEURON.reset, stored, kept, biased, FORWARD[size])
+    def forward(stored: torch.dtype, saved: torch.dtype | None, biased: bool, size: int = SMALL) -> Build:
+        return lif_cuda.forward_build(NEURON.reset, stored, saved, biased, FORWARD[size])
 
-    def backward(stored: torch.dtype, kept: torch.dtype, sums: tuple[bool, ...], size: int = SMALL) -> Build:
+    def backward(stored: torch.dtype, saved: torch.dtype, sums: tuple[bool, ...], size: int = SMALL) -> Build:
         strip = BACKWARD[SMALL] if size == SMALL else lif_cuda.backward_strip(1 << 20, sums.count(False))
-        return lif_cuda.backward_build(NEURON.reset, NEURON.detach_reset, NEURON.surrogate, stored, kept, sums, strip)
+        return lif_cuda.backward_build(NEURON.reset, NEURON.detach_reset, NEURON.surrogate, stored, saved, sums, strip)
 
     return [
-        *(forward(stored, kept, True) for stored, kept in PAIRS),
+        *(forward(stored, saved, True) for stored, saved in PAIRS),
         *(forward(stored, None, True) for stored in FORMATS),
-        *(forward(FLOAT, kept, False) for kept in (FLOAT, torch.bfloat16)),
-        *(backward(stored, kept, ALL_SUMS) for stored, kept in PAIRS),
+        *(forward(FLOAT, saved, False) for saved in (FLOAT, torch.bfloat16)),
+        *(backward(stored, saved, ALL_SUMS) for stored, saved in PAIRS),
         backward(FLOAT, FLOAT, NO_SUMS),
         forward(FLOAT, FLOAT, True, LARGE),
         backward(FLOAT, FLOAT, ALL_SUMS, LARGE),
@@ -78,7 +78,7 @@ class Driver:
     error: int = 0
 
     def load(self, code: int) -> int:
-        """The number of the module whose machine code is at this address; -1 if no build has it."""
+        """The number of the module with the machine code at this address; -1 if no build has it."""
         for machine_code, build in self.code_of.items():
             if ctypes.string_at(code, size_of_elf(code)) == machine_code:
                 self.modules.append(build)
@@ -90,7 +90,7 @@ class Driver:
         build, kernel = self.modules[module], name.decode()
         pointers = ctypes.cast(arguments, ctypes.POINTER(ctypes.c_void_p))
         values = [
-            ctypes.cast(pointers[place], ctypes.POINTER(kind))[0] for place, kind in enumerate(PARAMETERS[kernel])
+            ctypes.cast(pointers[index], ctypes.POINTER(kind))[0] for index, kind in enumerate(PARAMETERS[kernel])
         ]
         launch = {"kernel": kernel, "right_module": build.name == kernel, "threads": build.threads}
         launch |= {"grid": grid[:3], "block": block[:3], "stream": stream, "arguments": values}
@@ -104,8 +104,8 @@ def size_of_elf(address: int) -> int:
     """The size of a 64-bit ELF file in bytes: it ends with its program headers or its section headers."""
     header = ctypes.string_at(address, 64)
 
-    def number(place: int, size: int) -> int:
-        return int.from_bytes(header[place : place + size], "little")
+    def number(offset: int, size: int) -> int:
+        return int.from_bytes(header[offset : offset + size], "little")
 
     programs = number(0x20, 8) + number(0x36, 2) * number(0x38, 2)
     return max(programs, number(0x28, 8) + number(0x3A, 2) * number(0x3C, 2))
@@ -136,20 +136,20 @@ def passes(columns: int) -> tuple[dict[str, list[Any]], Callable[[], None]]:
     """Both passes on new tensors: the arguments that their kernels must get, and a call that runs them."""
     inputs = oracle.problem(4, columns)
     current, cotangent, potential, carried = inputs.current, inputs.cotangent, inputs.start, inputs.carried
-    spikes, kept, gradient = (torch.empty_like(current) for _ in range(3))
+    spikes, saved, gradient = (torch.empty_like(current) for _ in range(3))
     numbers = [4, columns, oracle.float32(NEURON.beta), oracle.float32(NEURON.threshold)]
     expected = {
-        "lif_forward": [*(tensor.data_ptr() for tensor in (current, potential, spikes, kept)), None, *numbers],
+        "lif_forward": [*(tensor.data_ptr() for tensor in (current, potential, spikes, saved)), None, *numbers],
         "lif_backward": [
-            *(tensor.data_ptr() for tensor in (cotangent, kept, carried, gradient)),
+            *(tensor.data_ptr() for tensor in (cotangent, saved, carried, gradient)),
             *(None, None, None, None),
             *(*numbers, oracle.float32(NEURON.slope)),
         ],
     }
 
     def run() -> None:
-        lif_cuda.forward(current, potential, spikes, kept, NEURON)
-        lif_cuda.backward(cotangent, kept, carried, gradient, NEURON)
+        lif_cuda.forward(current, potential, spikes, saved, NEURON)
+        lif_cuda.backward(cotangent, saved, carried, gradient, NEURON)
 
     return expected, run
 

@@ -56,8 +56,8 @@ TIMEOUT_S = 60.0
 def write_config(folder: Path, libraries: Sequence[str], **settings: Any) -> Path:
     """A config in which these libraries run one case; the first of them is the baseline."""
     path = folder / "tiny.toml"
-    asked = {**SETTINGS, "baseline": libraries[0], "libraries": json.dumps(list(libraries)), **settings}
-    path.write_text(CONFIG.format(**asked))
+    values = {**SETTINGS, "baseline": libraries[0], "libraries": json.dumps(list(libraries)), **settings}
+    path.write_text(CONFIG.format(**values))
     return path
 
 

@@ -56,7 +56,7 @@ def alarm() -> Iterator[None]:
 
 def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable[[Any], Any]:
     """Run a test of `data` on this many examples, the same ones every time."""
-    asked = settings(
+    with_settings = settings(
         max_examples=examples,
         derandomize=True,
         deadline=None,  # `timed` limits CPU time instead: a busy machine is not a hang
@@ -70,17 +70,17 @@ def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable
             signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST_CPU_S)
             test(*arguments, **named)
 
-        return asked(given(data=strategy)(timed))
+        return with_settings(given(data=strategy)(timed))
 
     return decorated
 
 
 def lines() -> list[Any]:
     """One record of each kind: a time, a memory, and another neuron."""
-    found = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
+    recorded = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
     other = ROOT / "results" / "2026-11-21_library-defaults_epyc-2cpu_2" / RECORDS
     own = next(line for line in other.read_text().splitlines() if "own_rule" in line)
-    kinds = [next(line for line in found if line["measure"] == measure) for measure in ("time", "memory")]
+    kinds = [next(line for line in recorded if line["measure"] == measure) for measure in ("time", "memory")]
     return [*kinds, json.loads(own)]
 
 
@@ -113,59 +113,62 @@ def written(folder: Path, line: str | bytes = b"", **documents: str | bytes) -> 
 def use(folder: Path) -> None:
     """Run all readers of a recording. Their output must be printable, and an error must be short."""
     try:
-        found = record.read(folder)
+        recording = record.read(folder)
     except RecordingError as error:
         assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
         return
-    said = [markdown([found]), tidy.to_csv(tidy.rows([found]))]
-    said += ["\n".join([*cell_description.lines(found, one), *cell_description.samples(one)]) for one in found.records]
-    said += [f"{one.where} {one.text}" for one in checking.check(folder)]
+    texts = [markdown([recording]), tidy.to_csv(tidy.rows([recording]))]
+    texts += [
+        "\n".join([*cell_description.lines(recording, one), *cell_description.samples(one)])
+        for one in recording.records
+    ]
+    texts += [f"{one.where} {one.text}" for one in checking.check(folder)]
     try:
-        compared = compare.compare(found, BASE, Thresholds(), allowed=("machine", "protocol"))
+        compared = compare.compare(recording, BASE, Thresholds(), allowed=("machine", "protocol"))
         assert all(cell.word for cell in compared.cells)
     except Incomparable as error:
-        said.append(str(error))
+        texts.append(str(error))
     try:
-        merge._differing([found, record.read(folder)])
-        merge.cells([found])
+        merge._differing([recording, record.read(folder)])
+        merge.cells([recording])
     except Disagreement as error:
-        said.append(str(error))
-    for text in said:
+        texts.append(str(error))
+    for text in texts:
         assert not printable.UNPRINTABLE.search(text)
         text.encode()
 
 
 @fuzz(st.sampled_from(LINES).flatmap(mutated).map(dumped))
-def test_records_with_something_in_them(folder: Path, data: str) -> None:
+def test_mutated_records(folder: Path, data: str) -> None:
     use(written(folder, data))
 
 
 @fuzz(st.sampled_from(LINES).map(dumped).flatmap(scribbled))
-def test_records_that_were_scribbled_on(folder: Path, data: bytes) -> None:
+def test_scribbled_records(folder: Path, data: bytes) -> None:
     use(written(folder, data))
 
 
 @fuzz(st.sampled_from(sorted(DOCUMENTS)).flatmap(lambda name: st.tuples(st.just(name), mutated(DOCUMENTS[name]))))
-def test_documents_with_something_in_them(folder: Path, data: tuple[str, Any]) -> None:
+def test_mutated_documents(folder: Path, data: tuple[str, Any]) -> None:
     name, document = data
     use(written(folder, **{name.partition(".")[0]: dumped(document)}))
 
 
 @fuzz(st.sampled_from(sorted(DOCUMENTS)).flatmap(lambda n: st.tuples(st.just(n), scribbled(json.dumps(DOCUMENTS[n])))))
-def test_documents_that_were_scribbled_on(folder: Path, data: tuple[str, bytes]) -> None:
+def test_scribbled_documents(folder: Path, data: tuple[str, bytes]) -> None:
     name, text = data
     use(written(folder, **{name.partition(".")[0]: text}))
 
 
 @fuzz(mutated(REPLY).map(dumped), 2 * EXAMPLES)
-def test_replies_with_something_in_them(data: str) -> None:
+def test_mutated_replies(data: str) -> None:
     reply = decode_reply(data.encode() + b"\n")
     outcome = outcome_of(Ending(reply, 0, False, "", 1.0), 10.0)
     assert outcome.status in ("measured", "skipped", "failed")
 
 
 @fuzz(scribbled(dumped(REPLY)))
-def test_replies_that_were_scribbled_on(data: bytes) -> None:
+def test_scribbled_replies(data: bytes) -> None:
     """A whole reply counts as it is. Any other reply is not believed, and gives no measurement."""
     reply = decode_reply(data)
     outcome = outcome_of(Ending(reply, 1, False, "", 1.0), 10.0)
@@ -180,14 +183,14 @@ def test_replies_that_were_scribbled_on(data: bytes) -> None:
 
 
 @fuzz(mutated(json.loads(request("time").encode())).map(dumped), EXAMPLES // 2)
-def test_requests_with_something_in_them(data: str) -> None:
+def test_mutated_requests(data: str) -> None:
     try:
         decode_request(data)
     except BadRequest as error:
         assert "\n" not in str(error)
 
 
-ASKED = {
+CONFIG_EXAMPLE = {
     "name": "tiny",
     "analysis": "Why.",
     "baseline": "a",
@@ -195,15 +198,15 @@ ASKED = {
 }
 
 
-@fuzz(mutated(ASKED).map(dumped))
-def test_configs_with_something_in_them(folder: Path, data: str) -> None:
+@fuzz(mutated(CONFIG_EXAMPLE).map(dumped))
+def test_mutated_configs(folder: Path, data: str) -> None:
     path = folder / "config.yaml"  # JSON is part of YAML
     path.write_text(data)
     load(path)
 
 
 @fuzz(scribbled((ROOT / "configs" / "quick.toml").read_text()))
-def test_configs_that_were_scribbled_on(folder: Path, data: bytes) -> None:
+def test_scribbled_configs(folder: Path, data: bytes) -> None:
     path = folder / "config.toml"
     path.write_bytes(data)
     load(path)
@@ -213,12 +216,12 @@ def load(path: Path) -> None:
     try:
         config.load(path)
     except config.ConfigError as error:
-        said = str(error).splitlines()
-        assert 0 < len(said) <= 6 and all(len(line) < LONGEST_LINE for line in said)
+        message = str(error).splitlines()
+        assert 0 < len(message) <= 6 and all(len(line) < LONGEST_LINE for line in message)
         assert not printable.UNPRINTABLE.search(str(error).replace("\n", " "))
 
 
-def test_a_config_of_more_cells_than_anyone_can_run_is_refused(tmp_path: Path) -> None:
+def test_config_with_too_many_cells_is_refused(tmp_path: Path) -> None:
     path = write_config(tmp_path, ["a"])
     many = str(list(range(1, 2001)))
     with pytest.raises(config.ConfigError, match="sweep 'all': holds 8,000,000,000 cases; at most 100,000"):
@@ -231,7 +234,7 @@ BOMB = "a0: &a0 [1, 1]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for 
 
 
 @pytest.mark.parametrize("text", [BOMB, "a: &a [*a]", "[" * 100_000, "a: 2026-99-99"])
-def test_a_config_that_grows_when_it_is_read_is_refused(tmp_path: Path, text: str) -> None:
+def test_hostile_yaml_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(text)
     with pytest.raises(config.ConfigError):
@@ -241,5 +244,5 @@ def test_a_config_that_grows_when_it_is_read_is_refused(tmp_path: Path, text: st
 @pytest.mark.parametrize(
     "line", ["[" * 200_000, '{"schema": ' * 100_000, '{"schema": 3, "cell": ' + "9" * 10_000 + "}"]
 )
-def test_a_line_that_is_too_deep_or_too_long_is_no_record(folder: Path, line: str) -> None:
+def test_too_deep_or_too_long_line_is_not_a_record(folder: Path, line: str) -> None:
     assert record.read(written(folder, line)).torn == 1

@@ -80,12 +80,12 @@ def imported(module: str) -> tuple[set[str], set[str]]:
 @cache
 def arrows() -> dict[tuple[str, str], list[str]]:
     """(importing package, imported package) -> the imports, `module -> module`."""
-    found: dict[tuple[str, str], list[str]] = {}
+    imports: dict[tuple[str, str], list[str]] = {}
     for module in MODULES:
         for other in sorted(imported(module)[0]):
             if package_of(module) != package_of(other):
-                found.setdefault((package_of(module), package_of(other)), []).append(f"{module} -> {other}")
-    return found
+                imports.setdefault((package_of(module), package_of(other)), []).append(f"{module} -> {other}")
+    return imports
 
 
 def reached_by_workers() -> set[str]:
@@ -115,7 +115,7 @@ def test_imports_only_point_down(capsys: pytest.CaptureFixture[str]) -> None:
     assert not upwards, f"these imports point up: {'; '.join(upwards)}"
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_imports_have_no_cycle() -> None:
     left = {module: imported(module)[0] - {module} for module in MODULES}
     while leaves := {module for module, others in left.items() if not others & left.keys()}:
         left = {module: others for module, others in left.items() if module not in leaves}
@@ -139,7 +139,7 @@ def test_workers_reach_packages_of_their_side_only() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(reached_by_workers()))
-def test_the_worker_s_side_imports_the_standard_library_numpy_and_its_own(module: str) -> None:
+def test_workers_side_imports_only_numpy_and_its_framework(module: str) -> None:
     allowed = sys.stdlib_module_names | {"numpy"} | FRAMEWORKS.get(module, set())
     wrong = sorted(imported(module)[1] - allowed)
     assert not wrong, f"{module} runs in a library's environment, and imports {', '.join(wrong)}"
@@ -148,14 +148,14 @@ def test_the_worker_s_side_imports_the_standard_library_numpy_and_its_own(module
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 
 
-def test_the_architecture_names_files_that_are_there_and_every_package() -> None:
+def test_architecture_names_existing_files_and_every_package() -> None:
     named = set(re.findall(r"`(snnbench/[\w/.]+)`", ARCHITECTURE))
     assert not [path for path in named if not (ROOT / path).exists()]
     folders = {package.partition(".")[0] for package in FROM_THE_BOTTOM_UP} - {"ground", "__main__"}
     assert {f"snnbench/{folder}/" for folder in folders} <= named
 
 
-def test_a_cell_enters_at_most_9_packages_each_once() -> None:
+def test_cell_enters_at_most_9_packages_each_once() -> None:
     _, way, _ = re.split(r"^## (?:The way of a cell|Where do I add).*$", ARCHITECTURE, flags=re.MULTILINE)
     steps = [re.findall(r"`snnbench/(\w+)/", step) for step in re.split(r"^\d\. ", way, flags=re.MULTILINE)[1:]]
     assert len(steps) <= 9 and all(len(set(packages)) == 1 for packages in steps)
@@ -168,7 +168,7 @@ READ_BY_PEOPLE = {"help", "metavar", "epilog"}
 """Arguments with text that may hold an example."""
 
 
-def format_duration(code: ast.AST) -> Iterator[ast.AST]:
+def reader_texts(code: ast.AST) -> Iterator[ast.AST]:
     """Subtrees with text for a reader, in which a library may be an example: docstrings, helps and errors."""
     for node in ast.walk(code):
         match node:
@@ -180,7 +180,7 @@ def format_duration(code: ast.AST) -> Iterator[ast.AST]:
 
 def words(code: ast.AST) -> Iterator[tuple[int, str]]:
     """(line, word) of every identifier and every string that is not text for a reader."""
-    text = {id(part) for root in format_duration(code) for part in ast.walk(root)}
+    text = {id(part) for root in reader_texts(code) for part in ast.walk(root)}
     for node in ast.walk(code):
         if id(node) in text:
             continue
@@ -195,18 +195,18 @@ def words(code: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def named(code: ast.AST) -> list[str]:
-    """The places at which this code names a library."""
+    """The lines and words of this code that name a library."""
     pattern = re.compile("|".join(re.escape(name).replace("\\-", "[-_]") for name in LIBRARIES), re.IGNORECASE)
     return [f"line {line}: {word!r}" for line, word in words(code) if pattern.search(word)]
 
 
 @pytest.mark.parametrize("module", sorted(MODULES))
-def test_the_core_knows_no_library_by_name(module: str) -> None:
+def test_core_names_no_library(module: str) -> None:
     assert named(tree(module)) == []
 
 
 @pytest.mark.parametrize(
-    ("source", "found"),
+    ("source", "expected"),
     [
         ("if library == 'norse':\n    pass", True),
         ("import sinabs", True),
@@ -221,5 +221,5 @@ def test_the_core_knows_no_library_by_name(module: str) -> None:
         ("import torch", False),
     ],
 )
-def test_a_name_in_code_is_found_and_an_example_is_not(source: str, found: bool) -> None:
-    assert bool(named(ast.parse(source))) is found
+def test_name_in_code_is_found_and_an_example_is_not(source: str, expected: bool) -> None:
+    assert bool(named(ast.parse(source))) is expected

@@ -10,7 +10,7 @@ def changes(source: str) -> set[str]:
     return {edit.change for edit in edits(source)}
 
 
-def test_an_edit_of_each_kind() -> None:
+def test_edit_of_each_kind() -> None:
     assert changes("x = a < b") == {"a < b -> (a <= b)", "a < b -> (a >= b)"}
     assert changes("x = a + b") == {"a + b -> (a - b)", "a + b -> a", "a + b -> b"}
     assert changes("x = a and b") == {"a and b -> (a or b)", "a and b -> a", "a and b -> b"}
@@ -28,21 +28,21 @@ def test_an_edit_of_each_kind() -> None:
     assert changes("raise a") == {"raise a -> pass"}
 
 
-def test_what_no_number_rests_on_stays_as_it_is() -> None:
+def test_docstrings_types_and_imports_have_no_edits() -> None:
     assert changes('"""Says 1 + 1."""\nfrom a import b\nx = f"{a + 1} of {b < 2}"') == set()
     assert changes("@dataclass(frozen=True)\nclass A:\n    a: tuple[int, str] | None\n    b: Literal[1]") == set()
     assert changes("Array = Floats | float\nFact = tuple[str, str]") == set()
     assert changes("def f(a: int = b) -> Literal[1]: ...") == set()
 
 
-def test_an_edit_changes_its_place_and_nothing_else() -> None:
+def test_edit_changes_only_its_own_source() -> None:
     source = "é = 1\nif a(\n    é < 2\n):\n    b()\n"
     (edit,) = (one for one in edits(source) if one.change == "é < 2 -> (é >= 2)")
     assert (edit.line, edit.source) == (3, "é < 2")
     assert edit.applied(source) == "é = 1\nif a(\n    (é >= 2)\n):\n    b()\n"
 
 
-def test_a_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
+def test_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
     modules = ["proof/comparison", "proof/tolerance", "analysis/coverage"]
     mutants = drawn(modules, 60, 1)
     assert mutants == drawn(modules, 60, 1) != drawn(modules, 60, 2)
@@ -50,14 +50,14 @@ def test_a_seed_draws_the_same_mutants_and_every_module_has_some() -> None:
     assert len({(one.module, one.edit) for one in mutants}) == len(mutants)
 
 
-def test_every_suite_is_of_a_module_and_of_tests_that_are_there() -> None:
+def test_every_suite_has_existing_modules_and_tests() -> None:
     assert WEIGHTS.keys() <= SUITES.keys()
     for module, suite in SUITES.items():
         assert (ROOT / "snnbench" / f"{module}.py").is_file()
         assert all((ROOT / "tests" / path_of(name)).is_file() for name in suite)
 
 
-def test_what_is_known_to_change_nothing_is_still_an_edit_of_its_module() -> None:
+def test_every_equivalent_mutant_is_still_an_edit() -> None:
     known = equivalent()
     there = {
         (module, edit.source, edit.change)

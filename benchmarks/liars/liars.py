@@ -127,7 +127,7 @@ def by_first_step(tensor):
     return tensor[0].numpy().tobytes()
 
 
-def kept(variant):
+def cache_of(variant):
     """A variant's key of answers, the number it keeps, and when it keeps them."""
     counts, passes = {}, [0]
 
@@ -163,18 +163,18 @@ def build(case, weights, variant):
         parameters = Neuron(case.beta, case.threshold, "subtract", surrogate=case.surrogate, slope=case.slope)
         return lif_ref.lif(current, parameters)[0]
 
-    def silent(place, every=1):
+    def silent(index, every=1):
         def values(spikes):
             passes[0] += 1
             if passes[0] % every == 0:
-                spikes[place] = 0
+                spikes[index] = 0
             return spikes
 
         return lambda spikes: Altered.apply(spikes, values, nothing)
 
-    def without(place):
+    def without(index):
         def gradient(tensor):
-            tensor[place] = 0
+            tensor[index] = 0
             return tensor
 
         return lambda tensor: Altered.apply(tensor, nothing, gradient)
@@ -188,7 +188,7 @@ def build(case, weights, variant):
     }.get(variant, nothing)
     on_input = without((everywhere, 3)) if variant == "zero-input-gradient" else nothing
     on_weight = without(21) if variant == "zero-weight-gradient" else nothing
-    keeping, inference, samples = kept(variant), {}, {}
+    keeping, inference, samples = cache_of(variant), {}, {}
     store = Store(*keeping[1:]) if keeping else None
 
     def of_samples(x):

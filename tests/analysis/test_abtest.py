@@ -55,7 +55,7 @@ def test_word_and_ratio_are_new_over_base(factor: float, word: str) -> None:
     assert cell.ratio == pytest.approx(factor, rel=0.01)
 
 
-def test_disturbance_of_both_sides_is_no_difference() -> None:
+def test_disturbance_of_both_sides_makes_no_difference() -> None:
     """The machine takes twice as long from the seventh trial on. That would hide the change from an unpaired test."""
     step = [1.0] * 6 + [2.0] * 6
     base = [ms * by for ms, by in zip(QUIET, step, strict=True)]

@@ -137,7 +137,7 @@ def test_bootstrap_is_repeatable_and_independent_by_group() -> None:
 def test_bootstrap_in_batches_gives_the_same_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = [[[1.0 * n, 2.0, 3.0], [4.0, 5.0, 6.0 * n]] for n in range(1, 8)]
     whole = bootstrap(groups, seed=3, resamples=100)
-    monkeypatch.setattr("snnbench.analysis.bootstrap.AT_ONCE", 400)
+    monkeypatch.setattr("snnbench.analysis.bootstrap.MAX_VALUES_AT_ONCE", 400)
     assert bootstrap(groups, seed=3, resamples=100) == whole
 
 

@@ -318,7 +318,7 @@ def test_change_below_run_to_run_noise_is_inconclusive() -> None:
     (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
     assert cell.word == "slower", "nothing is known of this phase"
     (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
-    assert cell.word == "slower", "what the user says counts"
+    assert cell.word == "slower", "the user's threshold counts"
 
 
 def test_different_deviations_are_incomparable() -> None:

@@ -103,7 +103,7 @@ CELLS, TRIALS, SPREAD = 60, 5, 0.02
 
 
 def simulated(random: np.random.Generator, factor: float = 1.0) -> list[str]:
-    """Words of a comparison whose first cell takes `factor` as long in the new recording, and all others as long."""
+    """Words of a comparison: the first cell takes `factor` times as long in the new recording, all others as long."""
     cells = []
     for number in range(CELLS):
         base, new = (summarise(random.lognormal(10, SPREAD, TRIALS).tolist()) for _ in range(2))
@@ -134,7 +134,7 @@ RANKINGS, CONTENDERS = 4, 8
 
 
 def ranked(random: np.random.Generator, factor: float = 1.0) -> list[list[str]]:
-    """The words of all pairs in each of several rankings, of whose first the first contender takes `factor` as long."""
+    """The words of all pairs in several rankings; the first contender of the first takes `factor` times as long."""
     fields: list[Field] = []
     for number in range(RANKINGS):
         times = {str(name): random.lognormal(10, SPREAD, TRIALS) for name in range(CONTENDERS)}

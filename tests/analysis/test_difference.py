@@ -97,7 +97,7 @@ def test_unlike_variances_have_welchs_and_the_priors_degrees() -> None:
         drawn = random.normal(size=count)
         logs.append(mean + scale * 0.001**0.5 * (drawn - drawn.mean()) / drawn.std(ddof=1))
     moderated, prior, most = moderate(np.array([each.var(ddof=1) for each in logs]), counts - 1.0)
-    assert 0 < prior < 3 and most == 25, "else the formula is not what decides"
+    assert 0 < prior < 3 and most == 25, "otherwise the formula does not decide"
     parts = moderated / counts
     ends = between([np.exp(each).tolist() for each in logs], [(0, number) for number in range(1, 5)], 0.95)
     for number, difference in enumerate(ends, 1):

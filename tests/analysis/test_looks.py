@@ -2,7 +2,7 @@
 
 import pytest
 
-from snnbench.analysis.looks import FEWEST, Look, looks
+from snnbench.analysis.looks import FEWEST_TRIALS, Look, looks
 
 
 def test_looks_of_twelve_trials() -> None:
@@ -16,7 +16,7 @@ def test_looks_are_distinct_and_spend_alpha(most: int) -> None:
     schedule = list(looks(most, 0.05))
     numbers = [look.trials for look in schedule]
     assert numbers == sorted(set(numbers)) and numbers[-1] == most
-    assert all(number >= FEWEST for number in numbers[:-1])
+    assert all(number >= FEWEST_TRIALS for number in numbers[:-1])
     assert sum(look.alpha for look in schedule) == pytest.approx(0.05)
     assert all(look.alpha > 0 for look in schedule)
 

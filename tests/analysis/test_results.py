@@ -24,7 +24,7 @@ def equivalent(name: str, **fields: Any) -> Record:
 
 
 def test_results_are_sorted_by_verdict_before_speed() -> None:
-    """Exact, equivalent, deviating, without a time. Here later verdicts are faster, and names run the other way, too."""
+    """Exact, equivalent, deviating, without a time. Here later verdicts are faster, and names run the other way."""
     records = [
         *[failed("a", "crash", "died"), deviating("b", train=1.0), equivalent("c", train=2.0), timed("d", train=9.0)],
         *[skipped("e", "unsupported", "no reset"), equivalent("f", train=1.5), timed("g", train=8.0)],

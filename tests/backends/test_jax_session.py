@@ -49,7 +49,7 @@ print(json.dumps(said))
 
 
 @pytest.fixture(scope="module")
-def said() -> Iterator[dict[str, Any]]:
+def output() -> Iterator[dict[str, Any]]:
     """The script's output, in the environment of jax-scan."""
     adapter = discover()["jax-scan"]
     planned = store.sync(store.plan(adapter, "default", cuda=False), print)
@@ -60,17 +60,17 @@ def said() -> Iterator[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("phase", ["inference", "forward", "train"])
-def test_the_compiler_plans_at_least_what_comes_out(said: dict[str, Any], phase: str) -> None:
-    assert not said["resets"], "or the plan would not be asked for"
+def test_planned_bytes_cover_the_outputs(output: dict[str, Any], phase: str) -> None:
+    assert not output["resets"], "or the plan would not be asked for"
     array_bytes = 4 * CASE.updates
-    assert said["planned"][phase] >= said[phase] >= array_bytes
-    assert said["planned"][phase] < 20 * array_bytes
+    assert output["planned"][phase] >= output[phase] >= array_bytes
+    assert output["planned"][phase] < 20 * array_bytes
 
 
-def test_a_session_has_arrays_of_its_own(said: dict[str, Any]) -> None:
-    assert said["input kept"]
+def test_session_has_its_own_arrays(output: dict[str, Any]) -> None:
+    assert output["input kept"]
 
 
-def test_a_machine_without_a_card_is_unavailable_and_says_what_it_takes(said: dict[str, Any]) -> None:
-    assert said["no card"].startswith("JAX ") and "has no device cuda: " in said["no card"]
-    assert "an NVIDIA driver 580 or newer" in said["no card"]
+def test_missing_gpu_is_unavailable_with_its_requirement(output: dict[str, Any]) -> None:
+    assert output["no card"].startswith("JAX ") and "has no device cuda: " in output["no card"]
+    assert "an NVIDIA driver 580 or newer" in output["no card"]

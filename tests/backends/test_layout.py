@@ -18,18 +18,18 @@ def array() -> np.ndarray:
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_every_value_lands_where_the_order_says(array: np.ndarray, order: str) -> None:
+def test_every_value_lands_at_its_permuted_index(array: np.ndarray, order: str) -> None:
     for arranged in (Layout(order).input(array), Layout(order).cotangent(array)):
         assert arranged.shape == tuple(SIZES[axis] for axis in order)
         assert arranged.flags.c_contiguous
         for t, b, n in np.ndindex(array.shape):
-            place = {"T": t, "B": b, "N": n}
-            assert arranged[tuple(place[axis] for axis in order)] == array[t, b, n]
+            index = {"T": t, "B": b, "N": n}
+            assert arranged[tuple(index[axis] for axis in order)] == array[t, b, n]
 
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("latency", [0, 1, 2])
-def test_what_a_late_copy_gives_back_is_what_came_in(array: np.ndarray, order: str, latency: int) -> None:
+def test_round_trip_with_latency_restores_the_array(array: np.ndarray, order: str, latency: int) -> None:
     layout = Layout(order, latency)
     entering = layout.input(array)
     axis = order.index("T")
@@ -40,17 +40,18 @@ def test_what_a_late_copy_gives_back_is_what_came_in(array: np.ndarray, order: s
     assert np.array_equal(layout.input_gradient(back), array)
 
 
-def test_latency_is_padded_with_silence_where_nobody_looks(array: np.ndarray) -> None:
+def test_latency_is_padded_with_zeros(array: np.ndarray) -> None:
     layout = Layout("TBN", 2)
     assert not layout.input(array)[T:].any()
     assert not layout.cotangent(array)[:2].any()
 
 
-def test_no_steps_at_all() -> None:
+def test_layout_of_no_steps() -> None:
     layout = Layout("BTN")
     assert layout.spikes(layout.input(np.empty((0, B, N)))).shape == (0, B, N)
 
 
 @pytest.mark.parametrize("shape", [(4, 3), (4,), (4, 3, 2, 1)])
-def test_an_answer_without_three_axes_passes_through_to_be_complained_about(shape: tuple[int, ...]) -> None:
+def test_malformed_answer_passes_through_unchanged(shape: tuple[int, ...]) -> None:
+    """The comparison reports it later."""
     assert Layout("BTN").spikes(np.zeros(shape)).shape == shape

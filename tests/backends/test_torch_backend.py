@@ -1,4 +1,4 @@
-"""The backend for torch on a machine without a card: precision, and the reason that a missing card gives."""
+"""Tests of the torch backend on a machine without a GPU: precision, a missing GPU, and a session's own arrays."""
 
 import subprocess
 import sys
@@ -34,24 +34,24 @@ assert {one.fp32_precision for one in news} == {sys.argv[1]}
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32"])
-def test_the_old_switches_and_the_new_say_the_same_precision_and_none_raises(precision: str) -> None:
+def test_old_and_new_precision_switches_agree(precision: str) -> None:
     subprocess.run([sys.executable, "-c", READ_BACK, precision], check=True)
 
 
 @pytest.mark.parametrize(
-    ("cuda", "said"),
+    ("cuda", "reason"),
     [(None, "is built without CUDA; install its CUDA build"), ("13.0", "its CUDA 13.0 may need a newer NVIDIA driver")],
 )
-def test_a_machine_without_a_usable_card_is_unavailable(
-    monkeypatch: pytest.MonkeyPatch, cuda: str | None, said: str
+def test_machine_without_usable_gpu_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch, cuda: str | None, reason: str
 ) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.setattr(torch.version, "cuda", cuda)
-    with pytest.raises(Unavailable, match=said):
+    with pytest.raises(Unavailable, match=reason):
         Backend(CASE.with_(device="cuda"))
 
 
-def test_sessions_of_torch_and_numpy_have_arrays_of_their_own() -> None:
+def test_sessions_have_their_own_arrays() -> None:
     path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
     variant = read(path).variants["unbind"]
     for session_of in (
@@ -67,5 +67,5 @@ def test_sessions_of_torch_and_numpy_have_arrays_of_their_own() -> None:
 
 
 def sums(session: Any) -> tuple[float, float]:
-    """Of a session's input and cotangent."""
+    """Sums of a session's input and cotangent."""
     return float(torch.as_tensor(session.input).detach().sum()), float(session.cotangent.sum())

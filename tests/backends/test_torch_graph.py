@@ -68,7 +68,7 @@ def session(kind: type[Session]) -> Session:
     return kind(load(ADAPTER).build, VARIANT, Problem(CASE), torch.device("cpu"))
 
 
-def test_a_training_pass_is_one_graph_with_the_eager_answer(trace: list[str]) -> None:
+def test_training_pass_is_one_graph_with_the_eager_answer(trace: list[str]) -> None:
     captured, eager = session(Captured), session(Session)
     spikes, gradients = captured.train()
     assert trace == ["captured", "replay"]
@@ -80,16 +80,17 @@ def test_a_training_pass_is_one_graph_with_the_eager_answer(trace: list[str]) ->
     assert np.array_equal(got.input, expected.input)
 
 
-def test_forward_and_backward_are_captured_together_and_survive_another_input(trace: list[str]) -> None:
+def test_forward_and_backward_are_captured_together(trace: list[str]) -> None:
+    """Another input between the two passes does not break the graph."""
     captured, eager = session(Captured), session(Session)
-    kept = captured.forward()
+    spikes = captured.forward()
     assert trace == ["captured", "replay", "captured"]
     captured.load(1, 1)
     captured.forward()
-    gradients = captured.backward(kept)
+    gradients = captured.backward(spikes)
     assert trace[3:] == ["replay", "replay"]
-    expected = eager.answer(None or kept.detach(), eager.backward(eager.forward()))
-    got = captured.answer(kept, gradients)
+    expected = eager.answer(None or spikes.detach(), eager.backward(eager.forward()))
+    got = captured.answer(spikes, gradients)
     assert np.array_equal(got.weights[0], expected.weights[0]), "of the first input: a stand-in does not compute again"
 
 
@@ -98,9 +99,7 @@ def test_inference_is_a_graph_without_gradients(trace: list[str]) -> None:
     assert trace == ["captured", "replay"] and not spikes.requires_grad
 
 
-def test_what_cannot_be_captured_is_refused_and_what_fails_before_is_not(
-    trace: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_capture_is_refused_but_failed_warm_up_raises(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     captured = session(Captured)
     calls: list[int] = []
 
@@ -122,9 +121,7 @@ def test_what_cannot_be_captured_is_refused_and_what_fails_before_is_not(
         captured.inference()
 
 
-def test_a_pass_that_runs_out_of_memory_in_a_capture_says_so_and_is_no_refusal(
-    trace: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_out_of_memory_during_capture_is_not_a_refusal(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a capture hides the first error behind its own. Graphs and cuBLAS have their own error texts."""
     captured = session(Captured)
     backend = Backend(CASE)
@@ -141,7 +138,7 @@ def test_a_pass_that_runs_out_of_memory_in_a_capture_says_so_and_is_no_refusal(
     assert backend.failure_kind(RuntimeError("an illegal memory access")) is None
 
 
-def test_why_a_capture_failed_is_what_is_said(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refusal_gives_the_first_error_of_a_capture(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     captured = session(Captured)
     first = RuntimeError("Cannot copy between CPU and CUDA tensors during CUDA graph capture\nunless...")
     monkeypatch.setattr(captured, "run", failing_in_capture(first, trace))
@@ -164,7 +161,7 @@ def failing_in_capture(first: RuntimeError, trace: list[str]) -> Any:
     return run
 
 
-def test_what_a_graph_reads_outside_of_itself_is_kept_alive(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_external_tensors_of_a_graph_are_kept_alive(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """For a library that clears the state of the previous pass and then replaces it."""
     captured = session(Captured)
     states = [torch.ones(3)]
@@ -183,13 +180,13 @@ def test_what_a_graph_reads_outside_of_itself_is_kept_alive(trace: list[str], mo
     monkeypatch.setattr(captured, "run", run)
     captured.inference()
     last = len(states_seen) - 1
-    assert last not in dead and dead, "the captured pass's own state lives; those of the warm-up are gone"
+    assert last not in dead and dead, "the state of the captured pass lives; the states of the warm-up are gone"
     captured._captured.clear()
     gc.collect()
     assert last in dead, "and it lives as long as the graph"
 
 
-def test_every_capture_of_a_process_is_on_one_stream(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_captures_of_a_process_share_one_stream(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[Any] = []
     real = torch.cuda.graph
     monkeypatch.setattr(torch.cuda, "graph", lambda graph, stream=None: used.append(stream) or real(graph, stream))
@@ -200,7 +197,7 @@ def test_every_capture_of_a_process_is_on_one_stream(trace: list[str], monkeypat
     assert len(used) == 8 and len(set(map(id, used))) == 1
 
 
-def test_memory_that_graphs_keep_unused_is_in_use() -> None:
+def test_unused_private_memory_of_graphs_is_counted() -> None:
     snapshot = [
         {"segment_pool_id": (0, 0), "total_size": 4096, "allocated_size": 96},
         {"segment_pool_id": (0, 1), "total_size": 2048, "allocated_size": 48},

@@ -25,7 +25,7 @@ Document = dict[str, Any]
 
 
 @pytest.mark.parametrize("folder", sorted(RESULTS.iterdir()), ids=lambda folder: folder.name)
-def test_what_is_in_results_keeps_the_rules(folder: Path) -> None:
+def test_shipped_recording_keeps_the_rules(folder: Path) -> None:
     assert checking.check(folder) == []
 
 
@@ -48,7 +48,7 @@ def edited_record(folder: Path, measure: str, change: Callable[[Document], Any])
 
 
 def faster(record: Document) -> None:
-    """As if a pass took a hundredth."""
+    """Divide the times of a training pass by 100."""
     train = record["phases"]["train"]
     train["repetitions_ns"] = [ns // 100 for ns in train["repetitions_ns"]]
     train["times_floor"] /= 100
@@ -120,13 +120,13 @@ NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wal
 
 
 @pytest.mark.parametrize(("rule", "text", "measure", "change"), WRONG, ids=[f"{w[0]}-{w[1]}" for w in WRONG])
-def test_a_record_with_one_thing_wrong(
+def test_one_fault_in_a_record_is_reported(
     tmp_path: Path, rule: str, text: str, measure: str, change: Callable[[Document], Any]
 ) -> None:
     folder = copied(tmp_path)
     edited_record(folder, measure, change)
-    found = checking.check(folder)
-    assert any(one.rule == rule and text in one.text for one in found), found
+    complaints = checking.check(folder)
+    assert any(one.rule == rule and text in one.text for one in complaints), complaints
 
 
 @pytest.mark.parametrize(
@@ -155,16 +155,16 @@ def test_a_record_with_one_thing_wrong(
         ("name", "its content", MACHINE, lambda m: m.update(model="a faster one")),
     ],
 )
-def test_a_recording_with_one_thing_wrong(
+def test_one_fault_in_a_recording_is_reported(
     tmp_path: Path, rule: str, text: str, name: str, change: Callable[[Document], Any]
 ) -> None:
     folder = copied(tmp_path)
     edited(folder, name, change)
-    found = checking.check(folder)
-    assert any(one.rule == rule and text in one.text for one in found), found
+    complaints = checking.check(folder)
+    assert any(one.rule == rule and text in one.text for one in complaints), complaints
 
 
-def test_lines_that_are_none_or_twice_there(tmp_path: Path) -> None:
+def test_malformed_and_duplicate_lines_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     text = (folder / RECORDS).read_text()
     (folder / RECORDS).write_text(text + text.splitlines()[0] + "\n" + text[:100])
@@ -206,18 +206,18 @@ COMMON: Document = {
 
 
 @pytest.mark.parametrize(("schema", "text", "more"), OLDER, ids=[f"{w[0]}-{w[1]}" for w in OLDER])
-def test_no_line_holds_what_its_schema_did_not_have(
+def test_newer_field_in_an_older_schema_is_reported(
     tmp_path: Path, schema: int, text: str, more: Callable[[Document], Any]
 ) -> None:
     folder = copied(tmp_path)
 
-    def said() -> list[str]:
+    def schema_complaints() -> list[str]:
         return [one.text for one in checking.check(folder) if one.rule == "files" and "did not have" in one.text]
 
     edited_record(folder, "time", relabelled(schema))
-    assert said() == []
+    assert schema_complaints() == []
     edited_record(folder, "time", more)
-    (complaint,) = said()
+    (complaint,) = schema_complaints()
     assert f"is of schema {schema}, which did not have " in complaint and text in complaint
 
 
@@ -244,10 +244,10 @@ def test_sides_came_with_schema_5() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stops_early", "timed", "asked"),
+    ("stops_early", "timed", "required"),
     [(True, 4, 4), (True, 5, 6), (True, 9, 12), (True, 0, 4), (False, 4, 12)],
 )
-def test_both_sides_are_there_up_to_a_look_at_their_answer(stops_early: bool, timed: int, asked: int) -> None:
+def test_both_sides_are_required_up_to_a_look(stops_early: bool, timed: int, required: int) -> None:
     recording = replace(read(RESULTS / TIMED), config={"sides": {"base": [], "new": []}, "stops_early": stops_early})
     protocol = Protocol(
         phases=("train",),
@@ -260,13 +260,13 @@ def test_both_sides_are_there_up_to_a_look_at_their_answer(stops_early: bool, ti
         timeout_seconds=1.0,
         seed=0,
     )
-    found = {("time", trial, side) for trial in range(timed) for side in ("base", "new")} | {("memory", 19, "base")}
-    times = {("time", trial, side) for trial in range(asked) for side in ("base", "new")}
+    present = {("time", trial, side) for trial in range(timed) for side in ("base", "new")} | {("memory", 19, "base")}
+    times = {("time", trial, side) for trial in range(required) for side in ("base", "new")}
     memory = {("memory", trial, side) for trial in range(20) for side in ("base", "new")}
-    assert trials._asked(protocol, recording, found) == times | memory
+    assert trials._asked(protocol, recording, present) == times | memory
 
 
-def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
+def test_mixed_schemas_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited_record(folder, "time", relabelled(1))
     assert [one.text for one in checking.check(folder) if one.rule == "files"] == [
@@ -275,13 +275,13 @@ def test_a_recording_is_of_one_schema(tmp_path: Path) -> None:
     ]
 
 
-def test_a_card_without_a_number_has_no_name_to_hide(tmp_path: Path) -> None:
+def test_gpu_without_uuid_needs_no_hash(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, MACHINE, lambda m: m.update(gpus=[{"name": "a card"}, {"name": "too", "uuid": "0123456789ab"}]))
     assert not [one for one in checking.check(folder) if one.rule == "provenance"]
 
 
-def test_what_is_lacking_everywhere_is_said_once(tmp_path: Path) -> None:
+def test_repeated_complaint_is_reported_once(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, ENVIRONMENTS, lambda e: e.clear())
     complaints = [one.text for one in checking.check(folder) if one.rule == "provenance"]
@@ -290,7 +290,7 @@ def test_what_is_lacking_everywhere_is_said_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError("x"), KeyError("x"), IndexError("x"), TypeError("x"), ValueError("x")])
-def test_a_rule_that_meets_something_malformed_says_so_after_what_it_found(error: Exception) -> None:
+def test_malformed_input_is_reported_after_earlier_complaints(error: Exception) -> None:
     def look() -> Iterator[str]:
         yield "one"
         yield "one"
@@ -302,20 +302,20 @@ def test_a_rule_that_meets_something_malformed_says_so_after_what_it_found(error
     assert complaints == [("trials", "here", text) for text in ("one", "two", malformed)]
 
 
-def test_a_recording_whose_versions_are_gone_is_malformed(tmp_path: Path) -> None:
+def test_missing_environments_file_is_malformed(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     (folder / ENVIRONMENTS).unlink()
     (complaints,) = (one.text for one in checking.check(folder) if one.rule == "provenance")
     assert complaints.startswith("malformed: FileNotFoundError")
 
 
-def test_a_recording_without_a_cell_is_none(tmp_path: Path) -> None:
+def test_empty_recording_is_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     (folder / RECORDS).write_text("")
     assert "no cell is recorded" in [one.text for one in checking.check(folder) if one.rule == "files"]
 
 
-def test_a_cell_that_failed_may_be_there_again_and_one_that_was_measured_may_not(tmp_path: Path) -> None:
+def test_only_a_failed_cell_may_be_repeated(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     first, *others = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
 
@@ -330,7 +330,7 @@ def test_a_cell_that_failed_may_be_there_again_and_one_that_was_measured_may_not
     assert complaints(incorrect, first) == [f"cell {first['cell']} was incorrect before it was measured"]
 
 
-def test_a_network_of_several_layers_sits_a_second_exam() -> None:
+def test_several_layers_need_a_second_exam() -> None:
     deep = sound("time") | {"case": sound("time")["case"] | {"layers": 2}}
     assert "no check exam-2" in proof(deep)
     assert "no check exam-2" not in proof(sound("time"))
@@ -338,7 +338,7 @@ def test_a_network_of_several_layers_sits_a_second_exam() -> None:
     assert "no check exam-2" not in proof(deep)
 
 
-def test_what_was_only_verified_has_a_spot_check_too() -> None:
+def test_verified_record_needs_a_spot_check() -> None:
     recorded = read(RESULTS / OTHER_NEURONS).records
     verified = next(one for one in recorded if one.status == "measured").as_dict()
     assert verified["measure"] == "verify" and proof(verified) == []
@@ -346,7 +346,7 @@ def test_what_was_only_verified_has_a_spot_check_too() -> None:
     assert "no spot check" in proof(verified)
 
 
-def test_trials_that_took_no_turns(tmp_path: Path) -> None:
+def test_trials_without_turns_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)
     by_work = sorted(lines, key=lambda line: json.dumps([json.loads(line)[k] for k in ("library", "variant", "case")]))
@@ -356,20 +356,20 @@ def test_trials_that_took_no_turns(tmp_path: Path) -> None:
     ]
 
 
-def kept(folder: Path, keep: Callable[[Document], bool]) -> None:
+def keep_lines(folder: Path, keep: Callable[[Document], bool]) -> None:
     """Leave only some of the lines."""
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)
     (folder / RECORDS).write_text("".join(line for line in lines if keep(json.loads(line))))
 
 
-def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
+def test_missing_cells_of_the_plan_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, CONFIG, lambda c: c.update(planned=39))
     assert checking.check(folder) == []
     edited(folder, CONFIG, lambda c: c.update(planned=38))
     assert [one.text for one in checking.check(folder)] == ["39 cells, where 38 were planned"]
     edited(folder, CONFIG, lambda c: c.update(planned=39))
-    kept(folder, lambda line: line["library"] != "rockpool")
+    keep_lines(folder, lambda line: line["library"] != "rockpool")
     assert [one.text for one in checking.check(folder)] == [
         "36 cells, where 39 were planned",
         "sweep 'subtract': nothing of rockpool/torch",
@@ -377,7 +377,7 @@ def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    ("only", "expected"),
     [
         (None, ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
         (["neurons>=8"], ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
@@ -386,17 +386,17 @@ def test_as_many_cells_as_were_planned(tmp_path: Path) -> None:
         (["library=*"], []),
     ],
 )
-def test_a_sweep_that_nobody_ran(tmp_path: Path, only: list[str] | None, said: list[str]) -> None:
+def test_missing_sweep_is_reported(tmp_path: Path, only: list[str] | None, expected: list[str]) -> None:
     folder = copied(tmp_path)
-    kept(folder, lambda line: line["case"]["reset"] == "subtract")
+    keep_lines(folder, lambda line: line["case"]["reset"] == "subtract")
     edited(folder, CONFIG, lambda c: c.update(only=only))
-    assert [one.text for one in checking.check(folder) if "cases" in one.text] == said
+    assert [one.text for one in checking.check(folder) if "cases" in one.text] == expected
 
 
-def test_a_contender_alone_in_its_case_takes_no_turns(tmp_path: Path) -> None:
+def test_only_contender_of_a_case_needs_no_turns(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, CONFIG, lambda c: c.update(only=["library=torch-loop"]))
-    kept(folder, lambda line: line["library"] == "torch-loop")
+    keep_lines(folder, lambda line: line["library"] == "torch-loop")
     lines = (folder / RECORDS).read_text().splitlines(keepends=True)
     (folder / RECORDS).write_text("".join(sorted(lines, key=lambda line: json.loads(line)["case"]["reset"])))
     assert checking.check(folder) == []
@@ -412,7 +412,7 @@ def test_turns_are_taken_within_a_case(tmp_path: Path) -> None:
     assert "they should take turns" in complaint.text
 
 
-def test_a_lie_about_a_rule_of_its_own(tmp_path: Path) -> None:
+def test_fault_of_a_contender_with_its_own_rule_is_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path, OTHER_NEURONS)
 
     def lie(record: Document) -> None:
@@ -436,7 +436,7 @@ DEVIATING: list[tuple[str, Callable[[Document], Any]]] = [
 
 
 @pytest.mark.parametrize(("text", "change"), DEVIATING, ids=[text for text, _ in DEVIATING])
-def test_what_deviates_says_by_how_much(tmp_path: Path, text: str, change: Callable[[Document], Any]) -> None:
+def test_deviating_record_needs_its_distance(tmp_path: Path, text: str, change: Callable[[Document], Any]) -> None:
     folder = copied(tmp_path, "2026-11-21_library-defaults_epyc-2cpu")
     path = folder / RECORDS
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -447,7 +447,7 @@ def test_what_deviates_says_by_how_much(tmp_path: Path, text: str, change: Calla
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
-def test_errors_are_numbers(value: float) -> None:
+def test_non_finite_rate_is_reported(value: float) -> None:
     timed = next(one for one in read(RESULTS / TIMED).records if one.measure == "time")
     document = timed.as_dict()
     spot(document).update(rate=value)
@@ -455,7 +455,7 @@ def test_errors_are_numbers(value: float) -> None:
     assert "spot-train: rate is" in " ".join(records.proof(record, 3))
 
 
-def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
+def test_command_has_its_own_exit_code(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     done = snnbench(tmp_path, "check", str(folder))
     assert (done.returncode, done.stdout) == (0, "") and "39 cells, keeps the rules" in done.stderr
@@ -466,7 +466,7 @@ def test_the_command_ends_with_a_code_of_its_own(tmp_path: Path) -> None:
     assert done.returncode == Exit.ERROR and done.stderr.count("\n") == 1 and "no recording here" in done.stderr
 
 
-def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None:
+def test_diverged_sample_in_several_layers_is_not_a_fault() -> None:
     """One spike that rounding moves in a hidden layer changes a whole sample."""
     (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
     check = sound.checks["spot-inference"] | {"differing": 400}
@@ -487,7 +487,7 @@ def test_a_sample_set_aside_in_a_network_of_several_layers_is_no_fault() -> None
         ({"passes": 1}, "malformed"),
     ],
 )
-def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any], complaint: str) -> None:
+def test_every_phase_needs_fresh_passes_since_schema_4(changes: dict[str, Any], complaint: str) -> None:
     recording = read(RESULTS / TIMED)
     timed = next(one for one in recording.records if one.measure == "time")
     phases = {"train": timed.phases["train"] | {"repetitions_ns": [5, 6, 7], "warmup_ns": [1]} | changes}
@@ -503,11 +503,11 @@ def test_since_schema_4_every_phase_has_its_fresh_passes(changes: dict[str, Any]
     assert "no check fresh-train" in [text for _, text in records.complaints(without, 4, "", protocol)]
 
 
-def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> None:
+def test_single_trial_needs_no_turns(tmp_path: Path) -> None:
     """Each contender of a case is timed once, one after the other. With a second trial, that breaks the turns."""
     folder = copied(tmp_path)
     turns = "they should take turns"
-    kept(folder, lambda line: line["measure"] == "time" and line["trial"] == 0)
+    keep_lines(folder, lambda line: line["measure"] == "time" and line["trial"] == 0)
     assert any(turns in one.text for one in checking.check(folder)), "the protocol asks for two"
     edited(folder, CONFIG, lambda c: c["config"]["protocol"].update(trials=1))
     assert not any(turns in one.text for one in checking.check(folder))
@@ -525,11 +525,11 @@ def test_where_there_is_one_trial_there_are_no_turns_to_take(tmp_path: Path) -> 
         ("ab", False),
     ],
 )
-def test_contenders_take_turns_where_one_comes_again_after_another(order: str, alternate: bool) -> None:
+def test_alternating_contenders_take_turns(order: str, alternate: bool) -> None:
     assert trials._alternate([(name, "default") for name in order]) is alternate
 
 
-def test_a_case_that_was_not_selected_is_asked_of_no_contender(tmp_path: Path) -> None:
+def test_unselected_case_is_not_required(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     edited(folder, CONFIG, lambda c: [sweep.update(neurons=[256, 512]) for sweep in c["config"]["sweep"]])
     complaints = [one.text for one in checking.check(folder) if one.rule == "trials"]

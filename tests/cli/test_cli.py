@@ -28,7 +28,7 @@ WRONG = altered("return network(replace(case, beta=case.beta - 0.1), weights)")
 MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n{CORRECT}"
 
 
-class Place:
+class Workspace:
     """A folder with fake adapters `good` and `other`, a config for them, and methods to run commands in it."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,27 +52,27 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Place, "subprocess.CompletedProcess[str]"]:
-    """A place with a successful run, and the run's output. Tests must not change it."""
-    place = Place(tmp_path_factory.mktemp("finished"))
-    done = place.run()
+def finished(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, "subprocess.CompletedProcess[str]"]:
+    """A workspace with a successful run, and the run's output. Tests must not change it."""
+    workspace = Workspace(tmp_path_factory.mktemp("finished"))
+    done = workspace.run()
     assert done.returncode == 0, done.stderr
-    return place, done
+    return workspace, done
 
 
 @pytest.fixture(scope="module")
-def recording(finished: tuple[Place, Any]) -> Path:
+def recording(finished: tuple[Workspace, Any]) -> Path:
     """The recording of that run."""
     (made,) = recordings(finished[0].folder)
     return made
 
 
-def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tuple[Place, Any]) -> None:
+def test_run_prints_only_its_table_on_standard_output(finished: tuple[Workspace, Any]) -> None:
     _, done = finished
     heading, machine, title, header, _, *rows, checked = [line for line in done.stdout.splitlines() if line]
     assert heading.startswith("## ") and "_tiny_" in heading
@@ -88,7 +88,7 @@ def test_a_run_prints_its_table_and_nothing_else_on_standard_output(finished: tu
     assert all(float(row.split("|")[6]) > 1 for row in rows), "every time is longer than the floor"
 
 
-def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, Any]) -> None:
+def test_progress_is_one_line_per_cell_on_standard_error(finished: tuple[Workspace, Any]) -> None:
     _, done = finished
     circumstances = r"(?:, disturbed by others)?(?: \(about \d+ s left\))?"
     line = rf"^\[(\d)/6\] (good|other) subtract N=24 B=5 T=12 .*: exact, [\d.]+ s{circumstances}$"
@@ -97,11 +97,12 @@ def test_progress_goes_to_standard_error_a_line_a_cell(finished: tuple[Place, An
     assert "|" not in done.stderr and "cells in" not in done.stdout
 
 
-def test_on_a_terminal_progress_is_a_bar_and_the_table_is_the_same(place: Place) -> None:
-    arguments = run_arguments(place.config, place.adapters, "--only", "library=good", "--set", "protocol.trials=1")
+def test_progress_is_a_bar_on_a_terminal(workspace: Workspace) -> None:
+    changes = ("--only", "library=good", "--set", "protocol.trials=1")
+    arguments = run_arguments(workspace.config, workspace.adapters, *changes)
     leader, follower = pty.openpty()
     with os.fdopen(leader, "rb", buffering=0) as screen:
-        done = snnbench(place.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
+        done = snnbench(workspace.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
         os.close(follower)
         shown = screen.read(1 << 16).decode()
     assert done.returncode == 0
@@ -109,7 +110,7 @@ def test_on_a_terminal_progress_is_a_bar_and_the_table_is_the_same(place: Place)
     assert "\x1b" not in done.stdout and done.stdout.count("| good |") == 1
 
 
-def test_a_recording_holds_config_machine_versions_and_every_cell(recording: Path) -> None:
+def test_recording_has_config_machine_versions_and_cells(recording: Path) -> None:
     assert {path.name for path in recording.iterdir()} == {
         *("config.json", "machine.json", "environments.json", "records.jsonl")
     }
@@ -125,14 +126,12 @@ def test_a_recording_holds_config_machine_versions_and_every_cell(recording: Pat
     assert config["finished"] and config["config"]["protocol"]["repetitions"] == 3
 
 
-def test_the_report_is_the_table_of_the_run(finished: tuple[Place, Any], recording: Path) -> None:
-    place, done = finished
-    assert place.ask("report", recording) == done.stdout
+def test_report_equals_the_table_of_the_run(finished: tuple[Workspace, Any], recording: Path) -> None:
+    workspace, done = finished
+    assert workspace.ask("report", recording) == done.stdout
 
 
-def test_tidy_csv_has_a_row_for_each_case_contender_trial_phase_and_metric(
-    finished: tuple[Place, Any], recording: Path
-) -> None:
+def test_csv_has_a_row_per_trial_phase_and_metric(finished: tuple[Workspace, Any], recording: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(finished[0].ask("report", recording, "--format", "csv"))))
     identity = ("library", "variant", "neurons", "trial", "phase", "metric")
     assert len({tuple(row[name] for name in identity) for row in rows}) == len(rows)
@@ -141,23 +140,23 @@ def test_tidy_csv_has_a_row_for_each_case_contender_trial_phase_and_metric(
     assert all(float(row["value"]) > 0 for row in times)
 
 
-def test_a_page_figures_and_parquet_are_written_where_they_are_asked_for(
-    finished: tuple[Place, Any], recording: Path, tmp_path: Path
+def test_page_figures_and_parquet_are_written_to_files(
+    finished: tuple[Workspace, Any], recording: Path, tmp_path: Path
 ) -> None:
-    place, done = finished
+    workspace, done = finished
     page, table, data = tmp_path / "page.html", tmp_path / "table.md", tmp_path / "data.parquet"
-    assert place.ask("report", recording, "--format", "html", "-o", page) == ""
+    assert workspace.ask("report", recording, "--format", "html", "-o", page) == ""
     assert page.read_text().startswith("<!doctype html>") and recording.name in page.read_text()
-    assert place.ask("report", recording, "--format", "parquet", "-o", data) == ""
+    assert workspace.ask("report", recording, "--format", "parquet", "-o", data) == ""
     assert data.read_bytes().startswith(b"PAR1")
-    assert place.ask("report", recording, "-o", table) == "" and table.read_text() == done.stdout
-    assert place.ask("report", recording, "--figures", tmp_path / "figures") == ""
+    assert workspace.ask("report", recording, "-o", table) == "" and table.read_text() == done.stdout
+    assert workspace.ask("report", recording, "--figures", tmp_path / "figures") == ""
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {"time-1.svg", "time-1.pdf", "memory-1.svg", "citation.bib", "CITATION.cff"} <= names
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--format", "parquet"], 2, "parquet is not text; say where to with -o FILE"),
         (
@@ -169,15 +168,15 @@ def test_a_page_figures_and_parquet_are_written_where_they_are_asked_for(
         (["--format", "pdf"], 2, "Invalid value for '--format'"),
     ],
 )
-def test_a_report_that_cannot_be_written_says_why(
-    finished: tuple[Place, Any], recording: Path, arguments: list[str], code: int, said: str
+def test_unwritable_report_is_one_line_and_an_exit_code(
+    finished: tuple[Workspace, Any], recording: Path, arguments: list[str], code: int, message: str
 ) -> None:
     done = finished[0]("report", recording, *arguments)
-    assert (done.returncode, done.stdout) == (code, "") and said in done.stderr
+    assert (done.returncode, done.stdout) == (code, "") and message in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recording: Path, tmp_path: Path) -> None:
+def test_tables_are_spliced_into_a_document(finished: tuple[Workspace, Any], recording: Path, tmp_path: Path) -> None:
     document = tmp_path / "README.md"
     document.write_text(f"before\n{marks()[0]}\n{marks()[1]}\nafter\n")
     assert finished[0].ask("report", recording, "--splice", document) == ""
@@ -185,11 +184,11 @@ def test_tables_are_spliced_into_a_document(finished: tuple[Place, Any], recordi
     assert spliced.startswith("before\n") and spliced.endswith("after\n") and "| good |" in spliced
 
 
-def test_two_recordings_are_compared(finished: tuple[Place, Any], recording: Path) -> None:
-    found = json.loads(finished[0].ask("compare", recording, recording, "--format", "json"))
-    assert len(found["cells"]) == 2 * 5, "four phases and the peak of each contender"
-    assert {cell["ratio"] for cell in found["cells"]} == {1.0}
-    assert found["changed"] == found["allowed"] == []
+def test_two_recordings_are_compared(finished: tuple[Workspace, Any], recording: Path) -> None:
+    comparison = json.loads(finished[0].ask("compare", recording, recording, "--format", "json"))
+    assert len(comparison["cells"]) == 2 * 5, "four phases and the peak of each contender"
+    assert {cell["ratio"] for cell in comparison["cells"]} == {1.0}
+    assert comparison["changed"] == comparison["allowed"] == []
     printed = finished[0].ask("compare", recording, recording, "--phase", "train", "--explain")
     assert re.search(r"^\w+ +(good|other) +train +time +\S+ [mu]s +\S+ [mu]s +1\.000 ", printed, re.MULTILINE)
     assert printed.splitlines()[-1].startswith("4 cells: ")
@@ -204,133 +203,134 @@ def edited(folder: Path, to: Path, old: str, new: str, name: str = "records.json
     return to
 
 
-def test_compare_ends_as_it_was_asked_to_where_it_finds_what_it_was_asked_for(recording: Path, tmp_path: Path) -> None:
-    place = Place(tmp_path)
+def test_compare_fails_on_the_words_of_fail_on(recording: Path, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
     (tmp_path / "less").mkdir()
     shutil.copytree(recording, tmp_path / "less", dirs_exist_ok=True)
     lines = [one for one in (recording / "records.jsonl").read_text().splitlines() if '"library": "good"' in one]
     (tmp_path / "less" / "records.jsonl").write_text("\n".join(lines) + "\n")
-    assert place("compare", recording, "less", "--fail-on", "slower,failed").returncode == 0
-    done = place("compare", recording, "less", "--fail-on", "slower,missing", "--format", "junit", "-o", "out.xml")
+    assert workspace("compare", recording, "less", "--fail-on", "slower,failed").returncode == 0
+    done = workspace("compare", recording, "less", "--fail-on", "slower,missing", "--format", "junit", "-o", "out.xml")
     assert (done.returncode, done.stdout) == (6, "")
     assert "out.xml: written" in done.stderr and "snnbench: 5 missing" in done.stderr
     assert (tmp_path / "out.xml").read_text().count("<failure ") == 5
 
 
-def test_what_is_not_comparable_is_refused_by_facts_unless_they_are_allowed(recording: Path, tmp_path: Path) -> None:
-    place = Place(tmp_path)
+def test_incomparable_recordings_are_refused_unless_allowed(recording: Path, tmp_path: Path) -> None:
+    workspace = Workspace(tmp_path)
     model = json.loads((recording / "machine.json").read_text())["model"]
     other = edited(recording, tmp_path / "other", json.dumps(model), '"an abacus"', "machine.json")
-    refused = place("compare", recording, other)
+    refused = workspace("compare", recording, other)
     assert (refused.returncode, refused.stdout) == (8, "")
     assert f"  machine: {model!r} in {recording.name}, 'an abacus' in other\n" in refused.stderr
     assert "--allow machine" in refused.stderr
     for form in ("table", "markdown", "csv", "json", "junit"):
-        assert "an abacus" in place.ask("compare", recording, other, "--allow", "machine", "--format", form)
+        assert "an abacus" in workspace.ask("compare", recording, other, "--allow", "machine", "--format", form)
 
 
-def test_one_recording_is_ranked(finished: tuple[Place, Any], recording: Path) -> None:
-    found = json.loads(finished[0].ask("rank", recording, "--baseline", "other", "--format", "json"))
-    assert found["baseline"] == "other"
-    assert [one["phase"] for one in found["rankings"]] == ["train", "forward", "backward", "inference"]
-    assert {place["contender"] for one in found["rankings"] for place in one["places"]} == {"good", "other"}
+def test_one_recording_is_ranked(finished: tuple[Workspace, Any], recording: Path) -> None:
+    ranking = json.loads(finished[0].ask("rank", recording, "--baseline", "other", "--format", "json"))
+    assert ranking["baseline"] == "other"
+    assert [one["phase"] for one in ranking["rankings"]] == ["train", "forward", "backward", "inference"]
+    assert {entry["contender"] for one in ranking["rankings"] for entry in one["places"]} == {"good", "other"}
     for form in ("table", "markdown", "csv"):
         assert "good" in finished[0].ask("rank", recording, "--format", form, "--phase", "train")
 
 
-def test_a_run_into_a_folder_of_its_own_adds_nothing_when_it_is_done(place: Place) -> None:
+def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
     few = ("--only", "library=good", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
-    assert place.run("-o", "mine", *few).returncode == 0
-    before = (place.folder / "mine" / "records.jsonl").read_bytes()
-    again = place.run("-o", "mine", *few)
+    assert workspace.run("-o", "mine", *few).returncode == 0
+    before = (workspace.folder / "mine" / "records.jsonl").read_bytes()
+    again = workspace.run("-o", "mine", *few)
     assert again.returncode == 0 and "mine: continues; 1 of 1 cells are there" in again.stderr
-    assert (place.folder / "mine" / "records.jsonl").read_bytes() == before
-    assert recordings(place.folder) == []
-    other = place.run("-o", "mine")
+    assert (workspace.folder / "mine" / "records.jsonl").read_bytes() == before
+    assert recordings(workspace.folder) == []
+    other = workspace.run("-o", "mine")
     assert (other.returncode, other.stdout) == (1, "")
     assert other.stderr == "snnbench: mine: holds a recording of another config or machine; name another folder\n"
 
 
-def test_a_dry_run_prints_the_cells_and_starts_nothing(place: Place) -> None:
-    write(place.folder, MARKING, "good")
-    done = place.run("--dry-run")
+def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:
+    write(workspace.folder, MARKING, "good")
+    done = workspace.run("--dry-run")
     assert done.returncode == 0
     assert Counter(line.split()[0] for line in done.stdout.splitlines()) == {"good": 3, "other": 3}
     assert done.stderr == "6 cells, 2 of them different work\n"
-    assert {path.name for path in place.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
+    assert {path.name for path in workspace.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
 
 
-def test_only_and_set_choose_the_cells(place: Place) -> None:
+def test_only_and_set_select_the_cells(workspace: Workspace) -> None:
     settings = ("--set", "sweep.neurons=[8,16]", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
-    done = place.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
+    done = workspace.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
     assert done.stdout.splitlines() == ["other subtract N=16 B=5 T=12 cpu float32, time 0"]
 
 
-def test_adapters_are_listed_with_what_is_missing(place: Place) -> None:
-    printed = place.ask("list", "--adapter", place.adapters[0])
+def test_adapters_are_listed_with_missing_environments(workspace: Workspace) -> None:
+    printed = workspace.ask("list", "--adapter", workspace.adapters[0])
     (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
     assert row == (
         "| good | any | cpu cuda | not said | missing: `snnbench env sync good` "
         "| A fake library that does all that is asked of it. |"
     )
-    assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "those that come with snnbench"
+    assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "the shipped adapters"
 
 
-def test_contenders_are_verified_without_being_timed(place: Place) -> None:
-    bad = write(place.folder, WRONG, "other")
-    arguments = ("--config", place.config, "--env", "current", "--adapter", place.adapters[0], "--adapter", bad)
-    good = place("verify", "good", *arguments)
+def test_contenders_are_verified_without_being_timed(workspace: Workspace) -> None:
+    bad = write(workspace.folder, WRONG, "other")
+    arguments = ("--config", workspace.config, "--env", "current", "--adapter", workspace.adapters[0], "--adapter", bad)
+    good = workspace("verify", "good", *arguments)
     assert good.returncode == 0, good.stderr
     assert re.search(r"^\| good \| .* \| exact \| 0 of \d+ \|", good.stdout, re.MULTILINE)
-    both = place("verify", *arguments)
+    both = workspace("verify", *arguments)
     assert both.returncode == 5
     assert re.search(r"- other: incorrect: exam: \d+ of 1480 spikes differ, the first at t=", both.stdout)
-    assert " ms" not in both.stdout and recordings(place.folder) == []
+    assert " ms" not in both.stdout and recordings(workspace.folder) == []
 
 
-def test_a_request_drives_a_worker_through_a_pipe(place: Place) -> None:
-    adapter = place.adapters[0]
-    asked = place("request", "good", "--config", place.config, "--env", "current", "--adapter", adapter)
-    assert asked.returncode == 0, asked.stderr
+def test_request_drives_a_worker_through_a_pipe(workspace: Workspace) -> None:
+    adapter = workspace.adapters[0]
+    printed = workspace("request", "good", "--config", workspace.config, "--env", "current", "--adapter", adapter)
+    assert printed.returncode == 0, printed.stderr
     worker = [sys.executable, "-m", "snnbench.worker", str(adapter)]
     replied = subprocess.run(
-        worker, input=asked.stdout.encode(), capture_output=True, timeout=30, env=environment(1, place.folder)
+        worker, input=printed.stdout.encode(), capture_output=True, timeout=30, env=environment(1, workspace.folder)
     )
     reply = decode_reply(replied.stdout)
     assert reply is not None and reply.outcome == EXACT
     assert set(reply.phases) == {"inference", "forward", "backward", "train"}
 
 
-def test_the_command_line_for_a_request_works_as_it_is_printed(place: Place) -> None:
-    adapter = place.adapters[0]
-    asked = place(
-        "request", "good", "--measure", "verify", "-c", place.config, "--env", "current", "--adapter", adapter
+def test_printed_command_line_runs_the_request(workspace: Workspace) -> None:
+    adapter = workspace.adapters[0]
+    printed = workspace(
+        "request", "good", "--measure", "verify", "-c", workspace.config, "--env", "current", "--adapter", adapter
     )
-    assert asked.stderr.startswith("for: ")
-    line = asked.stderr.removeprefix("for: ")
-    replied = subprocess.run(line, shell=True, input=asked.stdout, capture_output=True, text=True, timeout=30)
+    assert printed.stderr.startswith("for: ")
+    line = printed.stderr.removeprefix("for: ")
+    replied = subprocess.run(line, shell=True, input=printed.stdout, capture_output=True, text=True, timeout=30)
     assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
 
 
-def test_a_request_is_for_a_case_that_the_config_gives_the_library(place: Place) -> None:
-    with place.config.open("a") as file:
+def test_request_is_for_a_case_of_the_library(workspace: Workspace) -> None:
+    with workspace.config.open("a") as file:
         file.write('\n[[sweep]]\nname = "zero"\nprofile = "zero"\nlibraries = ["other"]\n')
-    text = place.config.read_text().replace('libraries = ["good", "other"]', 'libraries = ["good"]')
-    place.config.write_text(text)
-    files = [part for adapter in place.adapters for part in ("--adapter", adapter)]
+    text = workspace.config.read_text().replace('libraries = ["good", "other"]', 'libraries = ["good"]')
+    workspace.config.write_text(text)
+    files = [part for adapter in workspace.adapters for part in ("--adapter", adapter)]
     for name, reset in (("good", "subtract"), ("other", "zero")):
-        asked = json.loads(place.ask("request", name, "-c", place.config, "--env", "current", *files))
-        assert asked["case"]["reset"] == reset
+        request = json.loads(workspace.ask("request", name, "-c", workspace.config, "--env", "current", *files))
+        assert request["case"]["reset"] == reset
 
 
-def test_environments_are_listed_and_removed(place: Place) -> None:
-    assert place.ask("env", "list") == ""
-    (place.folder / "home" / "envs" / "0123").mkdir(parents=True)
-    assert place.ask("env", "list").split() == [str(place.folder / "home/envs/0123"), "0", "MiB", "half", "made"]
-    unknown = place("env", "remove", "good")
+def test_environments_are_listed_and_removed(workspace: Workspace) -> None:
+    assert workspace.ask("env", "list") == ""
+    (workspace.folder / "home" / "envs" / "0123").mkdir(parents=True)
+    folder = str(workspace.folder / "home/envs/0123")
+    assert workspace.ask("env", "list").split() == [folder, "0", "MiB", "half", "made"]
+    unknown = workspace("env", "remove", "good")
     assert unknown.returncode == 2 and "no environment of good (there are: none)" in unknown.stderr
-    place.ask("env", "remove")
-    assert place.ask("env", "list") == ""
+    workspace.ask("env", "remove")
+    assert workspace.ask("env", "list") == ""
 
 
 UNPINNED = '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT
@@ -338,7 +338,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
         (["run"], 2, "Missing option '--config'"),
@@ -376,56 +376,58 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_an_error_is_one_line_and_an_exit_code(place: Place, arguments: Sequence[str], code: int, said: str) -> None:
+def test_error_is_one_line_and_an_exit_code(
+    workspace: Workspace, arguments: Sequence[str], code: int, message: str
+) -> None:
     for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
-        write(place.folder, source, name)
-    bad = place.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
-    (place.folder / "bad.toml").write_text(bad)
-    files = [part for adapter in place.adapters for part in ("--adapter", str(adapter))]
-    done = place(*arguments, *(files if arguments[0] in ("run", "verify") else []))
+        write(workspace.folder, source, name)
+    bad = workspace.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
+    (workspace.folder / "bad.toml").write_text(bad)
+    files = [part for adapter in workspace.adapters for part in ("--adapter", str(adapter))]
+    done = workspace(*arguments, *(files if arguments[0] in ("run", "verify") else []))
     assert (done.returncode, done.stdout) == (code, "")
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("snnbench: ") and said in last
+    assert last.startswith("snnbench: ") and message in last
     assert "Traceback" not in done.stderr
 
 
-def test_an_environment_that_cannot_be_made_is_a_failed_cell_beside_measured_ones(place: Place) -> None:
+def test_failed_environment_is_a_failed_cell(workspace: Workspace) -> None:
     """Managed environments: one library's pins do not exist anywhere. Tests have no network."""
-    write(place.folder, UNPINNED, "other")
-    managed = [part for part in run_arguments(place.config, place.adapters) if part not in ("--env", "current")]
-    done = snnbench(place.folder, *managed, "--only", "library=other")
+    write(workspace.folder, UNPINNED, "other")
+    managed = [part for part in run_arguments(workspace.config, workspace.adapters) if part not in ("--env", "current")]
+    done = snnbench(workspace.folder, *managed, "--only", "library=other")
     assert done.returncode == 5
     assert "- other: failed: environment: " in done.stdout
-    assert {record["outcome"]["kind"] for record in lines(recordings(place.folder)[0])} == {"environment"}
+    assert {record["outcome"]["kind"] for record in lines(recordings(workspace.folder)[0])} == {"environment"}
 
 
-def test_debug_shows_the_traceback(place: Place) -> None:
-    done = place("--debug", "report", "nowhere")
+def test_debug_shows_the_traceback(workspace: Workspace) -> None:
+    done = workspace("--debug", "report", "nowhere")
     assert done.returncode == 1 and "Traceback" in done.stderr and "RecordingError" in done.stderr
 
 
-def test_without_arguments_the_help_is_shown(place: Place) -> None:
-    done = place()
+def test_help_is_shown_without_arguments(workspace: Workspace) -> None:
+    done = workspace()
     assert "Usage: " in done.stdout + done.stderr
     assert "snnbench:  (" not in done.stderr
 
 
-def test_the_version_is_told(place: Place) -> None:
-    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", place.ask("--version"))
+def test_version_is_printed(workspace: Workspace) -> None:
+    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", workspace.ask("--version"))
 
 
-def test_help_is_there_in_half_a_second(place: Place) -> None:
+def test_help_takes_half_a_second_at_most(workspace: Workspace) -> None:
     """Half a second of its own CPU time: other processes on the CPUs do not count."""
     taken_s = []
     for _ in range(5):
         before = os.times()
-        assert place.ask("--help")
+        assert workspace.ask("--help")
         after = os.times()
         taken_s.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(taken_s) < HELP_LIMIT_S
 
 
-def test_the_import_diet_of_help() -> None:
+def test_help_imports_no_heavy_package() -> None:
     program = (
         "import sys; sys.argv = ['snnbench', '--help']\n"
         "from snnbench.cli import main\n"

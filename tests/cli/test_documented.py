@@ -29,16 +29,16 @@ CODE = " ".join(re.findall(r"`+([^`]+)`+", TEXT))
 """The text in backquotes: plain English words would be found anywhere."""
 
 
-def assert_in_code(what: str, words: Iterable[str]) -> None:
+def assert_in_code(kind: str, words: Iterable[str]) -> None:
     """Each of these words stands in backquotes in one of the documents."""
     missing = [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", CODE)]
-    assert not missing, f"{what} in none of {', '.join(DOCUMENTS)}, in backquotes: {', '.join(missing)}"
+    assert not missing, f"{kind} in none of {', '.join(DOCUMENTS)}, in backquotes: {', '.join(missing)}"
 
 
 def commands(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
     """(name, command) of every command, without groups."""
-    for name, one in getattr(command, "commands", {}).items():
-        yield from commands(one, f"{path} {name}".strip())
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from commands(subcommand, f"{path} {name}".strip())
     if not hasattr(command, "commands"):
         yield path, command
 
@@ -62,7 +62,7 @@ def test_every_option_is_documented() -> None:
     assert_in_code("options", sorted(options))
 
 
-def test_every_word_that_an_option_takes_is_documented() -> None:
+def test_every_value_of_an_option_is_documented() -> None:
     closed = (Env, Format, Measured, ComparedPhase, ComparisonFormat, RankingFormat)
     assert_in_code("words of options", (word.value for words in closed for word in words))
     assert_in_code("facts of --allow", ALLOWABLE)
@@ -103,10 +103,11 @@ def test_every_exit_code_is_documented_with_its_meaning() -> None:
     assert not missing, f"exit codes in none of {', '.join(DOCUMENTS)}, as a row of a table: {rows}"
 
 
-def test_the_documents_name_no_command_or_option_that_is_not_there() -> None:
+def test_documents_name_only_existing_commands_and_options() -> None:
     every = {"snnbench", *(word for name in ALL for word in name.split())}
     named = set(re.findall(r"\bsnnbench ([a-z]+)\b", CODE))
     assert named - every == set(), "commands that do not exist"
     options = {option for one in (get_command(app), *ALL.values()) for given in one.params for option in given.opts}
-    told = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", "\n".join(re.findall(r"`(?:snnbench[^`]*|-[^`]*)`", TEXT))))
-    assert told - options - {"--help"} == set(), "options that do not exist"
+    quoted = "\n".join(re.findall(r"`(?:snnbench[^`]*|-[^`]*)`", TEXT))
+    documented = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", quoted))
+    assert documented - options - {"--help"} == set(), "options that do not exist"

@@ -82,34 +82,34 @@ def compared() -> Comparison:
 def outputs() -> dict[str, str]:
     """Each output, by the name of its file."""
     comparison, ranked = compared(), rank(several(), "", Thresholds())
-    found = {
+    texts = {
         f"compare.{SUFFIXES[form]}": write(comparison, False, ["slower", "failed"])
         for form, write in change_table.FORMATS.items()
     }
-    found |= {
+    texts |= {
         f"compare-explain.{SUFFIXES[form]}": change_table.FORMATS[form](comparison, True, [])
         for form in ("table", "markdown")
     }
-    return found | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
+    return texts | {f"rank.{SUFFIXES[form]}": write(ranked) for form, write in rank_table.FORMATS.items()}
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))
-def test_what_is_printed_is_what_was_looked_at(name: str) -> None:
+def test_output_equals_its_golden_file(name: str) -> None:
     assert outputs()[name] == (GOLDEN / name).read_text(encoding="utf-8")
 
 
-def test_no_golden_file_is_left_from_before() -> None:
+def test_no_golden_file_is_obsolete() -> None:
     assert {path.name for path in GOLDEN.iterdir()} >= outputs().keys()
     assert not {path.name for path in GOLDEN.glob("compare*")} - outputs().keys()
     assert not {path.name for path in GOLDEN.glob("rank*")} - outputs().keys()
 
 
-def test_the_pair_has_a_cell_of_every_word() -> None:
+def test_pair_has_a_cell_of_every_word() -> None:
     assert all(compared().counts[word] for word in WORDS)
 
 
 @pytest.mark.parametrize("name", [name for name in outputs() if name.startswith("compare")])
-def test_what_was_allowed_is_said_in_every_format(name: str) -> None:
+def test_allowed_fact_is_stated_in_every_format(name: str) -> None:
     text = re.sub(r"&apos;|&#39;", "'", outputs()[name])
     assert "machine: 'a laptop' in monday, 'a server' in friday" in text
 
@@ -122,7 +122,7 @@ def test_json_and_csv_have_every_cell_and_no_nan() -> None:
     assert "nan" not in {value.lower() for row in rows for value in row.values()}
 
 
-def test_junit_counts_what_it_holds_and_fails_what_was_asked_for() -> None:
+def test_junit_counts_its_cells_and_failures() -> None:
     suite = ElementTree.fromstring(outputs()["compare.xml"])
     counts = compared().counts
     assert int(suite.get("tests", "")) == len(suite.findall("testcase")) == len(compared().cells)

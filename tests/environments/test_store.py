@@ -65,7 +65,7 @@ def key(wanted: Adapter, cuda: bool = False) -> str:
     return plan(wanted, cuda).key
 
 
-def test_without_the_package_uv_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_uv_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uv", None)
     about = {"name": "norse", "source": "norse.py", "requires_python": ">=3.11"}
     with pytest.raises(EnvironmentFailed, match="norse: no uv program; install the package `uv`"):
@@ -96,24 +96,24 @@ def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -
 
     no_uv()
     lines.clear()
-    other = adapter("other", tuple(reversed((*SMALL, " packaging == 24.2"))))  # the same pins, said differently
+    other = adapter("other", tuple(reversed((*SMALL, " packaging == 24.2"))))  # the same pins, written differently
     assert store.sync(plan(adapter(), cuda=False), lines.append) == planned
     assert store.sync(plan(other, cuda=False), lines.append).folder == planned.folder
     assert lines == []
-    [found] = store.installed()
-    assert (found.folder, list(found.adapters)) == (planned.folder, ["other", "small"])
-    assert list(found.requirements) == ["packaging==24.2"]
-    assert found.created.endswith("+00:00")
-    assert found.size_bytes > 100_000
+    [environment] = store.installed()
+    assert (environment.folder, list(environment.adapters)) == (planned.folder, ["other", "small"])
+    assert list(environment.requirements) == ["packaging==24.2"]
+    assert environment.created.endswith("+00:00")
+    assert environment.size_bytes > 100_000
 
-    store.remove(found, quiet)
+    store.remove(environment, quiet)
     assert store.installed() == []
     assert not store.is_ready(planned)
     with pytest.raises(EnvironmentFailed, match="install the package `uv`"):
         store.sync(planned, quiet)
 
 
-def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_depends_on_the_installed_packages_only(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = adapter()
     with_cuda = adapter(cuda=("six==1.16.0",))
     keys = [
@@ -132,19 +132,19 @@ def test_key_stands_for_everything_that_changes_what_is_installed(home: Path, mo
     assert plan(with_cuda, cuda=True).requirements == ("packaging==24.2", "six==1.16.0")
 
 
-def test_interpreter_is_this_one_where_it_fits(home: Path) -> None:
+def test_current_interpreter_is_used_if_it_fits(home: Path) -> None:
     assert plan(adapter(), cuda=False).interpreter == sys.executable
     assert plan(adapter(requires_python="<3.9,>=3.8"), cuda=False).interpreter == "<3.9,>=3.8"
 
 
 @pytest.mark.parametrize("wrong", [{"requires_python": "three"}, {"dependencies": ("six==",)}])
-def test_header_that_cannot_be_read(home: Path, wrong: dict[str, object]) -> None:
+def test_malformed_header_is_refused(home: Path, wrong: dict[str, object]) -> None:
     with pytest.raises(EnvironmentFailed, match=r"^adapters/small\.py: script header: .*") as caught:
         plan(adapter(**wrong), cuda=False)  # type: ignore[arg-type]
     assert "\n" not in str(caught.value)
 
 
-def test_half_made_folder_is_made_anew(home: Path) -> None:
+def test_half_made_environment_is_made_again(home: Path) -> None:
     planned = plan(adapter(), cuda=False)
     (planned.folder / "bin").mkdir(parents=True)
     planned.python.symlink_to(sys.executable)
@@ -183,14 +183,14 @@ def test_missing_interpreter(home: Path) -> None:
         store.sync(wanted, quiet)
 
 
-def test_folder_that_cannot_be_written(home: Path) -> None:
+def test_unwritable_home_is_an_error(home: Path) -> None:
     home.write_text("not a folder")
     with pytest.raises(EnvironmentFailed, match="set SNNBENCH_HOME to a folder that can be written"):
         store.sync(plan(adapter(), cuda=False), quiet)
 
 
 @pytest.mark.parametrize(
-    ("said", "expected"),
+    ("output", "expected"),
     [
         (
             ["Using Python 3", "error: Failed to fetch: an index", "  cause: client error", "  cause: refused (111)"],
@@ -220,8 +220,8 @@ def test_folder_that_cannot_be_written(home: Path) -> None:
         ),
     ],
 )
-def test_explanation(home: Path, said: list[str], expected: str) -> None:
-    assert uv_program._explain(said, plan(adapter(), cuda=False).about) == expected
+def test_uv_error_is_explained_with_a_next_step(home: Path, output: list[str], expected: str) -> None:
+    assert uv_program._explain(output, plan(adapter(), cuda=False).about) == expected
 
 
 def test_overrides_keep_a_dependency_out(home: Path) -> None:
@@ -230,7 +230,7 @@ def test_overrides_keep_a_dependency_out(home: Path) -> None:
     assert store.versions(made.python) == {"python-dateutil": "2.9.0.post0"}
 
 
-def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_declared_metadata_overrides_a_wheel(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wheel is for another Python, and requires a package that does not exist."""
     name = "snnbench_of_old-1.0"
     files = {
@@ -246,12 +246,12 @@ def test_metadata_in_place_of_what_a_wheel_says(home: Path, tmp_path: Path, monk
     pinned = ("snnbench-of-old==1.0",)
     with pytest.raises(EnvironmentFailed, match="No solution found"):
         store.sync(plan(adapter(dependencies=pinned), cuda=False), quiet)
-    said = '{ name = "snnbench-of-old", version = "1.0", requires-python = ">=3.8", requires-dist = ["six==1.16.0"] }'
-    made = store.sync(plan(adapter(dependencies=pinned, metadata=(said,)), cuda=False), quiet)
+    table = '{ name = "snnbench-of-old", version = "1.0", requires-python = ">=3.8", requires-dist = ["six==1.16.0"] }'
+    made = store.sync(plan(adapter(dependencies=pinned, metadata=(table,)), cuda=False), quiet)
     assert store.versions(made.python) == {"six": "1.16.0", "snnbench-of-old": "1.0"}
 
 
-def test_project_around_does_not_change_the_pins(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_surrounding_project_does_not_change_the_pins(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = '[project]\nname = "x"\nversion = "1"\n[tool.uv]\noverride-dependencies = ["packaging==24.1"]\n'
     (home.parent / "pyproject.toml").write_text(project)
     monkeypatch.chdir(home.parent)
@@ -276,7 +276,7 @@ def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None])
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, BrokenPipeError])
-def test_interruption_leaves_what_is_made_anew(home: Path, interruption: type[BaseException]) -> None:
+def test_interrupted_environment_is_made_again(home: Path, interruption: type[BaseException]) -> None:
     def interrupt(line: str) -> None:
         if line.startswith("Using"):
             raise interruption
@@ -294,18 +294,18 @@ def test_versions_of_another_interpreter() -> None:
         store.versions(Path("/no/such/python"))
 
 
-def test_uv_hears_what_pip_was_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pip_settings_are_passed_to_uv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "wheels").mkdir()
     monkeypatch.chdir(tmp_path)
-    told = {
+    pip_settings = {
         "PIP_FIND_LINKS": "wheels https://index.example/links gone",
         "PIP_INDEX_URL": "https://index.example/simple",
         "PIP_EXTRA_INDEX_URL": "https://a.example https://b.example",
         "PIP_CERT": "/certificates.pem",
         "OTHER": "kept",
     }
-    heard = uv_program.settings(told)
-    assert heard == told | {
+    heard = uv_program.settings(pip_settings)
+    assert heard == pip_settings | {
         "UV_FIND_LINKS": f"{tmp_path}/wheels,https://index.example/links",
         "UV_DEFAULT_INDEX": "https://index.example/simple",
         "UV_INDEX": "https://a.example https://b.example",
@@ -326,7 +326,7 @@ def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
     assert "UV_FIND_LINKS" not in uv_program.settings({})
 
 
-def test_uv_does_not_hear_of_an_empty_backend_of_torch() -> None:
+def test_empty_torch_backend_is_not_passed_to_uv() -> None:
     """An image cannot unset a variable, and uv stops at an empty one."""
     assert uv_program.settings({"UV_TORCH_BACKEND": ""}) == {"NO_COLOR": "1"}
     assert uv_program.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", "NO_COLOR": "1"}
@@ -335,10 +335,10 @@ def test_uv_does_not_hear_of_an_empty_backend_of_torch() -> None:
 def test_marker_is_plain_json(home: Path) -> None:
     made = store.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())
-    assert marker.keys() == {"adapters", "versions", "created", *store.PINNED}
+    assert marker.keys() == {"adapters", "versions", "created", *store.PINNED_FIELDS}
 
 
-def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_here(
+def test_environments_are_made_for_the_named_device(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     header = (
@@ -360,9 +360,9 @@ def test_environments_are_made_for_the_device_that_is_named_whatever_there_is_he
     assert has_six == [False, True]
 
 
-def test_a_variant_may_ask_for_another_python_than_its_library() -> None:
+def test_variant_may_require_another_python() -> None:
     """NumPy 1.23, which the CuPy kernels need, has no wheel for Python 3.12, and uv would try to build it."""
     spikingjelly = discover()["spikingjelly"]
-    asked = {name: store.plan(spikingjelly, name, cuda=True) for name in ("auto", "cupy")}
-    assert (asked["auto"].requires_python, asked["cupy"].requires_python) == (">=3.11", "==3.11.*")
-    assert asked["cupy"].interpreter in (sys.executable, "==3.11.*")
+    plans = {name: store.plan(spikingjelly, name, cuda=True) for name in ("auto", "cupy")}
+    assert (plans["auto"].requires_python, plans["cupy"].requires_python) == (">=3.11", "==3.11.*")
+    assert plans["cupy"].interpreter in (sys.executable, "==3.11.*")

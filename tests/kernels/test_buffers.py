@@ -38,13 +38,13 @@ def test_a_tensor_as_torch_s_own(dtype: torch.dtype) -> None:
 
 def test_freed_memory_is_lent_again_and_to_one_only() -> None:
     first = buffers.empty(LARGE, torch.float32, CPU)
-    place = first.data_ptr()
+    address = first.data_ptr()
     other = buffers.empty(LARGE, torch.float32, CPU)
-    assert other.data_ptr() != place
+    assert other.data_ptr() != address
     del first
     again = buffers.empty(LARGE, torch.float32, CPU)
-    assert again.data_ptr() == place
-    assert buffers.empty(LARGE, torch.float32, CPU).data_ptr() not in (place, other.data_ptr())
+    assert again.data_ptr() == address
+    assert buffers.empty(LARGE, torch.float32, CPU).data_ptr() not in (address, other.data_ptr())
 
 
 def test_a_view_of_it_is_enough_to_hold_it() -> None:
@@ -66,12 +66,12 @@ def test_a_graph_is_enough_to_hold_it() -> None:
     assert len(waiting()) == 1
 
 
-def test_another_size_gives_back_what_was_waiting() -> None:
+def test_another_size_frees_the_idle_buffers() -> None:
     del_me = buffers.empty(LARGE, torch.float32, CPU)
     del del_me
     assert len(waiting()) == 1
-    kept = buffers.empty(LARGE, torch.float64, CPU)
-    assert not waiting() and kept is not None
+    buffer = buffers.empty(LARGE, torch.float64, CPU)
+    assert not waiting() and buffer is not None
 
 
 def test_a_full_garbage_collection_gives_everything_back() -> None:
@@ -83,7 +83,7 @@ def test_a_full_garbage_collection_gives_everything_back() -> None:
     assert not waiting()
 
 
-def test_small_tensors_and_other_devices_are_torch_s_own_business() -> None:
+def test_small_tensors_and_other_devices_are_left_to_torch() -> None:
     small = buffers.empty((3, 4), torch.float32, CPU)
     elsewhere = buffers.empty(LARGE, torch.float32, torch.device("meta"))
     assert elsewhere.device.type == "meta"
@@ -102,7 +102,7 @@ def test_spikes_of_one_pass_survive_the_next() -> None:
     assert torch.equal(first, copy) and not torch.equal(first, second)
 
 
-def test_without_being_asked_nothing_is_kept_and_nothing_watches_the_collector() -> None:
+def test_pool_is_opt_in() -> None:
     code = "import gc; before = list(gc.callbacks); import snnbench.kernels; assert gc.callbacks == before"
     subprocess.run([sys.executable, "-c", code], check=True)
     held = buffers.empty(LARGE, torch.float32, CPU)

@@ -34,7 +34,7 @@ def answer(path: Path, value: int) -> int:
     return int(function())
 
 
-def test_each_set_of_macros_is_compiled_once_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_set_of_macros_is_compiled_once_and_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = source(tmp_path)
     assert (answer(path, 4), answer(path, 5)) == (4, 5)
     assert len(list(compiler.cache_folder().glob("answer-*.so"))) == 2
@@ -54,7 +54,7 @@ def test_another_processor_is_another_library(tmp_path: Path, monkeypatch: pytes
     assert len(list(compiler.cache_folder().glob("*.so"))) == 2
 
 
-def test_no_compiler_is_said_with_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_compiler_error_names_the_next_step(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setenv("CC", "/nowhere/cc")
     with pytest.raises(compiler.Unavailable, match="install gcc"):
@@ -68,7 +68,7 @@ def test_the_compiler_s_own_error_is_passed_on(tmp_path: Path) -> None:
     assert not list(compiler.cache_folder().glob("*.so"))
 
 
-def test_a_folder_that_cannot_be_written_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unwritable_folder_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "file"))
     with pytest.raises(compiler.Unavailable, match="SNNBENCH_HOME"):

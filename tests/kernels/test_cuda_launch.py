@@ -62,7 +62,7 @@ def test_contract_holds_for_kernels_that_cuda_core_launches(observed: dict[str, 
     assert all(launch["right_module"] for launch in launches)
 
 
-def test_grid_and_block_are_those_of_the_strip(observed: dict[str, Any]) -> None:
+def test_grid_and_block_follow_the_strip(observed: dict[str, Any]) -> None:
     for launch in observed["contract"]:
         assert launch["block"] == [launch["threads"], 1, 1]
         columns = launch["arguments"][stub_driver.PARAMETERS[launch["kernel"]].index(ctypes.c_longlong)]

@@ -29,7 +29,7 @@ def as_python(text: str) -> str:
 
 @pytest.mark.parametrize("language", PYTHON)
 @pytest.mark.parametrize("name", FORMULAS)
-def test_the_text_computes_what_the_table_computes(name: str, language: str) -> None:
+def test_text_and_table_compute_the_same_surrogate(name: str, language: str) -> None:
     dialect, names = PYTHON[language]
     text = as_python(surrogate(name, dialect))
     for distance in np.linspace(-3, 3, 61):

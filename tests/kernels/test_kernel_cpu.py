@@ -45,7 +45,7 @@ def test_in_place(kernels: Kernels, stored: torch.dtype) -> None:
     contract.check_in_place(kernels, stored)
 
 
-def test_nothing_else_is_written(kernels: Kernels) -> None:
+def test_memory_outside_the_outputs_is_unchanged(kernels: Kernels) -> None:
     contract.check_nothing_else_is_written(kernels, NEURONS[0])
 
 
@@ -58,7 +58,7 @@ def test_minus_zero_did_not_fire(kernels: Kernels) -> None:
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
-def test_nothing_to_do(kernels: Kernels, steps: int, columns: int) -> None:
+def test_empty_problem_changes_nothing(kernels: Kernels, steps: int, columns: int) -> None:
     contract.check_nothing_to_do(kernels, steps, columns)
 
 
@@ -70,10 +70,10 @@ def test_two_runs_agree_in_every_bit(kernels: Kernels) -> None:
 def test_float64_is_the_plain_loop_to_its_own_rounding(kernels: Kernels, neuron: Neuron) -> None:
     given = oracle.problem(40, 19)
     current, start = given.current.double(), given.start.double()
-    spikes, kept, potential = torch.empty_like(current), torch.empty_like(current), start.clone()
-    kernels.module.forward(current, potential, spikes, kept, neuron)
+    spikes, saved, potential = torch.empty_like(current), torch.empty_like(current), start.clone()
+    kernels.module.forward(current, potential, spikes, saved, neuron)
     carried, gradient = given.carried.double(), torch.empty_like(current)
-    kernels.module.backward(given.cotangent.double(), kept, carried, gradient, neuron)
+    kernels.module.backward(given.cotangent.double(), saved, carried, gradient, neuron)
     leaves = current.clone().requires_grad_(), start.clone().requires_grad_()
     expected, last = lif_ref.lif(leaves[0], neuron, leaves[1])
     loss = (expected * given.cotangent.double()).sum() + (last * given.carried.double()).sum()
@@ -85,15 +85,15 @@ def test_float64_is_the_plain_loop_to_its_own_rounding(kernels: Kernels, neuron:
 
 def test_threads_do_not_change_a_bit() -> None:
     kernels, threads = Kernels(lif_cpu, "cpu", 9, 5000), torch.get_num_threads()
-    found = []
+    outputs = []
     try:
         for count in (1, 3):
             torch.set_num_threads(count)
             inputs = kernels.problem()
-            found.append(kernels.backward(inputs, kernels.forward(inputs, NEURONS[0])[1], NEURONS[0]))
+            outputs.append(kernels.backward(inputs, kernels.forward(inputs, NEURONS[0])[1], NEURONS[0]))
     finally:
         torch.set_num_threads(threads)
-    assert torch.equal(found[0].current, found[1].current) and torch.equal(found[0].beta, found[1].beta)
+    assert torch.equal(outputs[0].current, outputs[1].current) and torch.equal(outputs[0].beta, outputs[1].beta)
 
 
 def test_the_exponential_holds_over_its_whole_range() -> None:

@@ -124,15 +124,15 @@ def test_kept_may_overwrite_the_current_and_the_gradient_kept(cut: Cut, stored: 
 
 
 @pytest.mark.parametrize("strip", STRIPS, ids=str)
-def test_nothing_else_is_written(cut: Cut, strip: Strip) -> None:
+def test_memory_outside_the_outputs_is_unchanged(cut: Cut, strip: Strip) -> None:
     contract.check_nothing_else_is_written(cut(strip), NEURONS[STRIPS.index(strip)])
 
 
 @pytest.mark.parametrize("strip", STRIPS, ids=str)
-def test_no_rows_are_read_but_those_that_exist(strip: Strip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_past_the_end_are_not_read(strip: Strip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     neuron, columns = NEURONS[0], COLUMNS[strip.vector]
     inputs = oracle.problem(7, columns)
-    spikes, kept, gradient = (torch.empty_like(inputs.current) for _ in range(3))
+    spikes, saved, gradient = (torch.empty_like(inputs.current) for _ in range(3))
     forward = lif_cuda.forward_build(neuron.reset, torch.float32, torch.float32, False, strip)
     backward = lif_cuda.backward_build(
         neuron.reset, neuron.detach_reset, neuron.surrogate, torch.float32, torch.float32, (False,) * 3, strip
@@ -140,15 +140,15 @@ def test_no_rows_are_read_but_those_that_exist(strip: Strip, tmp_path: Path, mon
     emulator = Emulator(tmp_path)
     emulator.compile([forward, backward])
     library, _ = emulator.kernels[forward]
-    for rows in (inputs.current, inputs.cotangent, kept):
+    for rows in (inputs.current, inputs.cotangent, saved):
         library.may_read(*map(ctypes.c_size_t, (rows.data_ptr(), rows.data_ptr() + rows.nbytes)))
     monkeypatch.setattr(lif_cuda, "launch", emulator.launch)
     monkeypatch.setattr(lif_cuda, "FORWARD", (strip,) * 3)
     monkeypatch.setattr(lif_cuda, "BACKWARD", (strip,) * 3)
-    lif_cuda.forward(inputs.current, inputs.start, spikes, kept, neuron)
-    lif_cuda.backward(inputs.cotangent, kept, inputs.carried, gradient, neuron)
+    lif_cuda.forward(inputs.current, inputs.start, spikes, saved, neuron)
+    lif_cuda.backward(inputs.cotangent, saved, inputs.carried, gradient, neuron)
     assert library.strays() == 0
-    lif_cuda.forward(spikes, inputs.start, gradient, kept, neuron)
+    lif_cuda.forward(spikes, inputs.start, gradient, saved, neuron)
     assert library.strays() == spikes.numel() // strip.vector, "this array was not named"
 
 
@@ -161,7 +161,7 @@ def test_minus_zero_kept_did_not_fire(cut: Cut) -> None:
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
-def test_nothing_to_do_changes_nothing(kernels: Kernels, steps: int, columns: int) -> None:
+def test_empty_problem_changes_nothing(kernels: Kernels, steps: int, columns: int) -> None:
     contract.check_nothing_to_do(kernels, steps, columns)
 
 
@@ -169,7 +169,7 @@ def test_two_runs_agree_in_every_bit(cut: Cut) -> None:
     contract.check_runs_agree(cut(STRIPS[0]))
 
 
-def test_a_vector_needs_columns_and_addresses_that_are_its_multiples() -> None:
+def test_vector_needs_aligned_columns_and_addresses() -> None:
     strip, whole = Strip(vector=4, rows=2, threads=8), torch.empty(2 * 8 + 1)
     rows = whole[:-1].view(2, 8)
     assert strip.fitting(8, (rows, None)) is strip
@@ -262,7 +262,7 @@ def test_registers_suffice(assembled: Callable[[Build, str], str], arch: str) ->
         print(arch, build.name, *(macros[name] for name in ("STORED", "KEPT", "VECTOR", "ROWS")), registers[1])
 
 
-def test_the_assembler_reports_a_strip_too_large_for_the_registers(assembled: Callable[[Build, str], str]) -> None:
+def test_assembler_reports_too_large_a_strip(assembled: Callable[[Build, str], str]) -> None:
     large = Strip(vector=4, rows=32, threads=128)
     build = lif_cuda.backward_build("zero", False, "atan", torch.float32, torch.float32, (True, True, True), large)
     assert NO_SPILLS not in assembled(build, "sm_90")
@@ -294,7 +294,7 @@ def test_importing_the_module_imports_no_compiler() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_without_cuda_core_the_message_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cuda_core_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cuda.core", None)
     lif_cuda._nvrtc_version.cache_clear()
     with pytest.raises(Unavailable, match="pip install"):
@@ -303,15 +303,15 @@ def test_without_cuda_core_the_message_says_what_to_do(monkeypatch: pytest.Monke
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device here")
-def test_both_passes_can_be_captured_in_a_graph_on_another_stream() -> None:
+def test_both_passes_are_captured_on_another_stream() -> None:
     neuron, inputs = NEURONS[0], oracle.problem(40, 256)
     current, cotangent = inputs.current.cuda(), inputs.cotangent.cuda()
-    spikes, kept, gradient = (torch.zeros_like(current) for _ in range(3))
+    spikes, saved, gradient = (torch.zeros_like(current) for _ in range(3))
     potential, carried = inputs.start.cuda(), inputs.carried.cuda()
 
     def both() -> None:
-        lif_cuda.forward(current, potential, spikes, kept, neuron)
-        lif_cuda.backward(cotangent, kept, carried, gradient, neuron)
+        lif_cuda.forward(current, potential, spikes, saved, neuron)
+        lif_cuda.backward(cotangent, saved, carried, gradient, neuron)
 
     both()
     graph = torch.cuda.CUDAGraph()
@@ -319,11 +319,11 @@ def test_both_passes_can_be_captured_in_a_graph_on_another_stream() -> None:
         both()
     potential.copy_(inputs.start)
     carried.copy_(inputs.carried)
-    for one in (spikes, gradient):
-        one.fill_(7.0)
+    for tensor in (spikes, gradient):
+        tensor.fill_(7.0)
     graph.replay()
     assert torch.equal(spikes.cpu(), oracle.eager(inputs.current, inputs.start, neuron)[0])
-    expected = oracle.gradients(neuron, kept.cpu(), inputs).current
+    expected = oracle.gradients(neuron, saved.cpu(), inputs).current
     assert oracle.distance(gradient.cpu(), expected) < contract.FLOAT32_GRADIENT
 
 

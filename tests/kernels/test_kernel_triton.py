@@ -72,7 +72,7 @@ def test_both_passes_are_the_plain_loop_in_float64(small: Kernels, neuron: Neuro
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(15, 33), (16, 32), (17, 1), (1, 1)])
-def test_sizes_around_those_of_a_strip(kernels: Kernels, steps: int, columns: int) -> None:
+def test_sizes_around_a_strip(kernels: Kernels, steps: int, columns: int) -> None:
     contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
 
 
@@ -81,7 +81,7 @@ def test_kept_may_overwrite_the_current_and_the_gradient_kept(small: Kernels, st
     contract.check_in_place(small, stored)
 
 
-def test_nothing_else_is_written(small: Kernels) -> None:
+def test_memory_outside_the_outputs_is_unchanged(small: Kernels) -> None:
     contract.check_nothing_else_is_written(small, NEURONS[0])
 
 
@@ -94,7 +94,7 @@ def test_minus_zero_kept_did_not_fire(small: Kernels) -> None:
 
 
 @pytest.mark.parametrize(("steps", "columns"), [(0, 5), (5, 0), (0, 0)])
-def test_nothing_to_do_changes_nothing(small: Kernels, steps: int, columns: int) -> None:
+def test_empty_problem_changes_nothing(small: Kernels, steps: int, columns: int) -> None:
     contract.check_nothing_to_do(small, steps, columns)
 
 
@@ -137,7 +137,7 @@ def target(ptx: str) -> str:
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_compiled_forward_has_all_rows_in_flight_and_rounds_twice(architecture: int) -> None:
+def test_compiled_forward_loads_ahead_and_rounds_twice(architecture: int) -> None:
     strip = lif_triton.strip_for(10**6)
     stages = compiled(lif_triton._forward, architecture, strip)
     ptx = stages["ptx"]

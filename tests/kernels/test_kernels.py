@@ -49,7 +49,7 @@ def expected(given: dict[str, torch.Tensor], neuron: Neuron) -> tuple[torch.Tens
     return spikes.detach(), list(torch.autograd.grad(loss, leaves + learned))
 
 
-def found(
+def by_linear_lif(
     given: dict[str, torch.Tensor], neuron: Neuron, dtype: torch.dtype, **options: Any
 ) -> tuple[torch.Tensor, list[torch.Tensor]]:
     """The same by `linear_lif`."""
@@ -77,14 +77,14 @@ def test_every_gradient_of_every_neuron(
     monkeypatch.setattr(pipeline, "CPU_ROWS", 21)  # seven steps in a stretch, the last one shorter
     given = problem(23, 3, 11, 17)
     spikes, gradients = expected(given, neuron)
-    fired, got = found(given, neuron, torch.float64, kernel=kernel, keep=keep)
+    fired, got = by_linear_lif(given, neuron, torch.float64, kernel=kernel, keep=keep)
     assert torch.equal(fired, spikes) and 0.1 < float(spikes.mean()) < 0.9
-    for name, one, other in zip(NAMES, got, gradients, strict=True):
-        assert distance(one.reshape(other.shape), other) < 1e-12, name
-    fired, got = found(given, neuron, torch.float32, kernel=kernel, keep=keep)
+    for name, gradient, other in zip(NAMES, got, gradients, strict=True):
+        assert distance(gradient.reshape(other.shape), other) < 1e-12, name
+    fired, got = by_linear_lif(given, neuron, torch.float32, kernel=kernel, keep=keep)
     assert torch.equal(fired.double(), spikes)
-    for name, one, other in zip(NAMES, got, gradients, strict=True):
-        assert distance(one.reshape(other.shape), other) < 2e-5, name  # single numbers too, with cancellation
+    for name, gradient, other in zip(NAMES, got, gradients, strict=True):
+        assert distance(gradient.reshape(other.shape), other) < 2e-5, name  # single numbers too, with cancellation
 
 
 @settings(deadline=None, max_examples=150, derandomize=True)
@@ -119,17 +119,17 @@ def test_any_shape_any_neuron_any_stretch(
     before = pipeline.CPU_ROWS
     pipeline.CPU_ROWS = rows
     try:
-        fired, got = found(given, kind, torch.float64, kernel=kernel, keep=keep)
+        fired, got = by_linear_lif(given, kind, torch.float64, kernel=kernel, keep=keep)
     finally:
         pipeline.CPU_ROWS = before
     if not steps:
         assert fired.shape == (0, batch, neurons) and torch.equal(got[3], given["carried"])
-        assert not any(bool(one.any()) for one in (*got[:3], *got[4:]))
+        assert not any(bool(gradient.any()) for gradient in (*got[:3], *got[4:]))
         return
     spikes, gradients = expected(given, kind)
     assert torch.equal(fired, spikes)
-    for name, one, other in zip(NAMES, got, gradients, strict=True):
-        assert torch.allclose(one.reshape(other.shape), other, rtol=1e-9, atol=1e-9), name
+    for name, gradient, other in zip(NAMES, got, gradients, strict=True):
+        assert torch.allclose(gradient.reshape(other.shape), other, rtol=1e-9, atol=1e-9), name
 
 
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
@@ -138,7 +138,7 @@ def test_16_bits_kept_have_all_spikes_and_nearly_the_gradients(surrogate: str, k
     neuron = Neuron(0.9, 1.0, "subtract", False, surrogate, 1.0)
     given = problem(30, 4, 33, 50)
     spikes, gradients = expected(given, neuron)
-    fired, got = found(given, neuron, torch.float32, kernel=kernel, keep="bfloat16")
+    fired, got = by_linear_lif(given, neuron, torch.float32, kernel=kernel, keep="bfloat16")
     assert torch.equal(fired.double(), spikes)
     error = distance(got[1], gradients[1])
     assert error < (5e-3 if surrogate in ("fast_sigmoid", "sigmoid", "atan") else 0.3)  # the others jump, or bend
@@ -161,38 +161,38 @@ def test_16_bit_storage_with_a_float32_state(dtype: torch.dtype, keep: str, kern
     assert torch.equal(fired.double(), spikes.detach())
     (by_current,) = torch.autograd.grad(fired, leaf, given["cotangent"].to(dtype))
     (other,) = torch.autograd.grad(spikes, exact, given["cotangent"].to(dtype).double())
-    kept = 5e-3 if keep == "bfloat16" else 0.0  # the kept format may have fewer digits than the storage format
-    assert distance(by_current, other) < max(kept, torch.finfo(dtype).eps)
+    saved_error = 5e-3 if keep == "bfloat16" else 0.0  # the kept format may have fewer digits than the storage format
+    assert distance(by_current, other) < max(saved_error, torch.finfo(dtype).eps)
     weight = given["weight"].to(dtype).requires_grad_()
     spikes = linear_lif(given["inputs"].to(dtype), weight, beta=0.9, threshold=1.0, keep=keep, kernel=kernel)
     (by_weight,) = torch.autograd.grad(spikes, weight, given["cotangent"].to(dtype))
     assert by_weight.dtype == dtype and bool(by_weight.isfinite().all())
 
 
-def test_what_is_not_asked_for_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unneeded_gradients_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     given = {name: one.float() for name, one in problem(12, 3, 5, 7).items()}
-    asked: list[Any] = []
+    wanted: list[Any] = []
     real = pipeline.backward
 
     def spy(*arguments: Any) -> Any:
-        asked.append(arguments[-1])
+        wanted.append(arguments[-1])
         return real(*arguments)
 
     monkeypatch.setattr(pipeline, "backward", spy)
     weight = given["weight"].requires_grad_()
     spikes = linear_lif(given["inputs"], weight, given["bias"], beta=0.9, threshold=1.0, kernel="torch")
     torch.autograd.grad(spikes, weight, given["cotangent"])
-    assert asked == [pipeline.Wanted(False, True, False, False)]
+    assert wanted == [pipeline.Wanted(False, True, False, False)]
 
 
 def test_without_gradients_nothing_is_kept() -> None:
-    kept = []
+    sizes = []
     for grad in (True, False):
         with torch.set_grad_enabled(grad):
             current = torch.randn(6, 2, 5).requires_grad_()
             spikes = lif(current, beta=0.9, threshold=1.0, kernel="torch")
-            kept.append(spikes.requires_grad)
-    assert kept == [True, False]
+            sizes.append(spikes.requires_grad)
+    assert sizes == [True, False]
     shape = (6, 2, 5)
     assert pipeline.kept_shape(torch.device("cpu"), "torch", shape, False, "", torch.float32)[0] == (0,)
 
@@ -264,7 +264,7 @@ def test_gradients_are_the_slopes_of_a_smooth_neuron(surrogate: str, kernel: str
 
 @pytest.mark.parametrize("keep", KEEPS)
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
-def test_it_is_an_operator_as_torch_wants_them(kernel: str, keep: str) -> None:
+def test_operator_passes_torchs_opcheck(kernel: str, keep: str) -> None:
     """torch.library's own check: schema, fake results, autograd registration, under dynamic shapes too."""
     given = {name: one.float() for name, one in problem(9, 2, 5, 6).items()}
     arguments = (
@@ -316,7 +316,7 @@ def test_a_network_learns_with_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"reset": "half"}, "reset 'half'"),
         ({"threshold": 0.0}, "threshold 0"),
@@ -330,11 +330,11 @@ def test_a_network_learns_with_it() -> None:
         ({"current": torch.zeros(3, 2, 4, dtype=torch.int32)}, "input in torch.int32"),
     ],
 )
-def test_what_does_not_fit_is_said(change: dict[str, Any], said: str) -> None:
+def test_wrong_shape_or_word_is_a_value_error(change: dict[str, Any], message: str) -> None:
     arguments = {"current": torch.zeros(3, 2, 4), "beta": 0.9, "threshold": 1.0, **change}
     with pytest.raises(ValueError) as error:
         lif(arguments.pop("current"), **arguments)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(("keywords", "named"), [({"beta": 0.9}, "threshold"), ({"slop": 2.0}, "slop")])
@@ -345,7 +345,7 @@ def test_a_missing_and_an_unknown_keyword_are_named(keywords: dict[str, float], 
 
 
 @pytest.mark.parametrize(
-    ("weight", "bias", "said"),
+    ("weight", "bias", "message"),
     [
         (torch.zeros(6, 3), None, "weight has the shape [6, 3]: expected [N_out, 4]"),
         (torch.zeros(4), None, "weight has the shape [4]"),
@@ -355,10 +355,10 @@ def test_a_missing_and_an_unknown_keyword_are_named(keywords: dict[str, float], 
         (torch.zeros(6, 4), torch.zeros(1, 6), "bias has the shape [1, 6]"),
     ],
 )
-def test_weights_that_do_not_fit_are_said(weight: torch.Tensor, bias: torch.Tensor | None, said: str) -> None:
+def test_wrong_weight_or_bias_is_a_value_error(weight: torch.Tensor, bias: torch.Tensor | None, message: str) -> None:
     with pytest.raises(ValueError) as error:
         linear_lif(torch.zeros(3, 2, 4), weight, bias, beta=0.9, threshold=1.0)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_backward_pass_outside_of_vmap_is_refused() -> None:
@@ -372,15 +372,15 @@ def test_a_backward_pass_outside_of_vmap_is_refused() -> None:
 def test_autocast_rounds_no_gradient(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "CPU_ROWS", rows)
     given = {name: one.float() for name, one in problem(20, 3, 10, 14).items()}
-    weight, found = given["weight"].requires_grad_(), []
+    weight, gradients = given["weight"].requires_grad_(), []
     for enabled in (False, True):
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=enabled):
             spikes = linear_lif(given["inputs"], weight, beta=0.9, threshold=1.0)
-            found.append(torch.autograd.grad(spikes, weight, given["cotangent"])[0])
-    assert torch.equal(*found)
+            gradients.append(torch.autograd.grad(spikes, weight, given["cotangent"])[0])
+    assert torch.equal(*gradients)
 
 
-def test_where_the_compiler_cannot_auto_takes_torch_and_cpu_says_so(tmp_path: Any) -> None:
+def test_broken_compiler_auto_takes_torch_and_cpu_is_unavailable(tmp_path: Any) -> None:
     (tmp_path / "cc").write_text("#!/bin/sh\necho 'error: unsupported option -fopenmp' >&2\nexit 1\n")
     (tmp_path / "cc").chmod(0o755)
     script = (
@@ -402,7 +402,7 @@ def test_a_kernel_for_another_device_is_refused_and_not_replaced(name: str) -> N
         lif(torch.zeros(3, 2, 4), beta=0.9, threshold=1.0, kernel=name)
 
 
-def test_nothing_is_compiled_at_import(tmp_path: Any) -> None:
+def test_import_compiles_nothing(tmp_path: Any) -> None:
     script = "import sys; import snnbench.kernels; print(sorted({'cuda.core', 'numba'} & set(sys.modules)))"
     environment = {"SNNBENCH_HOME": str(tmp_path), "CC": "/nowhere", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environment)

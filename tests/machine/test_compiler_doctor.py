@@ -1,4 +1,4 @@
-"""The doctor's look at compilers, on a PATH and a Python of the test's own."""
+"""Tests of the doctor's check of compilers, with a PATH and a folder of headers that the test makes."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ def program(path: Path) -> Path:
     return path
 
 
-def test_a_compiler_and_headers_are_named(path: Path, tmp_path: Path) -> None:
+def test_compiler_and_headers_are_found(path: Path, tmp_path: Path) -> None:
     gcc = program(path / "gcc")
     (tmp_path / "Python.h").write_text("")
     compiler, headers = compiler_doctor.c_modules({}, tmp_path)
@@ -32,33 +32,33 @@ def test_a_compiler_and_headers_are_named(path: Path, tmp_path: Path) -> None:
     assert headers.state == "well"
 
 
-def test_without_compiler_and_headers_the_packages_are_named(path: Path, tmp_path: Path) -> None:
+def test_missing_compiler_and_headers_name_their_packages(path: Path, tmp_path: Path) -> None:
     compiler, headers = compiler_doctor.c_modules({}, tmp_path)
     assert compiler.state == headers.state == "spoils"
     assert "neither gcc nor clang" in compiler.what and "apt install gcc" in compiler.step
     assert "Triton" in headers.what and "python3-dev" in headers.step
 
 
-def test_a_cc_that_is_no_program_is_not_rescued_by_gcc(path: Path, tmp_path: Path) -> None:
+def test_invalid_cc_does_not_fall_back_to_gcc(path: Path, tmp_path: Path) -> None:
     program(path / "gcc")
     compiler, _ = compiler_doctor.c_modules({"CC": "icc"}, tmp_path)
     assert compiler.state == "spoils" and "CC=icc" in compiler.what
 
 
-def test_clang_will_do(path: Path, tmp_path: Path) -> None:
+def test_clang_suffices(path: Path, tmp_path: Path) -> None:
     program(path / "clang")
     compiler, _ = compiler_doctor.c_modules({}, tmp_path)
     assert compiler.state == "well"
 
 
-def test_headers_are_looked_for_where_triton_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_headers_are_searched_in_tritons_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = compiler_doctor.include_folder()
     assert expected.name.startswith("python3")
     monkeypatch.setattr(compiler_doctor.sysconfig, "get_default_scheme", lambda: "posix_local")
     assert compiler_doctor.include_folder() == expected
 
 
-def test_nvrtc_comes_with_environments_a_package_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nvrtc_comes_from_environments_a_package_or_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compiler_doctor, "find_library", lambda name: None)
     assert compiler_doctor.nvrtc(None).state == "well"
     assert compiler_doctor.nvrtc({"nvidia-cuda-nvrtc": "13.0.88"}).what == "nvidia-cuda-nvrtc 13.0.88"
@@ -68,7 +68,7 @@ def test_nvrtc_comes_with_environments_a_package_or_the_machine(monkeypatch: pyt
     assert compiler_doctor.nvrtc({}).what == "libnvrtc.so.13"
 
 
-def test_nvcc_is_missed_by_those_alone_that_compile_with_it(
+def test_missing_nvcc_names_the_contenders_that_need_it(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(compiler_doctor, "TOOLKIT", str(tmp_path / "none"))
@@ -78,10 +78,10 @@ def test_nvcc_is_missed_by_those_alone_that_compile_with_it(
     assert "only lava-dl/defaults, lava-dl/slayer, rockpool/exodus, sinabs/exodus compile with it" in missing.what
     assert list(compiler_doctor.nvcc([adapters["torch-loop"]], {})) == []
     nvcc = program(tmp_path / "toolkit/bin/nvcc")
-    (found,) = compiler_doctor.nvcc(adapters.values(), {"CUDA_HOME": str(tmp_path / "toolkit")})
-    assert (found.state, found.what) == ("well", str(nvcc))
-    (found,) = compiler_doctor.nvcc(adapters.values(), {})
-    assert found.state == "spoils"
+    (finding,) = compiler_doctor.nvcc(adapters.values(), {"CUDA_HOME": str(tmp_path / "toolkit")})
+    assert (finding.state, finding.what) == ("well", str(nvcc))
+    (finding,) = compiler_doctor.nvcc(adapters.values(), {})
+    assert finding.state == "spoils"
     program(path / "nvcc")
-    (found,) = compiler_doctor.nvcc(adapters.values(), {})
-    assert found.state == "well"
+    (finding,) = compiler_doctor.nvcc(adapters.values(), {})
+    assert finding.state == "well"

@@ -51,24 +51,24 @@ def test_facts_are_json_quick_and_without_the_host_name(monkeypatch: pytest.Monk
     monkeypatch.setattr("os.uname", lambda: os.uname_result(("Linux", "secret-host", "6", "#1", "x86_64")))
     description.facts()  # the first call imports and loads
     start = time.perf_counter()
-    found = description.facts()
+    facts = description.facts()
     assert time.perf_counter() - start < 0.2
-    text = json.dumps(found)
+    text = json.dumps(facts)
     assert "secret-host" not in text
-    assert re.fullmatch("[0-9a-f]{12}", found["host"])
-    assert found["memory"]["total_bytes"] > 2**27
-    assert 1 <= found["cpu"]["usable_cpus"] <= found["cpu"]["logical_cpus"]
-    assert found["model"] == description.model(found)
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", description.slug(found))
+    assert re.fullmatch("[0-9a-f]{12}", facts["host"])
+    assert facts["memory"]["total_bytes"] > 2**27
+    assert 1 <= facts["cpu"]["usable_cpus"] <= facts["cpu"]["logical_cpus"]
+    assert facts["model"] == description.model(facts)
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", description.slug(facts))
     assert len(description.load()) == 3
 
 
-def test_facts_of_a_machine_that_says_nothing(tmp_path: Path) -> None:
-    found = description.facts(tmp_path)
-    assert found["memory"] == {"total_bytes": 0, "limit_bytes": None}
-    assert found["cpu"]["caches_bytes"] == {}
-    assert found["cpu"]["turbo"] is found["cpu"]["frequency_max_hz"] is found["virtualisation"] is None
-    assert found["cpu"]["model"] == platform.machine()
+def test_facts_of_an_empty_machine(tmp_path: Path) -> None:
+    facts = description.facts(tmp_path)
+    assert facts["memory"] == {"total_bytes": 0, "limit_bytes": None}
+    assert facts["cpu"]["caches_bytes"] == {}
+    assert facts["cpu"]["turbo"] is facts["cpu"]["frequency_max_hz"] is facts["virtualisation"] is None
+    assert facts["cpu"]["model"] == platform.machine()
 
 
 def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,12 +99,12 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
             ".dockerenv": "",
         }
     )
-    found = description.facts(root)
-    assert found["cpu"] == {
+    facts = description.facts(root)
+    assert facts["cpu"] == {
         "model": "AMD EPYC 7763 64-Core",
         "identity": "25-1-1",
         "simd": ["avx2"],
-        "logical_cpus": found["cpu"]["logical_cpus"],
+        "logical_cpus": facts["cpu"]["logical_cpus"],
         "physical_cores": 2,
         "allowed_cpus": [0, 1],
         "quota_cpus": None,
@@ -115,24 +115,24 @@ def test_facts_from_proc_and_sys(tree: Tree, monkeypatch: pytest.MonkeyPatch) ->
         "frequency_governors": ["performance"],
         "turbo": False,
     }
-    assert found["memory"] == {"total_bytes": 16384000 * 1024, "limit_bytes": 8589934592}
-    assert (found["os"], found["virtualisation"]) == ("Ours 12", "QEMU")
-    assert found["container"] in ("docker", "kubernetes", "apptainer")
+    assert facts["memory"] == {"total_bytes": 16384000 * 1024, "limit_bytes": 8589934592}
+    assert (facts["os"], facts["virtualisation"]) == ("Ours 12", "QEMU")
+    assert facts["container"] in ("docker", "kubernetes", "apptainer")
 
 
-def test_image_that_it_runs_in_is_named(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_container_image_is_recorded(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(container.DIGEST, raising=False)
     assert description.facts(tree({"proc/cpuinfo": ""}))["image"] is None
     root = tree({container.IMAGE: '{"revision": "0123abc", "device": "cpu"}\n'})
     assert description.facts(root)["image"] == {"revision": "0123abc", "device": "cpu"}
     monkeypatch.setenv(container.DIGEST, "sha256:12")
-    found = description.facts(root)
-    assert found["image"] == {"revision": "0123abc", "device": "cpu", "digest": "sha256:12"}
-    assert container.DIGEST not in found["environment"]
-    assert complaint("machine", found) is None
+    facts = description.facts(root)
+    assert facts["image"] == {"revision": "0123abc", "device": "cpu", "digest": "sha256:12"}
+    assert container.DIGEST not in facts["environment"]
+    assert complaint("machine", facts) is None
 
 
-def test_model_says_what_makes_machines_comparable() -> None:
+def test_model_contains_the_comparable_facts() -> None:
     plain = facts_of()
     assert description.model(plain) == "Intel(R) Xeon(R) Processor @ 2.50GHz, 2 CPUs, 24 GiB"
     same = facts_of() | {"memory": {"total_bytes": 25_300_000_000}, "load": (9.0, 9.0, 9.0)}
@@ -163,20 +163,20 @@ def test_slug(name: str, cards: list[str], expected: str) -> None:
     assert description.slug(facts_of(name, 2, *cards)) == expected
 
 
-def test_slug_has_an_end() -> None:
+def test_slug_length_is_limited() -> None:
     assert description.slug(facts_of("x" * 59 + " y", 2)) == "x" * 59
 
 
-def test_cpus_take_every_core_before_a_second_thread_of_one(tree: Tree) -> None:
+def test_cpus_take_every_core_before_a_second_thread(tree: Tree) -> None:
     root = tree(topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}))
     assert cpus.cpus(2, root, range(4)) == [0, 2]
     assert cpus.cpus(4, root, range(4)) == [0, 2, 1, 3]
     assert cpus.cpus(2, root, {1, 2, 3}) == [1, 2]
 
 
-def test_cells_side_by_side_have_cpus_of_their_own(tmp_path: Path) -> None:
-    places = [cpus.cpus(2, tmp_path, range(8), lane=place) for place in range(4)]
-    assert sorted(cpu for cpus in places for cpu in cpus) == list(range(8))
+def test_parallel_cells_have_separate_cpus(tmp_path: Path) -> None:
+    lanes = [cpus.cpus(2, tmp_path, range(8), lane=lane) for lane in range(4)]
+    assert sorted(cpu for cpus in lanes for cpu in cpus) == list(range(8))
     with pytest.raises(ValueError, match="threads = 2 beside 4 others as wide: expected 1 to 8"):
         cpus.cpus(2, tmp_path, range(8), lane=4)
 
@@ -196,7 +196,7 @@ def test_cpus_without_topology(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [0, -1, 5])
-def test_cpus_that_are_not_there(tmp_path: Path, count: int) -> None:
+def test_impossible_number_of_cpus_is_refused(tmp_path: Path, count: int) -> None:
     with pytest.raises(ValueError, match=f"^threads = {count}: expected 1 to 4, "):
         cpus.cpus(count, tmp_path, range(4))
 
@@ -299,9 +299,9 @@ def driver(**changes: object) -> Any:
 
 
 def test_facts_of_a_gpu() -> None:
-    found = gpus.gpu(driver(), 0)
-    assert re.fullmatch("[0-9a-f]{12}", found.pop("uuid"))
-    assert found == {
+    facts = gpus.gpu(driver(), 0)
+    assert re.fullmatch("[0-9a-f]{12}", facts.pop("uuid"))
+    assert facts == {
         "name": "NVIDIA H200",
         "memory_bytes": 150_754_820_096,
         "driver": "580.65.06",
@@ -314,17 +314,17 @@ def test_facts_of_a_gpu() -> None:
     }
 
 
-def test_card_that_does_not_answer() -> None:
-    found = gpus.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
-    assert found["ecc"] is found["mig"] is None
-    assert description.slug(facts_of() | {"gpus": [found]}) == "h200"
+def test_unanswered_gpu_queries_are_null() -> None:
+    facts = gpus.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
+    assert facts["ecc"] is facts["mig"] is None
+    assert description.slug(facts_of() | {"gpus": [facts]}) == "h200"
 
 
-def test_driver_that_lacks_a_function_does_not_answer() -> None:
+def test_missing_driver_function_is_null() -> None:
     assert gpus.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
 
 
-def test_card_that_is_refused_is_left_out_of_the_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refused_gpu_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     def opened(index: int) -> object:
         return refuse() if index == 0 else f"card {index}"
 
@@ -344,7 +344,7 @@ def test_no_driver_has_no_cards() -> None:
     assert list(gpus.handles(None)) == list(gpus.unopened(None)) == []
 
 
-def test_hidden_gpus_are_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hidden_gpus_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpus, "nvidia_driver", driver)
     monkeypatch.setattr(description, "nvidia_driver", driver)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)

@@ -70,24 +70,24 @@ QUIET: dict[str, Any] = {
 
 def look(answers: dict[str, Any], root: Path = Path("/none"), **driver: Any) -> dict[str, Finding]:
     """The findings by name. Asserts that each finding that spoils has a step."""
-    found = list(gpu_doctor.gpus(Driver(QUIET | answers, **driver), root, NEEDS))
-    assert all(one.step for one in found if one.state == "spoils")
-    assert len({one.name for one in found}) == len(found)
-    return {one.name: one for one in found}
+    findings = list(gpu_doctor.gpus(Driver(QUIET | answers, **driver), root, NEEDS))
+    assert all(one.step for one in findings if one.state == "spoils")
+    assert len({one.name for one in findings}) == len(findings)
+    return {one.name: one for one in findings}
 
 
-def test_a_quiet_card_has_nothing_that_spoils() -> None:
-    found = look({})
-    of_card = {name.removeprefix("GPU 0 "): one for name, one in found.items() if name.startswith("GPU 0")}
+def test_quiet_gpu_has_no_warning() -> None:
+    findings = look({})
+    of_card = {name.removeprefix("GPU 0 "): one for name, one in findings.items() if name.startswith("GPU 0")}
     assert list(of_card) == list(gpu_doctor.LOOKS)
-    assert {one.state for one in of_card.values()} == {found["driver"].state} == {"well"}
+    assert {one.state for one in of_card.values()} == {findings["driver"].state} == {"well"}
     assert of_card["clocks"].what == "SM 345 of 1980 MHz, memory 345 of 1980 MHz"
     assert of_card["power cap"].what == "700 W of 700 W by default"
     assert of_card["ECC"].what == "on, no uncorrected errors"
 
 
 @pytest.mark.parametrize(
-    ("subject", "answers", "what", "step"),
+    ("subject", "answers", "text", "step"),
     [
         (
             "processes",
@@ -112,62 +112,62 @@ def test_a_quiet_card_has_nothing_that_spoils() -> None:
         ("persistence mode", {"nvmlDeviceGetPersistenceMode": 0}, "first calls take longer", "nvidia-smi -i 0 -pm 1"),
     ],
 )
-def test_what_spoils_a_card(subject: str, answers: dict[str, Any], what: str, step: str) -> None:
+def test_warnings_about_a_gpu(subject: str, answers: dict[str, Any], text: str, step: str) -> None:
     spoiling = {name: one for name, one in look(answers).items() if one.state == "spoils"}
     assert list(spoiling) == [f"GPU 0 {subject}"]
-    (found,) = spoiling.values()
-    assert what in found.what and step in found.step
+    (finding,) = spoiling.values()
+    assert text in finding.what and step in finding.step
 
 
-def test_a_card_without_ecc_and_with_a_raised_cap_is_well() -> None:
-    found = look({"nvmlDeviceGetEccMode": [0, 0], "nvmlDeviceGetPowerManagementLimit": 720_000})
-    assert (found["GPU 0 ECC"].state, found["GPU 0 ECC"].what) == ("well", "off")
-    assert found["GPU 0 power cap"].state == "well"
+def test_gpu_without_ecc_and_with_raised_power_cap_is_well() -> None:
+    findings = look({"nvmlDeviceGetEccMode": [0, 0], "nvmlDeviceGetPowerManagementLimit": 720_000})
+    assert (findings["GPU 0 ECC"].state, findings["GPU 0 ECC"].what) == ("well", "off")
+    assert findings["GPU 0 power cap"].state == "well"
 
 
-def test_a_slice_of_a_card_is_called_another_machine() -> None:
+def test_mig_slice_is_reported() -> None:
     assert "slice" in look({"nvmlDeviceGetMigMode": [1, 1]})["GPU 0 MIG"].what
     assert look({})["GPU 0 MIG"].what == "off"
 
 
-def test_what_a_card_does_not_say_is_unknown() -> None:
+def test_unanswered_queries_are_unknown() -> None:
     silent = {name: Driver.NVMLError for name in QUIET if name.startswith("nvmlDevice")}
-    found = look(silent)
-    assert [name for name in found if name.startswith("GPU")] == ["GPU 0"]
-    assert found["GPU 0"] == Finding("GPU 0", "unknown", f"the driver does not say: {', '.join(gpu_doctor.LOOKS)}")
+    findings = look(silent)
+    assert [name for name in findings if name.startswith("GPU")] == ["GPU 0"]
+    assert findings["GPU 0"] == Finding("GPU 0", "unknown", f"the driver does not say: {', '.join(gpu_doctor.LOOKS)}")
 
 
-def test_an_old_driver_that_lacks_functions_is_no_crash() -> None:
-    found = look({"nvmlDeviceGetComputeRunningProcesses": Driver.NVMLLibraryMismatchError})
-    assert found["GPU 0"].what == "the driver does not say: processes"
+def test_missing_driver_function_is_unknown() -> None:
+    findings = look({"nvmlDeviceGetComputeRunningProcesses": Driver.NVMLLibraryMismatchError})
+    assert findings["GPU 0"].what == "the driver does not say: processes"
 
 
-def test_a_refused_card_is_named_and_the_others_are_looked_at() -> None:
-    found = look({}, cards=3, refused=(0, 2))
-    assert found["GPU 0"].state == found["GPU 2"].state == "unknown"
-    assert "Insufficient Permissions" in found["GPU 0"].what and found["GPU 0"].step
-    assert found["GPU 1 clocks"].state == "well"
+def test_refused_gpu_is_reported_and_the_others_are_checked() -> None:
+    findings = look({}, cards=3, refused=(0, 2))
+    assert findings["GPU 0"].state == findings["GPU 2"].state == "unknown"
+    assert "Insufficient Permissions" in findings["GPU 0"].what and findings["GPU 0"].step
+    assert findings["GPU 1 clocks"].state == "well"
     none_left = look({}, cards=1, refused=(0,))
     assert list(none_left) == ["GPU", "GPU 0"] and "only CPU cases" in none_left["GPU"].what
 
 
-def test_a_kernel_module_without_its_library_is_not_a_machine_without_a_card(tmp_path: Path) -> None:
+def test_kernel_module_without_its_library_spoils(tmp_path: Path) -> None:
     (tmp_path / "proc/driver/nvidia").mkdir(parents=True)
     (tmp_path / "proc/driver/nvidia/version").write_text("NVRM version\n")
-    (found,) = gpu_doctor.gpus(None, tmp_path, {})
-    assert found.state == "spoils" and "reboot" in found.step
-    (found,) = gpu_doctor.gpus(None, tmp_path / "other", {})
-    assert found.state == "unknown"
+    (finding,) = gpu_doctor.gpus(None, tmp_path, {})
+    assert finding.state == "spoils" and "reboot" in finding.step
+    (finding,) = gpu_doctor.gpus(None, tmp_path / "other", {})
+    assert finding.state == "unknown"
 
 
-def test_an_old_driver_is_told_which_pins_it_cannot_run() -> None:
+def test_old_driver_names_the_pins_it_cannot_run() -> None:
     old = look({"nvmlSystemGetDriverVersion": "550.54.15", "nvmlSystemGetCudaDriverVersion": 12040})["driver"]
     assert old.state == "spoils"
     assert old.what == "driver 550.54.15 runs CUDA up to 12.4, which is too old for torch==2.13.0, jax[cuda13]==0.10.2"
     assert old.step.startswith("install driver 580 or newer; UV_TORCH_BACKEND=cu126 gets PyTorch for CUDA 12")
 
 
-def test_pytorch_for_cuda_12_is_no_rescue_where_nothing_old_enough_needs_it() -> None:
+def test_step_omits_older_pytorch_if_it_cannot_help() -> None:
     cuda_12, cuda_11 = (
         Driver({"nvmlSystemGetCudaDriverVersion": 12040}),
         Driver({"nvmlSystemGetCudaDriverVersion": 11040}),
@@ -179,11 +179,11 @@ def test_pytorch_for_cuda_12_is_no_rescue_where_nothing_old_enough_needs_it() ->
     assert gpu_doctor.driver(cuda_12, {"torch==9.9": 99}).step.startswith("install a driver for CUDA 99")
 
 
-def test_a_driver_that_does_not_say_its_cuda_is_unknown() -> None:
+def test_driver_without_cuda_version_is_unknown() -> None:
     assert look({"nvmlSystemGetCudaDriverVersion": Driver.NVMLError})["driver"].state == "unknown"
 
 
-def test_the_adapters_pins_say_which_cuda_they_need() -> None:
+def test_cuda_versions_of_the_adapters_pins() -> None:
     needs = gpu_doctor.pinned(discover().values())
     assert set(needs.values()) == {13}, "the step names driver 580, and README says so"
     for name in ("torch==", "jax[cuda13]==", "cuda-core[cu13]==", "cupy-cuda13x=="):
@@ -191,14 +191,14 @@ def test_the_adapters_pins_say_which_cuda_they_need() -> None:
     assert not any(requirement.startswith(("numpy", "ninja", "cuda-pathfinder", "jax==")) for requirement in needs)
 
 
-def test_another_build_of_pytorch_changes_what_pytorch_alone_needs() -> None:
+def test_pytorch_build_changes_the_need_of_pytorch_only() -> None:
     for backend, expected in (("cu126", 12), ("cpu", None), ("auto", None), ("", 13)):
         needs = gpu_doctor.pinned(discover().values(), backend)
         assert needs.get("torch==2.13.0") == expected, backend
         assert needs["jax[cuda13]==0.10.2"] == 13
 
 
-def test_a_python_that_is_there_says_what_it_needs() -> None:
+def test_installed_packages_give_their_cuda_version() -> None:
     versions = {"numpy": "2.5.2", "torch": "2.11.0+cu130", "nvidia-cuda-runtime-cu12": "12.8.90"}
     assert gpu_doctor.installed(versions) == {"torch 2.11.0+cu130": 13, "nvidia-cuda-runtime-cu12 12.8.90": 12}
     cuda_12 = Driver({"nvmlSystemGetCudaDriverVersion": 12040})
@@ -215,31 +215,31 @@ def test_a_python_that_is_there_says_what_it_needs() -> None:
         ("EnableMSI: 1\n", "0000000000000000", "unknown"),
     ],
 )
-def test_who_may_profile(tmp_path: Path, params: str, capabilities: str, state: str) -> None:
+def test_profiling_permission(tmp_path: Path, params: str, capabilities: str, state: str) -> None:
     for name, text in {"driver/nvidia/params": params, "self/status": f"Name:\tx\nCapEff:\t{capabilities}\n"}.items():
         (tmp_path / "proc" / name).parent.mkdir(parents=True)
         (tmp_path / "proc" / name).write_text(text)
-    found = look({}, tmp_path)["profiling"]
-    assert found.state == state
-    assert ("NVreg_RestrictProfilingToAdminUsers=0" in found.step) == (state == "unknown" and "AdminOnly" in params)
+    finding = look({}, tmp_path)["profiling"]
+    assert finding.state == state
+    assert ("NVreg_RestrictProfilingToAdminUsers=0" in finding.step) == (state == "unknown" and "AdminOnly" in params)
 
 
 def test_locked_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_doctor.resource, "getrlimit", lambda which: (8 << 20, 8 << 20))
-    found = gpu_doctor.locked_memory()
-    assert found.state == "unknown" and found.what.startswith("8 MiB") and "memlock" in found.step
+    finding = gpu_doctor.locked_memory()
+    assert finding.state == "unknown" and finding.what.startswith("8 MiB") and "memlock" in finding.step
     monkeypatch.setattr(gpu_doctor.resource, "getrlimit", lambda which: (gpu_doctor.resource.RLIM_INFINITY,) * 2)
     assert gpu_doctor.locked_memory() == Finding("locked memory", "well", "no limit")
 
 
-def test_compilers_for_cards_are_looked_for_where_there_is_one(tmp_path: Path) -> None:
+def test_cuda_compilers_are_checked_only_with_a_gpu(tmp_path: Path) -> None:
     names = [one.name for one in doctor.gpus(Driver(QUIET), tmp_path, discover().values())]
     assert {"NVRTC", "nvcc", "driver", "GPU 0 clocks"} <= set(names)
     for hidden, names in ((Driver(QUIET, cards=0), ["GPU"]), (Driver(QUIET, refused=(0,)), ["GPU", "GPU 0"])):
         assert [one.name for one in doctor.gpus(hidden, tmp_path, discover().values())] == names
 
 
-def test_every_name_that_the_driver_is_asked_by_is_one_of_pynvml() -> None:
+def test_every_queried_name_exists_in_pynvml() -> None:
     import pynvml
 
     constants = (*gpu_doctor.THROTTLES, "NVML_CLOCK_SM", "NVML_CLOCK_MEM")

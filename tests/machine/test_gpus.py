@@ -68,12 +68,12 @@ class Driver:
         ("GPU-bbbb3333,0", [2, 0]),
     ],
 )
-def test_what_is_visible_is_what_every_framework_takes_it_for(listed: str | None, numbers: list[int]) -> None:
+def test_visible_gpus_follow_cuda_visible_devices(listed: str | None, numbers: list[int]) -> None:
     environ = {} if listed is None else {"CUDA_VISIBLE_DEVICES": listed}
     assert visible(environ, Driver()) == [CARDS[number] for number in numbers]
 
 
-def test_a_slice_of_a_card_is_taken_at_its_word() -> None:
+def test_mig_slices_are_taken_as_listed() -> None:
     assert visible({"CUDA_VISIBLE_DEVICES": "MIG-12,MIG-34"}, Driver()) == [
         Card("MIG-12", None, "MIG"),
         Card("MIG-34", None, "MIG"),
@@ -93,11 +93,11 @@ def test_cards_are_chosen_by_number_or_uuid() -> None:
         chosen("0", [])
 
 
-def test_the_name_of_a_card_is_not_its_uuid() -> None:
+def test_name_of_a_card_is_not_its_uuid() -> None:
     assert len({card.name for card in CARDS}) == 3 and all(len(card.name) == 12 for card in CARDS)
 
 
-def test_whoever_is_there_before_or_after_is_another() -> None:
+def test_other_process_before_or_after_is_noticed() -> None:
     driver = Driver()
     watch = Watch(CARDS[0], driver)
     assert not watch.others()
@@ -105,29 +105,30 @@ def test_whoever_is_there_before_or_after_is_another() -> None:
     assert watch.others() and Watch(CARDS[0], driver).others()
 
 
-def test_of_those_that_computed_meanwhile_one_is_ours() -> None:
+def test_second_process_meanwhile_is_noticed() -> None:
+    """One of the processes is the worker itself."""
     driver = Driver()
     driver.samples = [(50, 1000), (51, 1001)]
     watch = Watch(CARDS[0], driver)
     driver.samples += [(60, 2000), (60, 2001)]
-    assert not watch.others(), "what was before does not count"
+    assert not watch.others(), "earlier samples do not count"
     driver.samples += [(61, 2002)]
     assert watch.others()
 
 
-def test_a_card_that_does_not_say_is_not_flagged() -> None:
+def test_gpu_without_process_list_is_not_flagged() -> None:
     driver = Driver()
     driver.silent = True
     assert not Watch(CARDS[0], driver).others()
 
 
-def test_an_old_driver_does_not_say_either() -> None:
+def test_old_driver_without_process_list_is_not_flagged() -> None:
     driver = Driver()
     driver.old = True
     assert not Watch(CARDS[0], driver).others()
 
 
-def test_a_refused_card_is_skipped_and_the_others_keep_the_drivers_numbers() -> None:
+def test_refused_gpu_is_skipped_and_numbers_are_kept() -> None:
     driver = Driver()
     driver.refused, driver.there = {0}, [99]
     assert visible({}, driver) == CARDS[1:]
@@ -136,7 +137,7 @@ def test_a_refused_card_is_skipped_and_the_others_keep_the_drivers_numbers() -> 
     assert Watch(CARDS[1], driver).others() and not Watch(CARDS[0], driver).others()
 
 
-def test_unlike_cards_are_not_mixed_and_numbers_of_them_say_nothing() -> None:
+def test_unlike_gpus_are_not_mixed_and_need_uuids() -> None:
     driver = Driver()
     driver.models = ["H200", "RTX 4090", "H200"]
     cards = visible({}, driver)

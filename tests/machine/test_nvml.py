@@ -72,31 +72,31 @@ def python(environment: dict[str, str], *arguments: str) -> str:
 
 
 def answers(environment: dict[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(python(environment, "-c", QUESTIONS))
-    return found
+    reply: dict[str, Any] = json.loads(python(environment, "-c", QUESTIONS))
+    return reply
 
 
 def uuid(index: int) -> str:
     return f"GPU-{index:08d}-0000-0000-0000-000000000000"
 
 
-def test_a_card_that_nvml_refuses_is_left_out_everywhere(stub: Callable[..., dict[str, str]]) -> None:
-    found = answers(stub())
-    (gpu,) = found["gpus"]
+def test_refused_gpu_is_left_out_everywhere(stub: Callable[..., dict[str, str]]) -> None:
+    facts = answers(stub())
+    (gpu,) = facts["gpus"]
     assert (gpu["name"], gpu["driver"], gpu["cuda_driver"]) == ("NVIDIA Stub", "580.65.06", "13.0")
     assert (gpu["power_limit_watts"], gpu["clock_max_hz"], gpu["ecc"], gpu["mig"]) == (350, 1_980_000_000, True, None)
-    assert found["has_cuda"] and ", NVIDIA Stub, " in found["model"]
-    assert found["visible"] == [{"uuid": uuid(0), "index": 0, "model": "NVIDIA Stub"}]
-    assert found["others"] == [True], "process 4242 computes there"
-    assert found["others_on_refused"] == [True, False, False]
-    assert found["counters"] == {"None": {}, "0": {"gpu 0 power": 100}, "1": {}, "2": {}}
+    assert facts["has_cuda"] and ", NVIDIA Stub, " in facts["model"]
+    assert facts["visible"] == [{"uuid": uuid(0), "index": 0, "model": "NVIDIA Stub"}]
+    assert facts["others"] == [True], "process 4242 computes there"
+    assert facts["others_on_refused"] == [True, False, False]
+    assert facts["counters"] == {"None": {}, "0": {"gpu 0 power": 100}, "1": {}, "2": {}}
 
 
-def test_the_doctor_names_the_refused_card_and_what_spoils_the_other(stub: Callable[..., dict[str, str]]) -> None:
-    found = answers(stub())
-    refused = found["doctor"]["GPU 1"]
+def test_doctor_reports_a_refused_and_a_disturbed_gpu(stub: Callable[..., dict[str, str]]) -> None:
+    facts = answers(stub())
+    refused = facts["doctor"]["GPU 1"]
     assert refused["state"] == "unknown" and "Insufficient Permissions" in refused["what"] and refused["step"]
-    spoiling = {name: one["what"] for name, one in found["doctor"].items() if one["state"] == "spoils"}
+    spoiling = {name: one["what"] for name, one in facts["doctor"].items() if one["state"] == "spoils"}
     assert spoiling == {
         "GPU 0 processes": "other processes compute there (4242)",
         "GPU 0 throttling": "its clock is held back: the power limit",
@@ -104,30 +104,30 @@ def test_the_doctor_names_the_refused_card_and_what_spoils_the_other(stub: Calla
         "GPU 0 ECC": "2 uncorrected errors since the driver was loaded",
         "GPU 0 persistence mode": "off: the driver leaves between processes, so first calls take longer",
     }
-    assert found["doctor"]["GPU 0 clocks"]["what"] == "SM 345 of 1980 MHz, memory 2619 of 2619 MHz"
-    assert found["doctor"]["GPU 0"]["what"] == "the driver does not say: MIG"
-    assert found["doctor"]["driver"]["state"] == "well"
-    assert set(found["doctor"]) <= set(found["examined"])
+    assert facts["doctor"]["GPU 0 clocks"]["what"] == "SM 345 of 1980 MHz, memory 2619 of 2619 MHz"
+    assert facts["doctor"]["GPU 0"]["what"] == "the driver does not say: MIG"
+    assert facts["doctor"]["driver"]["state"] == "well"
+    assert set(facts["doctor"]) <= set(facts["examined"])
 
 
-def test_a_card_keeps_the_drivers_number_behind_a_refused_one(stub: Callable[..., dict[str, str]]) -> None:
+def test_gpu_after_a_refused_one_keeps_its_number(stub: Callable[..., dict[str, str]]) -> None:
     environment = stub("REFUSED=0")
     for listed in ({}, {"CUDA_VISIBLE_DEVICES": "0"}):  # CUDA counts the cards that it can open
-        found = answers(environment | listed)
-        assert found["visible"] == [{"uuid": uuid(1), "index": 1, "model": "NVIDIA Stub"}]
-        assert found["others"] == [True] and found["others_on_refused"] == [False, True, False]
-        assert found["counters"] == {"None": {}, "0": {}, "1": {"gpu 1 power": 101}, "2": {}}
-        assert {"GPU 0", "GPU 1 clocks"} <= set(found["doctor"])
+        facts = answers(environment | listed)
+        assert facts["visible"] == [{"uuid": uuid(1), "index": 1, "model": "NVIDIA Stub"}]
+        assert facts["others"] == [True] and facts["others_on_refused"] == [False, True, False]
+        assert facts["counters"] == {"None": {}, "0": {}, "1": {"gpu 1 power": 101}, "2": {}}
+        assert {"GPU 0", "GPU 1 clocks"} <= set(facts["doctor"])
 
 
-def test_a_driver_before_r510_crashes_nothing(stub: Callable[..., dict[str, str]]) -> None:
-    found = answers(stub("BEFORE_R510"))
-    assert found["gpus"][0]["driver"] == "470.256.02" and found["has_cuda"]
-    assert found["others"] == [False], "it does not list processes"
-    assert found["doctor"]["GPU 0"]["what"] == "the driver does not say: processes, throttling, MIG"
+def test_driver_before_r510_crashes_nothing(stub: Callable[..., dict[str, str]]) -> None:
+    facts = answers(stub("BEFORE_R510"))
+    assert facts["gpus"][0]["driver"] == "470.256.02" and facts["has_cuda"]
+    assert facts["others"] == [False], "it does not list processes"
+    assert facts["doctor"]["GPU 0"]["what"] == "the driver does not say: processes, throttling, MIG"
 
 
-def test_the_command_doctor_prints_what_it_found(stub: Callable[..., dict[str, str]]) -> None:
+def test_doctor_command_prints_its_findings(stub: Callable[..., dict[str, str]]) -> None:
     lines = python(stub("BEFORE_R510"), "-m", "snnbench", "doctor").splitlines()
     (driver,) = [line for line in lines if "  driver: " in line]
     assert driver.startswith("WARNING  driver: driver 470.256.02 runs CUDA up to 11.4, which is too old for ")
@@ -140,7 +140,7 @@ def test_the_command_doctor_prints_what_it_found(stub: Callable[..., dict[str, s
     assert "things would spoil a measurement" in lines[-1]
 
 
-def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callable[..., dict[str, str]]) -> None:
+def test_doctor_command_examines_the_workers_python(stub: Callable[..., dict[str, str]]) -> None:
     lines = python(stub(), "-m", "snnbench", "doctor", "--env", "current").splitlines()
     (nvrtc,) = [line for line in lines if "  NVRTC: " in line]
     assert "into their environments" not in nvrtc
@@ -150,7 +150,7 @@ def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callab
 
 
 @pytest.mark.parametrize(
-    ("visible", "macros", "found"),
+    ("visible", "macros", "expected"),
     [
         (uuid(0), [], {"sm": 345, "memory": 2619}),
         (uuid(1), [], {"sm": 345, "memory": 2619}),  # the driver opens it by its UUID
@@ -160,8 +160,8 @@ def test_the_command_doctor_looks_at_the_python_that_workers_run_in(stub: Callab
         ("MIG-1", [], {}),
     ],
 )
-def test_a_worker_asks_the_clocks_of_the_card_that_it_sees(
-    stub: Callable[..., dict[str, str]], visible: str | None, macros: list[str], found: dict[str, int]
+def test_worker_reads_the_clocks_of_its_gpu(
+    stub: Callable[..., dict[str, str]], visible: str | None, macros: list[str], expected: dict[str, int]
 ) -> None:
     """Without pynvml: a library's environment lacks it."""
     environment = stub(*macros) | ({"CUDA_VISIBLE_DEVICES": visible} if visible else {})
@@ -170,9 +170,9 @@ import json, sys
 from snnbench.worker import clocks
 print(json.dumps([clocks.mhz(), "pynvml" in sys.modules]))
 """
-    assert json.loads(python(environment, "-c", code)) == [found, False]
+    assert json.loads(python(environment, "-c", code)) == [expected, False]
 
 
-def test_without_a_driver_there_are_no_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_driver_has_no_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clocks, "LIBRARY", "libnothing-of-this-name.so.1")
     assert clocks.mhz() == {}

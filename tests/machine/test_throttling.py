@@ -41,7 +41,7 @@ def sysfs(root: Path, cpu: int, count: int) -> None:
     (folder / "core_throttle_count").write_text(f"{count}\n")
 
 
-def test_what_went_up_between_two_readings_is_named(tmp_path: Path) -> None:
+def test_increased_counters_are_named(tmp_path: Path) -> None:
     sysfs(tmp_path, 0, 3)
     sysfs(tmp_path, 1, 5)
     before = counters(tmp_path, driver(10), card_index=0)
@@ -64,5 +64,5 @@ def test_only_the_card_in_use_is_read(tmp_path: Path) -> None:
     assert counters(tmp_path, driver(10), card_index=0) == cpu | {"gpu 0 power": 10, "gpu 0 thermal": 0}
 
 
-def test_a_counter_that_was_not_there_before_says_nothing() -> None:
+def test_new_counter_is_ignored() -> None:
     assert grown({}, {"gpu 0 power": 5}) == []

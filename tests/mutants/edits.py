@@ -109,9 +109,9 @@ def _changes(node: ast.AST) -> Iterator[Change]:
 def _of_expression(node: ast.expr) -> Iterator[Change]:
     match node:
         case ast.Compare(left, ops, comparators):
-            for place, operator in enumerate(ops):
+            for position, operator in enumerate(ops):
                 for other in COMPARISONS[type(operator)]:
-                    changed = [*ops[:place], other(), *ops[place + 1 :]]
+                    changed = [*ops[:position], other(), *ops[position + 1 :]]
                     yield node, _text(ast.Compare(left, changed, comparators))
         case ast.BinOp(left, operator, right) if not _is_type(node):
             if type(operator) in OPERATORS:
@@ -120,8 +120,8 @@ def _of_expression(node: ast.expr) -> Iterator[Change]:
             yield node, _text(right)
         case ast.BoolOp(operator, values):
             yield node, _text(ast.BoolOp(ast.Or() if isinstance(operator, ast.And) else ast.And(), values))
-            for place in range(len(values)):
-                rest = values[:place] + values[place + 1 :]
+            for position in range(len(values)):
+                rest = values[:position] + values[position + 1 :]
                 yield node, _text(rest[0] if len(rest) == 1 else ast.BoolOp(operator, rest))
         case ast.UnaryOp(_, operand):
             yield node, _text(operand)
@@ -134,8 +134,8 @@ def _of_expression(node: ast.expr) -> Iterator[Change]:
             yield node, _text(orelse)
         case ast.Tuple(elements, ast.Load()) | ast.List(elements, ast.Load()) | ast.Set(elements) if len(elements) > 1:
             brackets = {ast.Tuple: ("(", ",)"), ast.List: ("[", "]"), ast.Set: ("{", "}")}[type(node)]
-            for place in range(len(elements)):
-                remaining = elements[:place] + elements[place + 1 :]
+            for position in range(len(elements)):
+                remaining = elements[:position] + elements[position + 1 :]
                 yield node, ", ".join(map(ast.unparse, remaining)).join(brackets)
         case ast.Call(ast.Name(name), arguments, keywords) if name in OPPOSITES:
             yield node, _text(ast.Call(ast.Name(OPPOSITES[name]), arguments, keywords))

@@ -67,14 +67,14 @@ WEIGHTS = dict.fromkeys(
 """A module's weight in the draw relative to a module of the same length; 1 if missing."""
 
 LEFT_OUT = (
-    "recording/test_attempts.py::test_a_killed_run_goes_on_with_the_attempts_that_are_left",
-    "recording/test_attempts.py::test_a_run_whose_machine_is_never_quiet_ends_and_says_so",
-    "recording/test_attempts.py::test_an_attempt_that_is_incorrect_decides_the_cell_and_is_the_last",
-    "recording/test_attempts.py::test_an_interrupted_attempt_is_tried_again_under_its_number",
-    "recording/test_attempts.py::test_cells_side_by_side_are_measured_again_on_their_cards",
+    "recording/test_attempts.py::test_killed_run_continues_with_the_remaining_attempts",
+    "recording/test_attempts.py::test_run_on_a_busy_machine_ends_with_a_message",
+    "recording/test_attempts.py::test_incorrect_attempt_decides_the_cell",
+    "recording/test_attempts.py::test_interrupted_attempt_is_repeated_under_its_number",
+    "recording/test_attempts.py::test_parallel_cells_are_measured_again_on_their_gpus",
     "recording/test_attempts.py::test_disturbed_cells_run_again_in_rounds_after_the_plan",
     "recording/test_attempts.py::test_memory_and_verification_are_not_measured_again",
-    "recording/test_attempts.py::test_the_protocol_says_how_often",
-    "worker/test_timing.py::test_work_that_lands_when_synchronised_is_timed_in_full",
+    "recording/test_attempts.py::test_protocol_limits_the_number_of_attempts",
+    "worker/test_timing.py::test_asynchronous_work_is_timed_in_full",
 )
 """Tests that start runs, and one that fails on a busy machine; with all of their parameters."""

@@ -33,11 +33,11 @@ def changed(**fields: Any) -> Protocol:
 
 def blocks(plan: list[Cell]) -> list[tuple[str, int]]:
     """(measure, trial) of each block in turn. If another block interrupts a block, it appears twice."""
-    found: list[tuple[str, int]] = []
+    sequence: list[tuple[str, int]] = []
     for cell in plan:
-        if not found or found[-1] != (cell.measure, cell.trial):
-            found.append((cell.measure, cell.trial))
-    return found
+        if not sequence or sequence[-1] != (cell.measure, cell.trial):
+            sequence.append((cell.measure, cell.trial))
+    return sequence
 
 
 def order(plan: list[Cell], measure: str, trial: int) -> list[Work]:
@@ -53,7 +53,7 @@ def test_every_work_is_measured_once_in_every_block() -> None:
         assert Counter(order(plan, measure, trial)) == Counter(WORKS)
 
 
-def test_blocks_are_shuffled_each_in_its_own_way_and_always_the_same() -> None:
+def test_blocks_are_shuffled_differently_but_reproducibly() -> None:
     plan = cells(WORKS, PROTOCOL)
     orders = [order(plan, *block) for block in blocks(plan)]
     assert all(one != WORKS for one in orders)
@@ -62,7 +62,7 @@ def test_blocks_are_shuffled_each_in_its_own_way_and_always_the_same() -> None:
     assert cells(WORKS, changed(seed=1)) != plan
 
 
-def test_more_trials_leave_the_order_of_the_first_ones() -> None:
+def test_more_trials_keep_the_order_of_the_first() -> None:
     plan, longer = cells(WORKS, PROTOCOL), cells(WORKS, changed(trials=9))
     for block in blocks(plan):
         assert order(longer, *block) == order(plan, *block)
@@ -74,17 +74,17 @@ def test_without_phases_cells_are_only_verified() -> None:
     assert len(plan) == 2 * len(WORKS)
 
 
-def test_memory_is_not_measured_where_it_is_not_asked_for() -> None:
+def test_memory_is_not_measured_without_memory_trials() -> None:
     assert {cell.measure for cell in cells(WORKS, changed(memory_trials=0))} == {"time"}
 
 
 def key(folder: Path, source: str = CORRECT, environment: str = "e", machine: str = "m", **changes: Any) -> str:
     """The key of one cell, with these changes."""
     folder.mkdir(exist_ok=True)
-    found = reading.read(write(folder, source))
+    adapter = reading.read(write(folder, source))
     protocol = changed(**changes.pop("protocol", {}))
     cell = Cell(**({"case": CASE, "library": "a", "variant": "x", "trial": 0, "measure": "time"} | changes))
-    return cell.key(found.digest, environment, machine, protocol)
+    return cell.key(adapter.digest, environment, machine, protocol)
 
 
 def test_equal_content_has_an_equal_key(tmp_path: Path) -> None:
@@ -112,28 +112,33 @@ def test_equal_content_has_an_equal_key(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_what_a_number_depends_on_is_in_its_key(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_key_depends_on_everything_that_affects_the_result(tmp_path: Path, change: dict[str, Any]) -> None:
     assert key(tmp_path, **change) != key(tmp_path)
 
 
 @pytest.mark.parametrize(
     "change", [{"trials": 9}, {"memory_trials": 0}, {"timeout_seconds": 1.0}, {"seed": 1}, {"remeasure": 0}], ids=str
 )
-def test_how_many_there_are_and_when_is_not(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_key_does_not_depend_on_trials_timeout_or_order(tmp_path: Path, change: dict[str, Any]) -> None:
     assert key(tmp_path, protocol=change) == key(tmp_path)
 
 
-def test_a_worker_is_asked_what_the_protocol_says() -> None:
-    asked = Cell(CASE, "a", "x", 2, "time").request(changed(memory_limit_gib=1.5), [3, 1], memory_bytes=7)
-    assert (asked.measure, asked.case, asked.variant, asked.phases) == ("time", CASE, "x", ("train", "inference"))
-    assert (asked.warmup_passes, asked.repetitions, asked.cpus) == (2, 10, (3, 1))
-    assert (asked.min_repetition_ns, asked.max_phase_ns) == (500_000, 1_500_000_000)
-    assert asked.memory_limit_bytes == 3 * GIB // 2
+def test_request_follows_the_protocol() -> None:
+    request = Cell(CASE, "a", "x", 2, "time").request(changed(memory_limit_gib=1.5), [3, 1], memory_bytes=7)
+    assert (request.measure, request.case, request.variant, request.phases) == (
+        "time",
+        CASE,
+        "x",
+        ("train", "inference"),
+    )
+    assert (request.warmup_passes, request.repetitions, request.cpus) == (2, 10, (3, 1))
+    assert (request.min_repetition_ns, request.max_phase_ns) == (500_000, 1_500_000_000)
+    assert request.memory_limit_bytes == 3 * GIB // 2
 
 
-def test_without_a_limit_a_worker_may_use_what_there_is() -> None:
+def test_default_memory_limit_is_the_available_memory() -> None:
     assert Cell(CASE, "a", "x", 0, "time").request(PROTOCOL, [0], memory_bytes=7).memory_limit_bytes == 7
 
 
-def test_a_lone_variant_is_not_named() -> None:
+def test_label_omits_an_only_variant() -> None:
     assert [Cell(CASE, "a", variant, 0, "time").label for variant in ("default", "x")] == ["a", "a/x"]

@@ -127,9 +127,7 @@ def test_a_profile_stands_for_a_reset_and_whether_it_is_detached(
     assert work.case.profile == profile
 
 
-def test_a_sweep_overrides_the_case_and_an_axis_may_stand_in_either(
-    tmp_path: Path, adapters: dict[str, Adapter]
-) -> None:
+def test_sweep_overrides_the_case(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     shared = CASE.replace("neurons = 256", "neurons = [256, 512]")
     text = TOP + PROTOCOL + shared + SWEEP + SWEEP.replace("size", "other") + "neurons = 8\n"
     assert neurons(config.expand(load(tmp_path, text), adapters)) == [256, 512, 8]
@@ -158,7 +156,7 @@ def test_threads_left_out_are_the_default_or_an_error(tmp_path: Path, adapters: 
     assert complaint(tmp_path, text) == missing_key("threads")
 
 
-def test_yaml_means_what_toml_means(tmp_path: Path) -> None:
+def test_yaml_and_toml_give_the_same_config(tmp_path: Path) -> None:
     as_yaml = yaml.safe_dump(tomllib.loads(WHOLE))
     for name in ("core.yaml", "core.yml"):
         assert load(tmp_path, as_yaml, name=name).resolved() == load(tmp_path, WHOLE).resolved()
@@ -185,7 +183,7 @@ def test_the_digest_of_a_protocol_follows_its_content(tmp_path: Path) -> None:
     assert protocol.digest != load(tmp_path, WHOLE, ["protocol.warmup_passes=2"]).protocol.digest
 
 
-def test_how_often_a_cell_is_measured_again_has_bounds_and_is_written_down(tmp_path: Path) -> None:
+def test_remeasure_has_bounds_and_is_resolved(tmp_path: Path) -> None:
     assert load(tmp_path, WHOLE).protocol.remeasure == 2
     assert load(tmp_path, WHOLE).resolved()["protocol"]["remeasure"] == 2
     assert [load(tmp_path, WHOLE, [f"protocol.remeasure={n}"]).protocol.remeasure for n in (0, 10)] == [0, 10]
@@ -294,20 +292,20 @@ WRONG_FILES: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), WRONG_FILES)
-def test_what_is_wrong_in_a_file_is_told_in_a_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
+def test_mistake_in_a_file_is_one_line(tmp_path: Path, old: str, new: str, expected: str) -> None:
     assert old in WHOLE
     lines = complaint(tmp_path, WHOLE.replace(old, new, 1)).splitlines()
     assert any(expected in line for line in lines)
     assert all(line.startswith("core.toml: ") for line in lines)
 
 
-def test_an_unknown_key_of_a_sweep_is_told_as_the_style_asks(tmp_path: Path) -> None:
+def test_unknown_key_of_a_sweep_has_a_suggestion(tmp_path: Path) -> None:
     assert complaint(tmp_path, WHOLE + "neuron = 3\n") == (
         "core.toml: sweep 'size': unknown key 'neuron' (did you mean 'neurons'?)"
     )
 
 
-def test_a_wrong_value_is_told_once_and_where_it_stands(tmp_path: Path) -> None:
+def test_wrong_value_is_reported_once_with_its_location(tmp_path: Path) -> None:
     three = SWEEP + "batch = 0\n" + SWEEP.replace("size", "b") + SWEEP.replace("size", "c")
     text = TOP + PROTOCOL + CASE.replace("neurons = 256", "neurons = 0") + three
     assert complaint(tmp_path, text).splitlines() == [
@@ -316,20 +314,20 @@ def test_a_wrong_value_is_told_once_and_where_it_stands(tmp_path: Path) -> None:
     ]
 
 
-def test_a_wrong_value_that_no_sweep_uses_is_told_too(tmp_path: Path) -> None:
+def test_wrong_value_that_every_sweep_overrides_is_reported(tmp_path: Path) -> None:
     text = WHOLE.replace("batch = 16", "batch = 0") + "batch = 1\n"
     assert complaint(tmp_path, text) == "core.toml: case.batch: 0 should be greater than or equal to 1"
 
 
-def test_a_key_missing_everywhere_is_told_once(tmp_path: Path) -> None:
+def test_key_missing_everywhere_is_reported_once(tmp_path: Path) -> None:
     text = WHOLE.replace("beta = 0.9\n", "") + SWEEP.replace("size", "other")
     assert complaint(tmp_path, text) == missing_key("beta")
 
 
-def test_at_most_five_errors_are_told(tmp_path: Path) -> None:
+def test_at_most_five_errors_are_shown(tmp_path: Path) -> None:
     keys = ("neurons", "batch", "time_steps", "layers", "threads", "slope", "threshold")
-    told = complaint(tmp_path, WHOLE, [f"case.{key}=0" for key in keys])
-    assert [line.split(":")[0] for line in told.splitlines()] == [f"--set case.{key}" for key in keys[:5]]
+    message = complaint(tmp_path, WHOLE, [f"case.{key}=0" for key in keys])
+    assert [line.split(":")[0] for line in message.splitlines()] == [f"--set case.{key}" for key in keys[:5]]
 
 
 def test_two_sweeps_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -359,7 +357,7 @@ WRONG_SETTINGS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("setting", "expected"), WRONG_SETTINGS)
-def test_what_is_wrong_in_a_set_names_it(tmp_path: Path, setting: str, expected: str) -> None:
+def test_mistake_in_a_set_option_names_it(tmp_path: Path, setting: str, expected: str) -> None:
     assert complaint(tmp_path, WHOLE + "batch = 4\n", [setting]) == expected
 
 
@@ -374,11 +372,11 @@ def test_what_is_wrong_in_a_set_names_it(tmp_path: Path, setting: str, expected:
         ("core.toml", "\x00", "core.toml: "),
     ],
 )
-def test_a_file_that_cannot_be_read_is_told_with_its_line(tmp_path: Path, name: str, text: str, expected: str) -> None:
+def test_unreadable_file_is_reported_with_its_line(tmp_path: Path, name: str, text: str, expected: str) -> None:
     assert complaint(tmp_path, text, name=name).splitlines()[0].startswith(expected)
 
 
-def test_a_file_that_is_not_there_gets_the_nearest_name(tmp_path: Path) -> None:
+def test_missing_file_suggests_the_nearest_name(tmp_path: Path) -> None:
     load(tmp_path, WHOLE, name="quick.toml")
     with pytest.raises(ConfigError) as caught:
         config.load(tmp_path / "quik.toml")
@@ -403,7 +401,7 @@ def test_a_folder_and_bytes_are_no_config(tmp_path: Path) -> None:
         ("spyx", ["sweep.libraries=norze"], "--set sweep.libraries: unknown library 'norze' (did you mean 'norse'?)"),
     ],
 )
-def test_an_unknown_library_is_told_in_a_line(
+def test_unknown_library_is_one_line(
     tmp_path: Path, adapters: dict[str, Adapter], libraries: str, settings: list[str], expected: str
 ) -> None:
     loaded = load(tmp_path, WHOLE.replace('["torch-loop"]', f'["{libraries}"]'), settings)

@@ -58,7 +58,7 @@ def test_scaling_sweeps_one_size_at_a_time_from_one_case(adapters: dict[str, Ada
     assert len(works) == len(cases) * len({(work.library, work.variant) for work in works})
 
 
-def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict[str, Adapter]) -> None:
+def test_exam_has_every_variant_in_every_profile_and_depth(adapters: dict[str, Adapter]) -> None:
     protocol = config.load(CONFIGS / "exam.toml", default_threads=2).protocol
     assert (protocol.phases, protocol.trials, protocol.memory_trials) == ((), 1, 0)
     works = config.expand(config.load(CONFIGS / "exam.toml", default_threads=2), adapters)
@@ -80,7 +80,7 @@ def test_exam_is_every_variant_in_every_profile_and_depth_untimed(adapters: dict
     assert {work.library for work in works if work.case.input_kind == "gaussian"} >= {"fused", "torch-loop", "norse"}
 
 
-def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_weights_gradient(
+def test_open_neuromorphic_has_all_published_sizes(
     adapters: dict[str, Adapter],
 ) -> None:
     works = config.expand(config.load(CONFIGS / "open-neuromorphic.toml", default_threads=2), adapters)
@@ -94,7 +94,7 @@ def test_the_published_workload_is_all_of_its_sizes_with_dense_input_and_the_wei
     assert {f"{work.library}/{work.variant}" for work in on_gpu} >= kernels
 
 
-def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_profiles(
+def test_library_defaults_are_compared_with_both_profiles(
     adapters: dict[str, Adapter],
 ) -> None:
     works = config.expand(config.load(CONFIGS / "library-defaults.toml", default_threads=2), adapters)
@@ -106,7 +106,7 @@ def test_the_defaults_of_every_library_that_has_some_are_compared_with_both_prof
         assert adapters[library].variants["defaults"].deviation
 
 
-def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters: dict[str, Adapter]) -> None:
+def test_every_way_is_timed_beside_its_eager_variant(adapters: dict[str, Adapter]) -> None:
     works = config.expand(config.load(CONFIGS / "ways.toml", default_threads=2), adapters)
     declared = {(found.name, name) for found in adapters.values() for name, v in found.variants.items() if v.way}
     timed = {(work.library, work.variant) for work in works}
@@ -116,14 +116,14 @@ def test_every_way_that_the_harness_adds_is_timed_beside_the_eager_one(adapters:
 
 
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.toml")), ids=lambda file: file.stem)
-def test_a_shipped_config_is_named_as_its_file_and_says_why(file: Path) -> None:
+def test_shipped_config_has_its_files_name_and_an_analysis(file: Path) -> None:
     loaded = config.load(file, default_threads=2)
     assert loaded.name == file.stem
     assert len(loaded.analysis.split()) > 30
 
 
 @pytest.mark.parametrize("path", sorted(CONFIGS.glob("*.toml")), ids=lambda path: path.stem)
-def test_a_config_that_ships_leaves_no_key_of_its_protocol_to_a_default(path: Path) -> None:
+def test_shipped_config_sets_every_protocol_key(path: Path) -> None:
     """The exception is a worker's memory limit: it depends on the machine."""
     given = tomllib.loads(path.read_text(encoding="utf-8"))["protocol"]
     assert set(config.Protocol.model_fields) - set(given) <= {"memory_limit_gib"}

@@ -71,7 +71,7 @@ def test_a_condition_holds_or_does_not(expression: str, expected: bool) -> None:
         *[("library!=norse,neurons=512", False), (" variant = box ", False)],
     ],
 )
-def test_what_asks_something_of_a_contender_is_not_of_cases_alone(expression: str, expected: bool) -> None:
+def test_condition_on_a_contender_is_not_of_cases(expression: str, expected: bool) -> None:
     assert of_cases(expression) is expected
 
 
@@ -102,7 +102,7 @@ def test_what_asks_something_of_a_contender_is_not_of_cases_alone(expression: st
         ("neurons=5,", "--only: '': expected a condition such as neurons>=512 or library=norse|sinabs"),
     ],
 )
-def test_what_is_wrong_is_told_in_a_line(expression: str, expected: str) -> None:
+def test_mistake_in_a_condition_is_one_line(expression: str, expected: str) -> None:
     with pytest.raises(SelectionError) as caught:
         parse(expression)
     assert str(caught.value) == expected

@@ -31,7 +31,7 @@ def changed(adapters: dict[str, Adapter], *sides: Side, cuda: bool = False) -> l
     return [library for library, _ in contenders(sides, adapters, ALL, cuda)]
 
 
-def test_a_version_takes_the_place_of_the_pinned_one(adapters: dict[str, Adapter]) -> None:
+def test_version_replaces_the_pinned_version(adapters: dict[str, Adapter]) -> None:
     side = parse(["My_Lib==1.2"])
     own = side.adapters(adapters)
     assert own["mine"].variants["default"].pins.dependencies == ("My_Lib==1.2", "torch==2.13.0")
@@ -40,7 +40,7 @@ def test_a_version_takes_the_place_of_the_pinned_one(adapters: dict[str, Adapter
     assert side.title == "My_Lib==1.2" and Side().title == "as pinned"
 
 
-def test_a_version_of_a_framework_changes_all_that_pin_it(adapters: dict[str, Adapter]) -> None:
+def test_framework_version_changes_every_adapter_that_pins_it(adapters: dict[str, Adapter]) -> None:
     side = parse(["torch==2.12.0"])
     assert changed(adapters, side, Side()) == ["mine", "another"]
     assert {one.variants["default"].pins.dependencies[1] for one in side.adapters(adapters).values()} == {
@@ -48,15 +48,15 @@ def test_a_version_of_a_framework_changes_all_that_pin_it(adapters: dict[str, Ad
     }
 
 
-def test_without_any_change_all_run_against_themselves(adapters: dict[str, Adapter]) -> None:
+def test_no_change_runs_all_against_themselves(adapters: dict[str, Adapter]) -> None:
     assert changed(adapters, Side(), Side()) == ["mine", "another"]
 
 
-def test_the_same_pin_on_both_sides_is_a_change_of_neither_and_runs(adapters: dict[str, Adapter]) -> None:
+def test_same_pin_on_both_sides_runs(adapters: dict[str, Adapter]) -> None:
     assert changed(adapters, parse(["other==3.0"]), parse(["other==3.0"])) == ["another"]
 
 
-def test_an_adapter_file_takes_the_place_of_that_of_its_name(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+def test_adapter_file_replaces_its_namesake(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     (tmp_path / "new").mkdir()
     path = write(tmp_path / "new", CORRECT.replace("A fake", "A newer fake"), "mine")
     side = parse([str(path)])
@@ -66,14 +66,14 @@ def test_an_adapter_file_takes_the_place_of_that_of_its_name(tmp_path: Path, ada
 
 
 @pytest.mark.parametrize("text", ["OMP_NUM_THREADS=1", "EMPTY=", "A=b=c"])
-def test_a_variable_changes_all(adapters: dict[str, Adapter], text: str) -> None:
+def test_variable_changes_every_contender(adapters: dict[str, Adapter], text: str) -> None:
     side = parse([text])
     name, _, value = text.partition("=")
     assert side.variables == {name: value}
     assert changed(adapters, Side(), side) == ["mine", "another"]
 
 
-def test_an_interpreter_changes_all_and_a_link_stays_one(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+def test_interpreter_changes_all_and_stays_a_link(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     link = tmp_path / "python"
     link.symlink_to(sys.executable)
     side = parse([f"python={link}"])
@@ -104,7 +104,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_revision_becomes_a_direct_reference_to_its_commit(repository: Path, adapters: dict[str, Adapter]) -> None:
+def test_revision_becomes_a_reference_to_its_commit(repository: Path, adapters: dict[str, Adapter]) -> None:
     commit = git(repository, "rev-parse", "v1")
     side = parse([f"{repository}@v1"])
     (requirement,) = side.requirements.values()
@@ -116,7 +116,7 @@ def test_a_revision_becomes_a_direct_reference_to_its_commit(repository: Path, a
     assert parse(["A=1", f"{repository}@v1"]).title == f"A=1 {repository}@v1 ({commit[:12]})"
 
 
-def test_a_revision_whose_file_gives_no_name_wants_one(repository: Path) -> None:
+def test_revision_without_project_name_is_refused(repository: Path) -> None:
     (repository / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
     git(repository, "commit", "--quiet", "-am", "no name")
     with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
@@ -135,28 +135,28 @@ def test_a_revision_whose_file_gives_no_name_wants_one(repository: Path) -> None
         ("=3", "cannot read the change '=3'; write LIBRARY==VERSION"),
     ],
 )
-def test_a_change_that_is_none_says_what_to_write(text: str, complaint: str) -> None:
+def test_malformed_change_is_refused_with_its_syntax(text: str, complaint: str) -> None:
     with pytest.raises(SideError, match=complaint):
         parse([text])
 
 
 @pytest.mark.parametrize(("revision", "complaint"), [("absent", "has no 'absent'"), ("", "has no ''")])
-def test_a_revision_that_is_not_there_is_named(repository: Path, revision: str, complaint: str) -> None:
+def test_missing_revision_is_refused(repository: Path, revision: str, complaint: str) -> None:
     with pytest.raises(SideError, match=complaint):
         parse([f"{repository}@{revision}"])
 
 
-def test_a_folder_without_git_is_named(tmp_path: Path) -> None:
+def test_folder_without_git_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SideError, match="is in no git repository"):
         parse([f"{tmp_path}@main"])
 
 
-def test_a_pin_of_nothing_in_the_config_names_the_nearest(adapters: dict[str, Adapter]) -> None:
+def test_unpinned_library_is_refused_with_suggestions(adapters: dict[str, Adapter]) -> None:
     with pytest.raises(SideError, match=r"my-lbi: no contender of this config pins it.*my-lib"):
         changed(adapters, Side(), parse(["my-lbi==1"]))
 
 
-def test_a_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
+def test_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
     header = """# /// script
 # dependencies = ["jax[cpu]==1.0 ; python_version > '3'"]
 # [tool.snnbench]
@@ -169,7 +169,7 @@ def test_a_requirement_keeps_its_extras_and_marker(tmp_path: Path) -> None:
     assert pins.cuda == ("jax[cuda13,fast]==2.0",)
 
 
-def test_what_only_cuda_needs_is_no_change_without_it(tmp_path: Path) -> None:
+def test_cuda_only_pin_needs_cuda(tmp_path: Path) -> None:
     header = '# /// script\n# dependencies = ["a==1"]\n# [tool.snnbench]\n# cuda = ["b==1"]\n# ///\n'
     adapters = {"mine": reading.read(write(tmp_path, header + CORRECT, "mine"))}
     of = [("mine", "default")]
@@ -185,7 +185,7 @@ def test_what_only_cuda_needs_is_no_change_without_it(tmp_path: Path) -> None:
         '# [[tool.uv.dependency-metadata]]\n# name = "my-lib"\n# version = "1.0"\n# requires-dist = []\n',
     ],
 )
-def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path, tool: str) -> None:
+def test_version_with_hand_written_metadata_is_refused(tmp_path: Path, tool: str) -> None:
     header = f'# /// script\n# dependencies = ["my-lib==1.0"]\n{tool}# ///\n'
     adapter = reading.read(write(tmp_path, header + CORRECT, "mine"))
     with pytest.raises(SideError, match="my-lib: its adapter says by hand what it needs"):
@@ -193,7 +193,7 @@ def test_a_version_that_the_adapter_describes_by_hand_is_refused(tmp_path: Path,
 
 
 @pytest.mark.parametrize("text", ["my-lib=2.0", "My_Lib=2.0", "mine=2.0"])
-def test_a_version_with_one_equals_sign_is_no_variable(adapters: dict[str, Adapter], text: str) -> None:
+def test_version_with_one_equals_sign_is_refused(adapters: dict[str, Adapter], text: str) -> None:
     if "-" in text:  # not a variable's name either
         with pytest.raises(SideError, match="cannot read the change"):
             parse([text])
@@ -202,7 +202,7 @@ def test_a_version_with_one_equals_sign_is_no_variable(adapters: dict[str, Adapt
         changed(adapters, Side(), parse([text]))
 
 
-def test_a_file_that_takes_the_place_of_nothing_is_refused(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+def test_adapter_file_without_namesake_is_refused(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     path = write(tmp_path, CORRECT, "my_mine")
     with pytest.raises(SideError, match="is the adapter 'my-mine' by its name, which this config does not run"):
         changed(adapters, Side(), parse([str(path), "A=1"]))
@@ -211,7 +211,7 @@ def test_a_file_that_takes_the_place_of_nothing_is_refused(tmp_path: Path, adapt
 @pytest.mark.parametrize(
     "name", ["TRITON_CACHE_DIR", "TORCH_EXTENSIONS_DIR", "PYTHONPATH", "CUDA_VISIBLE_DEVICES", "UV_X"]
 )
-def test_a_variable_that_would_not_reach_the_worker_is_refused(name: str) -> None:
+def test_variable_not_passed_to_workers_is_refused(name: str) -> None:
     with pytest.raises(SideError, match=f"^{name}=1: "):
         parse([f"{name}=1"])
 
@@ -219,12 +219,12 @@ def test_a_variable_that_would_not_reach_the_worker_is_refused(name: str) -> Non
 @pytest.mark.parametrize(
     "texts", [["A=1", "A=2"], ["lib==1", "LIB==2"], [f"python={sys.executable}", f"python={sys.executable}"]]
 )
-def test_two_changes_of_one_thing_are_refused(texts: list[str]) -> None:
+def test_repeated_change_is_refused(texts: list[str]) -> None:
     with pytest.raises(SideError, match=r"already"):
         parse(texts)
 
 
-def test_a_package_in_a_folder_of_a_repository_is_built_from_there(repository: Path) -> None:
+def test_package_in_a_subfolder_has_its_subdirectory(repository: Path) -> None:
     inner = repository / "inner"
     inner.mkdir()
     (inner / "pyproject.toml").write_text('[tool.poetry]\nname = "other"\n')
@@ -237,20 +237,20 @@ def test_a_package_in_a_folder_of_a_repository_is_built_from_there(repository: P
 
 
 @pytest.mark.parametrize("content", [b"tool = 3", b"\xff", b"[project]\nversion = 1"])
-def test_a_file_that_names_nothing_is_one_line(repository: Path, content: bytes) -> None:
+def test_malformed_project_file_is_refused(repository: Path, content: bytes) -> None:
     (repository / "pyproject.toml").write_bytes(content)
     git(repository, "commit", "--quiet", "-am", "broken")
     with pytest.raises(SideError, match=r"says no name in pyproject\.toml at HEAD; write NAME @ git"):
         parse([f"{repository}@HEAD"])
 
 
-def test_a_repository_without_the_file_says_what_to_write(repository: Path) -> None:
+def test_missing_project_file_is_refused(repository: Path) -> None:
     git(repository, "rm", "--quiet", "pyproject.toml")
     git(repository, "commit", "--quiet", "-m", "setup.py only")
     with pytest.raises(SideError, match="write NAME @ git"):
         parse([f"{repository}@HEAD"])
 
 
-def test_a_folder_that_is_not_there_is_no_address() -> None:
+def test_missing_folder_is_refused() -> None:
     with pytest.raises(SideError, match="no folder norse here, and no address such as git"):
         parse(["norse@main"])

@@ -48,14 +48,14 @@ def answer_to(problem: Problem, which: int, cotangent: int, dtype: str = "float6
 # Comparisons
 
 
-def test_equal_spikes_are_counted_and_not_complained_about() -> None:
+def test_equal_spikes_are_counted_without_complaint() -> None:
     finding = Finding()
     differs = compare_spikes(finding, cube(0, 1, 1, 0), cube(0, 1, 1, 0), cube(0, 1, 2, 0), CASE)
     assert not differs.any() and finding.correct
     assert (finding.compared, finding.differing, finding.rate, finding.first_wrong) == (4, 0, 0.5, "")
 
 
-def test_a_wrong_spike_is_named_by_its_place_its_potential_and_what_was_expected() -> None:
+def test_wrong_spike_is_named_with_index_and_potential() -> None:
     spikes = np.zeros((4, 3, 5))
     potential = np.full((4, 3, 5), 0.25)
     spikes[2, 1, 2], potential[2, 1, 2] = 1, 1.015625
@@ -65,13 +65,13 @@ def test_a_wrong_spike_is_named_by_its_place_its_potential_and_what_was_expected
     assert (finding.differing, finding.unexplained) == (1, 1)
 
 
-def test_places_are_those_of_the_whole_case() -> None:
+def test_indices_are_of_the_whole_case() -> None:
     finding = Finding()
     compare_spikes(finding, cube(0), cube(1), cube(2), CASE, numbers=(np.array([11]), np.array([47])))
     assert "t=0, b=11, n=47" in finding.message
 
 
-def test_a_difference_close_to_the_threshold_is_explained_and_counted() -> None:
+def test_difference_near_the_threshold_is_explained() -> None:
     finding = Finding()
     compare_spikes(finding, cube(0, 1), cube(1, 1), cube(1 + 1e-7, 2), CASE, margin=1e-6)
     assert finding.correct
@@ -80,14 +80,14 @@ def test_a_difference_close_to_the_threshold_is_explained_and_counted() -> None:
 
 
 @pytest.mark.parametrize("value", [2.0, 0.5, -1.0, np.nan, np.inf, -np.inf])
-def test_no_margin_explains_what_is_not_a_spike(value: float) -> None:
+def test_non_spike_value_is_never_explained(value: float) -> None:
     finding = Finding()
     compare_spikes(finding, cube(value, 1), cube(1, 1), cube(1 + 1e-7, 2), CASE, margin=1e-6)
     assert finding.message.startswith("1 of 2 spikes differ")
     assert json.loads(Reply({}, {"check": finding.as_dict()}).encode())["checks"]["check"]["rate"] == 1
 
 
-def test_the_place_named_is_a_wrong_one_and_not_an_explained_one_before_it() -> None:
+def test_named_difference_is_an_unexplained_one() -> None:
     finding = Finding()
     compare_spikes(finding, cube(0, 1), cube(1, 1), cube(1, 2), CASE, margin=1e-6)
     compare_spikes(finding, cube(0, 0), cube(0, 1), cube(0, 2), CASE, margin=1e-6)
@@ -96,9 +96,7 @@ def test_the_place_named_is_a_wrong_one_and_not_an_explained_one_before_it() -> 
 
 @pytest.mark.parametrize(("distance", "unexplained"), [(0.125, 0), (0.25, 0), (0.375, 1)])
 @pytest.mark.parametrize("side", [-1, 1])
-def test_a_difference_is_explained_up_to_its_margin_and_not_at_one_and_a_half(
-    distance: float, unexplained: int, side: int
-) -> None:
+def test_difference_is_explained_up_to_its_margin(distance: float, unexplained: int, side: int) -> None:
     finding = Finding()
     fires = float(side > 0)
     compare_spikes(finding, cube(1 - fires), cube(fires), cube(1 + side * distance), CASE, margin=0.25)
@@ -110,7 +108,7 @@ def test_a_difference_is_explained_up_to_its_margin_and_not_at_one_and_a_half(
     ("got", "expected", "unexplained"),
     [(0.0, 1.0, 0), (2.0, 1.0, 0), (3.0, 1.0, 1), (2.0, 3.0, 0), (1.0, 3.0, 1), (0.0, 3.0, 1)],
 )
-def test_rounding_explains_one_spike_more_or_less_and_never_two(got: float, expected: float, unexplained: int) -> None:
+def test_rounding_explains_one_spike_but_not_two(got: float, expected: float, unexplained: int) -> None:
     rule = Rule(**{name: getattr(rule_of(CASE), name) for name in Rule.__dataclass_fields__} | {"most_spikes": 3})
     finding = Finding()
     compare_spikes(finding, cube(got), cube(expected), cube(expected + 0.5), rule, margin=9.0)
@@ -143,7 +141,7 @@ def test_explained_differences_of_several_comparisons_add_up() -> None:
         ({"dtype": "bfloat16"}, True, "fires late", "deviates"),
     ],
 )
-def test_the_word_for_a_case(changes: dict[str, Any], correct: bool, deviation: str | None, word: str) -> None:
+def test_verdict_of_a_case(changes: dict[str, Any], correct: bool, deviation: str | None, word: str) -> None:
     assert verdict(CASE.with_(**changes), correct, deviation) == word
 
 
@@ -161,7 +159,7 @@ def gradient(got: Any, expected: Any, tolerance: float = 1e-5) -> Finding:
     return finding
 
 
-def test_a_gradient_s_error_is_relative_in_the_euclidean_norm() -> None:
+def test_gradient_error_is_relative_in_the_euclidean_norm() -> None:
     finding = gradient([3.0, 0.0], [3.0, 4.0])
     assert finding.gradient_errors == {"weight": pytest.approx(0.8)}
     assert finding.cosines == {"weight": pytest.approx(0.6)}
@@ -169,7 +167,7 @@ def test_a_gradient_s_error_is_relative_in_the_euclidean_norm() -> None:
 
 
 @pytest.mark.parametrize(("off", "correct"), [(0.9e-5, True), (1.1e-5, False)])
-def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
+def test_error_is_accepted_up_to_the_tolerance(off: float, correct: bool) -> None:
     assert gradient([1 + off, 0.0], [1.0, 0.0]).correct is correct
 
 
@@ -189,13 +187,13 @@ def test_the_tolerance_is_a_line(off: float, correct: bool) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore:overflow")
-def test_what_is_said_of_a_gradient(got: Any, expected: Any, message: str) -> None:
+def test_message_about_a_gradient(got: Any, expected: Any, message: str) -> None:
     finding = gradient(got, expected)
     assert finding.message == message
     Reply({}, {"check": finding.as_dict()}).encode()  # fails on infinity and NaN
 
 
-def test_the_worst_of_several_gradients_of_one_name_is_kept() -> None:
+def test_worst_gradient_of_a_name_is_recorded() -> None:
     finding = Finding()
     for off in (1e-7, 3e-6, 1e-8):
         compare_gradient(finding, "bias", np.array([1 + off]), np.array([1.0]), 1e-5)
@@ -216,7 +214,7 @@ def test_tolerances_come_from_the_number_format(dtype: Any, precision: Any, roun
     assert gradient_tolerance(CASE.with_(dtype=dtype, precision=precision)) == roundoff
 
 
-def test_the_exam_allows_one_in_a_hundred_thousand() -> None:
+def test_exam_tolerance_is_1e_5() -> None:
     assert gradient_tolerance(CASE, EXAM_GRADIENT_ROUNDOFFS) == pytest.approx(1e-5, rel=0.01)
 
 
@@ -226,16 +224,16 @@ def test_the_exam_allows_one_in_a_hundred_thousand() -> None:
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_the_reference_passes_the_exam_in_three_passes(name: str, layers: int, dtype: Any) -> None:
-    problem, asked = exam_problem(CASE.with_(**profile(name), dtype=dtype), layers), []
+def test_reference_passes_the_exam_in_three_passes(name: str, layers: int, dtype: Any) -> None:
+    problem, passes = exam_problem(CASE.with_(**profile(name), dtype=dtype), layers), []
 
     def run(which: int, cotangent: int) -> Answer:
-        asked.append((which, cotangent))
+        passes.append((which, cotangent))
         return answer_to(problem, which, cotangent, dtype)
 
     finding = exam.sit(problem, run)
     assert finding.correct, finding.message
-    assert asked == [(0, 0), (1, 1), (1, REVERSED)]
+    assert passes == [(0, 0), (1, 1), (1, REVERSED)]
     assert (finding.compared, finding.differing) == (3 * 8 * 5 * 37, 0)
     names = ["weight", "bias"] if layers == 1 else [f"{w} of layer {n}" for n in (0, 1) for w in ("weight", "bias")]
     assert set(finding.gradient_errors) == {*names, "input"}
@@ -243,17 +241,17 @@ def test_the_reference_passes_the_exam_in_three_passes(name: str, layers: int, d
 
 
 @pytest.mark.parametrize("first_wrong_pass", [0, 1, 2])
-def test_the_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
-    problem, asked = exam_problem(CASE, 1), []
+def test_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
+    problem, passes = exam_problem(CASE, 1), []
 
     def run(which: int, cotangent: int) -> Answer:
-        asked.append((which, cotangent))
+        passes.append((which, cotangent))
         right = answer_to(problem, which, cotangent)
-        return replace(right, input=-right.input) if len(asked) == first_wrong_pass + 1 else right
+        return replace(right, input=-right.input) if len(passes) == first_wrong_pass + 1 else right
 
     finding = exam.sit(problem, run)
     assert finding.message.startswith("gradient of input is off by 2 ")
-    assert len(asked) == first_wrong_pass + 1
+    assert len(passes) == first_wrong_pass + 1
 
 
 @pytest.mark.parametrize(
@@ -265,23 +263,23 @@ def test_the_exam_ends_at_the_first_wrong_pass(first_wrong_pass: int) -> None:
         ({"input": None}, "gradient of input: got shape none"),
     ],
 )
-def test_the_exam_asks_for_everything(change: dict[str, None], complaint: str) -> None:
+def test_exam_requires_spikes_and_all_gradients(change: dict[str, None], complaint: str) -> None:
     problem = exam_problem(CASE, 1)
     finding = exam.sit(problem, lambda *which: replace(answer_to(problem, *which), **change))
     assert finding.message.startswith(complaint)
 
 
 @pytest.mark.parametrize("given", PROFILES)
-@pytest.mark.parametrize("asked", PROFILES)
-def test_a_profile_passes_its_own_exam_and_no_other(given: str, asked: str) -> None:
-    problem = exam_problem(CASE.with_(**profile(asked)), 1)
+@pytest.mark.parametrize("examined", PROFILES)
+def test_profile_passes_only_its_own_exam(given: str, examined: str) -> None:
+    problem = exam_problem(CASE.with_(**profile(examined)), 1)
     other = problem.case.with_(**profile(given))
     finding = exam.sit(problem, lambda *which: answer_to(problem, *which, case=other))
-    assert finding.correct is (given == asked)
+    assert finding.correct is (given == examined)
 
 
-def test_a_gradient_that_ignores_time_passes_two_passes_and_not_the_third() -> None:
-    """Even one that memorised the answers to both cotangents."""
+def test_gradient_that_ignores_time_fails_the_third_pass() -> None:
+    """This fake memorised the answers to both cotangents."""
     problem = exam_problem(CASE, 1)
     known = {which: answer_to(problem, which, which) for which in (0, 1)}
     finding = exam.sit(problem, lambda which, cotangent: known[which])
@@ -320,7 +318,7 @@ def constant(bias: list[float], steps: int = 3, batch: int = 2, **changes: Any) 
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize(("layers", "neurons"), [(1, 20), (1, 33), (1, 80), (3, 20)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_correct_answer_passes(name: str, layers: int, neurons: int, dtype: Any) -> None:
+def test_correct_answer_passes(name: str, layers: int, neurons: int, dtype: Any) -> None:
     problem = Problem(CASE.with_(**profile(name), layers=layers, neurons=neurons, dtype=dtype))
     finding = SpotCheck(problem, 1).check(answer_to(problem, 1, 1, dtype))
     assert finding.correct, finding.message
@@ -335,27 +333,27 @@ def test_spikes_alone_are_checked_too() -> None:
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_answer_to_another_input_does_not_pass(layers: int) -> None:
+def test_answer_to_another_input_fails(layers: int) -> None:
     problem = Problem(CASE.with_(layers=layers))
     assert "spikes differ" in SpotCheck(problem, 1).check(answer_to(problem, 0, 1)).message
     assert "gradient of" in SpotCheck(problem, 1).check(answer_to(problem, 1, 0)).message
 
 
 @pytest.mark.parametrize("neurons", [48, 400])
-@pytest.mark.parametrize("place", [(0, 0, 0), (19, 6, -1), (7, 3, 0)])
-def test_one_wrong_spike_of_a_neuron_that_is_looked_at_is_enough(neurons: int, place: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize("index", [(0, 0, 0), (19, 6, -1), (7, 3, 0)])
+def test_one_wrong_spike_of_a_compared_neuron_is_found(neurons: int, index: tuple[int, int, int]) -> None:
     problem = Problem(CASE.with_(neurons=neurons))
     right = answer_to(problem, 1, 1).spikes
     assert right is not None
     wrong = right.copy()
-    wrong[place] = 1 - wrong[place]
+    wrong[index] = 1 - wrong[index]
     finding = SpotCheck(problem, 1).check(Answer(wrong))
-    t, b, n = place
+    t, b, n = index
     assert f"the first at t={t}, b={b}, n={n % neurons}: " in finding.message
     assert SpotCheck(problem, 1).check(Answer(right)).correct
 
 
-def test_one_wrong_spike_does_not_make_those_after_it_wrong() -> None:
+def test_one_wrong_spike_does_not_affect_later_ones() -> None:
     problem = constant([0.6, 0.7])
     spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
     assert spikes is not None and spikes[:, 0, 0].tolist() == [0, 1, 0]
@@ -365,7 +363,7 @@ def test_one_wrong_spike_does_not_make_those_after_it_wrong() -> None:
     assert finding.message.startswith("1 of 12 spikes differ, the first at t=0, b=0, n=0: u=0.6")
 
 
-def test_a_spike_on_the_threshold_may_go_either_way_once() -> None:
+def test_spike_on_the_threshold_may_go_either_way() -> None:
     """Rounding decides it, and later steps are judged by the answer's own spikes."""
     problem = constant([1.0, 0.6], batch=1)
     check = SpotCheck(problem, 0)  # type: ignore[arg-type]
@@ -397,7 +395,7 @@ def test_allowed_differences_are_a_rate_with_room_for_chance() -> None:
 @pytest.mark.parametrize(
     ("dtype", "precision"), [("float32", "ieee"), ("float32", "tf32"), ("float64", "ieee")], ids=str
 )
-def test_how_close_to_the_threshold_is_close(roundoffs: float, correct: bool, dtype: Any, precision: Any) -> None:
+def test_margin_at_the_threshold_is_66_roundoffs(roundoffs: float, correct: bool, dtype: Any, precision: Any) -> None:
     """A current of 1 next to the threshold: 32 roundoffs of either, then one of the current and of the potential: 66.
 
     If tensor cores truncate, two terms may lose half a roundoff more: 66.5.
@@ -416,20 +414,20 @@ def test_how_close_to_the_threshold_is_close(roundoffs: float, correct: bool, dt
 
 @pytest.mark.parametrize(("bias", "rate"), [([-1.0, -1.0], "0"), ([9.0, 9.0], "1")])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_silent_and_a_saturated_network_prove_nothing(bias: list[float], rate: str, layers: int) -> None:
+def test_silent_or_saturated_network_is_reported(bias: list[float], rate: str, layers: int) -> None:
     problem = constant(bias, layers=layers)
     finding = SpotCheck(problem, 0).check(answer_to(problem, 0, 0))  # type: ignore[arg-type]
     assert finding.message == f"{rate} spikes per step, outside the window 0.01 to 0.9"
 
 
-def test_an_answer_of_another_shape_is_no_answer() -> None:
+def test_answer_of_another_shape_is_reported() -> None:
     problem = Problem(CASE)
     finding = SpotCheck(problem, 0).check(Answer(np.zeros((7, 20, 48))))
     assert finding.message == "spikes have the shape [7, 20, 48], expected [20, 7, 48]"
     assert SpotCheck(problem, 0).check(Answer(None)).message == "no spikes"
 
 
-def test_the_gradient_of_the_input_is_asked_for_where_the_case_wants_it() -> None:
+def test_input_gradient_is_required_only_if_the_case_has_one() -> None:
     for wanted in (True, False):
         problem = Problem(CASE.with_(input_gradient=wanted))
         finding = SpotCheck(problem, 0).check(replace(answer_to(problem, 0, 0), input=None))
@@ -438,7 +436,7 @@ def test_the_gradient_of_the_input_is_asked_for_where_the_case_wants_it() -> Non
 
 @pytest.mark.parametrize("part", ["weights", "biases"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_one_wrong_row_of_a_gradient_is_enough(part: str, layers: int) -> None:
+def test_one_wrong_row_of_a_gradient_is_found(part: str, layers: int) -> None:
     problem = Problem(CASE.with_(layers=layers))
     right = answer_to(problem, 1, 1)
     arrays = [array.copy() for array in getattr(right, part)]
@@ -446,7 +444,7 @@ def test_one_wrong_row_of_a_gradient_is_enough(part: str, layers: int) -> None:
     assert "is off by" in SpotCheck(problem, 1).check(replace(right, **{part: arrays})).message
 
 
-def test_of_several_layers_every_sample_is_compared() -> None:
+def test_every_sample_of_several_layers_is_compared() -> None:
     problem = Problem(CASE.with_(layers=2))
     right = answer_to(problem, 1, 1).spikes
     assert right is not None
@@ -460,9 +458,7 @@ def test_of_several_layers_every_sample_is_compared() -> None:
 
 
 @pytest.mark.parametrize(("bias", "excused"), [(1.0, True), (1.001, False)])
-def test_a_sample_may_leave_the_path_only_where_a_hidden_potential_was_on_the_threshold(
-    bias: float, excused: bool
-) -> None:
+def test_diverged_sample_is_excused_only_on_the_threshold(bias: float, excused: bool) -> None:
     # If the hidden neuron's potential is the threshold, rounding decides whether it fires. The output neuron follows.
     first = (np.zeros((1, 1), np.float32), np.array([bias], np.float32))
     second = (np.full((1, 1), 2, np.float32), np.zeros(1, np.float32))
@@ -495,7 +491,7 @@ def test_rounding_is_to_the_nearest_and_ties_to_even(number_format: str, bits: i
     assert round_to(given, number_format).dtype == np.float64
 
 
-def test_rounding_takes_any_layout_and_does_nothing_twice() -> None:
+def test_rounding_is_idempotent_and_takes_any_layout() -> None:
     array = np.random.default_rng(0).normal(size=(5, 7)).astype(np.float32)
     for number_format in ("tf32", "bfloat16", "float16"):
         once = round_to(array.T, number_format)
@@ -506,9 +502,7 @@ def test_rounding_takes_any_layout_and_does_nothing_twice() -> None:
 
 @pytest.mark.parametrize(("synapse", "gain"), [(0.0, 1.0), (0.75, 1.0), (0.75, 1.3), (0.0, 1.3)])
 @pytest.mark.parametrize("name", ["subtract", "zero"])
-def test_the_margin_covers_what_rounding_does_to_the_state_and_little_more(
-    name: str, synapse: float, gain: float
-) -> None:
+def test_margin_covers_the_rounding_of_the_state_tightly(name: str, synapse: float, gain: float) -> None:
     """The same currents and spikes, with the state once in float32 and once in float64; constants are in float32."""
     case = CASE.with_(**profile(name), time_steps=400, beta=float(np.float32(0.91)))
     numbers = {field: getattr(rule_of(case), field) for field in Rule.__dataclass_fields__}
@@ -549,7 +543,7 @@ def rounded_answer(problem: Problem, number_format: str) -> Answer:
 
 
 @pytest.mark.parametrize("number_format", ["float16", "bfloat16"])
-def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_format: Any) -> None:
+def test_16_bit_arithmetic_passes_as_16_bits_but_not_as_float32(number_format: Any) -> None:
     case = CASE.with_(dtype=number_format, time_steps=200, batch=16, neurons=128)
     answer = rounded_answer(Problem(case), number_format)
     finding = SpotCheck(Problem(case), 0).check(answer)
@@ -561,7 +555,7 @@ def test_honest_arithmetic_in_16_bits_passes_as_such_and_not_as_float32(number_f
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("slope", [1.0, 10.0, 40.0])
-def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any, slope: float) -> None:
+def test_narrow_surrogate_does_not_widen_the_cases_tolerance(dtype: Any, slope: float) -> None:
     problem = Problem(CASE.with_(dtype=dtype, slope=slope))
     assert SpotCheck(problem, 0).tolerance(1) == gradient_tolerance(problem.case)
     own = SpotCheck(problem, 0, rule_of(problem.case)).tolerance(1)
@@ -569,14 +563,14 @@ def test_a_narrow_surrogate_excuses_nothing_of_the_case_s_own_neuron(dtype: Any,
 
 
 @pytest.mark.parametrize(("dtype", "roundoff"), [("float32", 2.0**-24), ("float64", 2.0**-53)])
-def test_gradients_of_long_sums_may_be_off_by_the_root_of_their_length(dtype: Any, roundoff: float) -> None:
+def test_tolerance_grows_with_the_root_of_the_summed_terms(dtype: Any, roundoff: float) -> None:
     case = CASE.with_(dtype=dtype)
     assert gradient_tolerance(case) == gradient_tolerance(case, summed=84**2) == 84 * roundoff
     assert gradient_tolerance(case, summed=65536) == 256 * roundoff
     assert gradient_tolerance(CASE.with_(dtype="bfloat16"), summed=65536) == 16 * 2.0**-8
 
 
-def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None:
+def test_sum_in_one_accumulator_uses_a_third_of_the_tolerance() -> None:
     terms = np.random.Generator(np.random.Philox(1)).standard_normal((65536, 64), dtype=np.float32)
     total = np.zeros(64, np.float32)
     for row in terms:
@@ -595,13 +589,13 @@ def test_a_sum_in_one_accumulator_is_off_by_a_third_of_what_is_allowed() -> None
         ({"device": "cuda", "precision": "tf32"}, 2.0**-24, 12),
     ],
 )
-def test_the_reach_of_rounding_in_a_sum(changes: dict[str, Any], roundoff: float, cuts: int) -> None:
+def test_rounding_error_of_a_sum(changes: dict[str, Any], roundoff: float, cuts: int) -> None:
     case = CASE.with_(threshold=2.0, **changes)
     assert of_sums(np.array([3.0]), rule_of(case), case) == roundoff * (32 * (2.0 + 3.0) + cuts * 2.0)
 
 
 @pytest.mark.parametrize("reset", ["subtract", "zero"])
-def test_a_second_pass_goes_on_starts_anew_or_does_neither(reset: Any) -> None:
+def test_second_pass_continues_restarts_or_does_neither(reset: Any) -> None:
     problem = exam_problem(CASE.with_(reset=reset, detach_reset=reset == "zero"), 1)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     both = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)

@@ -57,9 +57,7 @@ def replied(folder: Path, source: str, measure: Measure = "time", **changes: Any
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
-def test_a_library_that_falls_back_to_another_kernel_is_incorrect_and_what_ran_is_named(
-    tmp_path: Path, measure: Measure
-) -> None:
+def test_fallback_to_another_kernel_is_incorrect(tmp_path: Path, measure: Measure) -> None:
     reply = replied(tmp_path, TORCH.format(pattern="^fast_kernel"), measure)
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect")
     assert reply.outcome.reason.startswith(
@@ -69,19 +67,19 @@ def test_a_library_that_falls_back_to_another_kernel_is_incorrect_and_what_ran_i
     assert quantities(document(reply)) == []
 
 
-def test_a_kernel_that_ran_is_named_in_the_record(tmp_path: Path) -> None:
+def test_observed_kernel_is_recorded(tmp_path: Path) -> None:
     reply = replied(tmp_path, TORCH.format(pattern="^aten::addmm$"), "verify")
     assert reply.outcome == EXACT
     assert reply.settings["ran"] == ["aten::addmm"]
 
 
-def test_a_framework_without_a_profiler_has_but_its_name(tmp_path: Path) -> None:
+def test_framework_without_profiler_is_matched_by_its_name(tmp_path: Path) -> None:
     reply = replied(tmp_path, CORRECT + '\nPROVIDER = ("cuda",)\n', "verify")
     assert reply.outcome.reason == "no kernel like 'cuda' ran in inference on numpy; what ran: numpy"
     assert replied(tmp_path, CORRECT + '\nPROVIDER = ("numpy", "numpy")\n').outcome.verdict == "exact"
 
 
-def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
+def test_inference_only_library_is_measured_without_backward(tmp_path: Path) -> None:
     source = altered("return Network(right.forward, None)") + '\nINFERENCE_ONLY = "it learns by a local rule"\n'
     expected = Outcome(status="measured", verdict="exact", inference_only="it learns by a local rule")
     timed = replied(tmp_path, source)
@@ -95,7 +93,7 @@ def test_what_has_no_backward_pass_is_measured_without(tmp_path: Path) -> None:
     assert refused.outcome.reason == "inference only: it learns by a local rule"
 
 
-def test_wrong_spikes_without_a_backward_pass_are_incorrect_all_the_same(tmp_path: Path) -> None:
+def test_inference_only_library_with_wrong_spikes_is_incorrect(tmp_path: Path) -> None:
     source = altered("""
     def forward(x):
         spikes, kept = right.forward(x)
@@ -106,7 +104,7 @@ def test_wrong_spikes_without_a_backward_pass_are_incorrect_all_the_same(tmp_pat
     assert replied(tmp_path, source + '\nINFERENCE_ONLY = "no"\n').outcome.kind == "incorrect"
 
 
-def test_a_profile_that_an_adapter_does_not_name_is_refused(tmp_path: Path) -> None:
+def test_undeclared_profile_is_refused(tmp_path: Path) -> None:
     source = CORRECT + '\nEXACT = ("zero", "none")\n'
     for name in PROFILES:
         outcome = replied(tmp_path, source, "verify", **profile(name)).outcome
@@ -115,7 +113,7 @@ def test_a_profile_that_an_adapter_does_not_name_is_refused(tmp_path: Path) -> N
         assert named or outcome.reason == "is the reference in zero, none only"
 
 
-def test_what_a_machine_lacks_is_skipped_as_unavailable(tmp_path: Path) -> None:
+def test_unavailable_exception_is_a_skip(tmp_path: Path) -> None:
     raising = "from snnbench.adapter import Unavailable\nraise Unavailable('needs a toolkit')"
     expected = Outcome(status="skipped", kind="unavailable", reason="needs a toolkit")
     assert replied(tmp_path, altered(raising)).outcome == expected
@@ -179,7 +177,7 @@ def other(numbers: dict[str, str] = NUMBERS, **changes: str) -> str:
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Measure, layers: int) -> None:
+def test_own_neuron_is_checked_by_its_own_rule(tmp_path: Path, measure: Measure, layers: int) -> None:
     reply = replied(tmp_path, other(), measure, layers=layers)
     assert (reply.outcome.status, reply.outcome.verdict) == ("measured", "deviates"), reply.outcome
     assert reply.outcome.own_rule["synapse"] == 0.6
@@ -193,13 +191,13 @@ def test_a_neuron_of_its_own_is_held_to_its_own_rule(tmp_path: Path, measure: Me
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_a_neuron_in_fixed_point_is_held_to_its_own_rule(tmp_path: Path, layers: int) -> None:
+def test_fixed_point_neuron_is_checked_by_its_own_rule(tmp_path: Path, layers: int) -> None:
     reply = replied(tmp_path, other(FIXED_POINT), "verify", layers=layers)
     assert (reply.outcome.status, reply.outcome.verdict) == ("measured", "deviates"), reply.outcome
     assert reply.checks["exam-1"]["rate"] > 0.05
 
 
-def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> None:
+def test_silent_neuron_with_its_own_rule_is_incorrect(tmp_path: Path) -> None:
     reply = replied(tmp_path, other(), "verify")
     assert reply.checks["exam-1"]["rate"] > 0.05
     silent = other(FIXED_POINT, unit="1024.0").replace("unit=1 / 128", "unit=1024.0")
@@ -231,14 +229,14 @@ def test_a_neuron_that_never_fires_proves_nothing_of_a_rule(tmp_path: Path) -> N
     ],
     ids=lambda lie: "{}={}".format(*next(iter(lie.items()))),
 )
-def test_a_rule_that_is_not_what_was_computed_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
+def test_wrongly_declared_rule_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
     numbers = FIXED_POINT if lie.keys() - NUMBERS.keys() else NUMBERS
     reply = replied(tmp_path, other(numbers, **lie))
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect"), reply.outcome
     assert quantities(document(reply)) == []
 
 
-def test_a_rule_that_is_none_is_told(tmp_path: Path) -> None:
+def test_malformed_rule_is_an_adapter_error(tmp_path: Path) -> None:
     source = CORRECT + '\nDEVIATION = "other"\ndef rule(case, variant): return 1\n'
     assert replied(tmp_path, source).outcome.reason == (
         "AdapterError: rule(case, 'default') gave 1, expected a Rule or None"
@@ -249,8 +247,8 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
     source = TORCH.format(pattern=".") + '\nWAYS = ("amp", "compile", "cuda-graph")\n'
 
     def of(variant: str, **changes: Any) -> Reply:
-        asked = replace(request("verify", CASE.with_(time_steps=5, **changes)), variant=variant)
-        return reply_of(ask(tmp_path, source, asked))
+        verify_request = replace(request("verify", CASE.with_(time_steps=5, **changes)), variant=variant)
+        return reply_of(ask(tmp_path, source, verify_request))
 
     refused = of("amp")
     assert refused.outcome.reason == "autocast is for dtype bfloat16 and float16 (asked for float32)"
@@ -258,11 +256,11 @@ def test_mixed_precision_is_for_formats_of_16_bits(tmp_path: Path) -> None:
     assert of("cuda-graph").outcome.reason == "runs on cuda only"
 
 
-def test_a_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_compiler_that_compiles_nothing_is_incorrect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = TORCH.format(pattern=".") + '\nWAYS = ("compile",)\n'
     monkeypatch.setenv("TORCHDYNAMO_DISABLE", "1")
-    asked = replace(request("time", CASE.with_(time_steps=3)), variant="compile")
-    reply = reply_of(ask(tmp_path, source, asked))
+    time_request = replace(request("time", CASE.with_(time_steps=3)), variant="compile")
+    reply = reply_of(ask(tmp_path, source, time_request))
     assert reply.outcome.kind == "incorrect" and "compiled nothing" in reply.outcome.reason
     assert quantities(document(reply)) == []
 
@@ -273,20 +271,20 @@ def profiled(looks: str) -> str:
     return "import itertools\n\nlooks = itertools.count()\n" + session + '\nPROVIDER = ("^fast_kernel",)\n'
 
 
-def test_a_profiler_is_asked_again_before_a_kernel_is_missed(tmp_path: Path) -> None:
+def test_profiler_looks_again_before_a_kernel_is_missing(tmp_path: Path) -> None:
     for looks in ('["fast_kernel"][next(looks) % 3 < 2 :]', '["other", "fast_kernel"][: 1 + (next(looks) % 3 == 2)]'):
         reply = replied(tmp_path, profiled(looks))
         assert reply.outcome == EXACT, looks
         assert reply.settings["ran"] == ["fast_kernel"]
 
 
-def test_what_ran_in_three_looks_is_named_and_no_fourth_is_taken(tmp_path: Path) -> None:
+def test_profiler_takes_three_looks_at_most(tmp_path: Path) -> None:
     reply = replied(tmp_path, profiled('["other", "fast_kernel"][: 1 + (next(looks) == 3)]'))
     assert (reply.outcome.kind, reply.phases) == ("incorrect", {})
     assert reply.outcome.reason.endswith("ran in inference on numpy; what ran: other")
 
 
-def test_a_profiler_that_sees_nothing_calls_nobody_incorrect(tmp_path: Path) -> None:
+def test_empty_profile_is_unavailable_and_not_incorrect(tmp_path: Path) -> None:
     reply = replied(tmp_path, profiled("[]"))
     assert (reply.outcome.status, reply.outcome.kind) == ("skipped", "unavailable")
     assert reply.outcome.reason.startswith("the profiler saw nothing of inference, so which kernel ran is unknown")

@@ -1,4 +1,4 @@
-"""The extent of a comparison: it follows from the budget alone, and its parts are drawn by a seed."""
+"""Tests of the extent of a comparison: it follows from the budget alone, and its parts are drawn by a seed."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from tests.fakes import CASE
 LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)
 
 
-def test_how_much_is_compared_follows_from_the_budget_alone() -> None:
+def test_extent_depends_on_the_budget_only() -> None:
     core = LARGE.with_(neurons=512, batch=16, time_steps=500)
     assert extent(core, 2 * 10**9) == Extent(512, 16)
     assert extent(core, 0) == Extent(32, 1)
@@ -22,12 +22,12 @@ def test_how_much_is_compared_follows_from_the_budget_alone() -> None:
 
 
 @pytest.mark.parametrize(("size", "count"), [(7, 7), (7, 9), (1, 1), (0, 0)])
-def test_all_of_it_needs_no_draw(size: int, count: int) -> None:
+def test_full_sample_contains_every_number(size: int, count: int) -> None:
     assert sampled(size, count, 0).tolist() == list(range(size))
 
 
 @pytest.mark.parametrize("count", [2, 3, 40])
-def test_a_part_is_sorted_holds_both_ends_and_repeats_nothing(count: int) -> None:
+def test_sample_is_sorted_distinct_and_contains_both_ends(count: int) -> None:
     for seed in range(20):
         numbers = sampled(50, count, seed)
         assert len(numbers) == count and (np.diff(numbers) > 0).all()
@@ -35,5 +35,5 @@ def test_a_part_is_sorted_holds_both_ends_and_repeats_nothing(count: int) -> Non
         assert np.array_equal(numbers, sampled(50, count, seed)), "the seed says which"
 
 
-def test_one_alone_may_be_any() -> None:
+def test_single_number_may_be_any() -> None:
     assert {int(sampled(5, 1, seed)[0]) for seed in range(60)} == set(range(5))

@@ -39,7 +39,7 @@ def answer_to(problem: Problem, number: int) -> Answer:
     return Answer(traces[-1].spikes, gradients.weights, gradients.biases, gradients.input)
 
 
-def test_content_is_never_the_same_twice_and_what_came_before_is_forgotten() -> None:
+def test_content_never_repeats_and_earlier_content_is_dropped() -> None:
     problem = Problem(CASE)
     contents = Contents(problem, seed=1)
     seen = {problem.input(0).tobytes(), problem.input(1).tobytes()}
@@ -47,24 +47,24 @@ def test_content_is_never_the_same_twice_and_what_came_before_is_forgotten() -> 
         content = contents.next(drawn=number % 5 == 4)
         assert content.number == FIRST_DRAWN + number and (content.order is None) == (number % 5 == 4)
         seen.add(problem.input(content.number).tobytes())
-        kept = {which for name, which in problem._drawn if name == "input"}
-        assert kept == {0, 1, content.number}
+        cached = {which for name, which in problem._drawn if name == "input"}
+        assert cached == {0, 1, content.number}
     assert len(seen) == 42
 
 
 @pytest.mark.parametrize(("batch", "ordered"), [(1, False), (4, False), (5, True), (64, True)])
-def test_a_batch_with_few_orders_has_its_content_drawn(batch: int, ordered: bool) -> None:
+def test_small_batch_has_its_content_drawn(batch: int, ordered: bool) -> None:
     content = Contents(Problem(CASE.with_(batch=batch)), seed=1).next(drawn=False)
     assert (content.order is not None) is ordered
 
 
-def test_another_process_sees_another_order() -> None:
+def test_order_depends_on_the_seed() -> None:
     orders = [Contents(Problem(CASE), seed=seed).next(False).order for seed in range(8)]
     assert len({tuple(order) for order in orders if order is not None}) > 4
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_the_answer_to_another_order_is_the_answer_to_the_first_one(layers: int) -> None:
+def test_reordered_answer_equals_the_first_answer(layers: int) -> None:
     problem = Problem(CASE.with_(layers=layers))
     content = Contents(problem, seed=3).next(drawn=False)
     assert content.order is not None
@@ -80,7 +80,7 @@ def test_the_answer_to_another_order_is_the_answer_to_the_first_one(layers: int)
 
 
 @pytest.mark.parametrize("part", ["weights", "biases", "input"])
-def test_a_gradient_that_stays_behind_is_found(part: str) -> None:
+def test_stale_gradient_is_found(part: str) -> None:
     problem = Problem(CASE)
     verified = answer_to(problem, 0)
     assert verified.weights and verified.biases and verified.input is not None
@@ -96,7 +96,7 @@ def test_a_gradient_that_stays_behind_is_found(part: str) -> None:
     assert finding.message.startswith(f"gradient of {name} is off by ")
 
 
-def test_answers_of_other_shapes_are_left_to_the_reference() -> None:
+def test_answers_of_other_shapes_are_not_compared() -> None:
     right = Answer(np.zeros((3, 2, 4)))
     assert differing(Answer(np.zeros((2, 3, 4))), right) is None
     assert differing(Answer(None), right) is None
@@ -104,7 +104,7 @@ def test_answers_of_other_shapes_are_left_to_the_reference() -> None:
     assert in_first_order(Answer(np.zeros((3, 5, 4))), order).spikes.shape == (3, 5, 4)  # type: ignore[union-attr]
 
 
-def test_a_copy_is_what_was_there() -> None:
+def test_copy_does_not_change_with_its_source() -> None:
     spikes, weights = np.zeros(3), [np.ones(2)]
     copy = copied(Answer(spikes, weights))
     spikes[:], weights[0][:] = 7, 7
@@ -125,7 +125,7 @@ def test_a_copy_is_what_was_there() -> None:
         ([], 0.0, False),
     ],
 )
-def test_the_fastest_fresh_pass_may_take_a_fifth_longer(fresh_ns: list[int], waiting_ns: float, expected: bool) -> None:
+def test_fastest_fresh_pass_may_take_a_fifth_longer(fresh_ns: list[int], waiting_ns: float, expected: bool) -> None:
     assert disagree(fresh_ns, 10 * MS, waiting_ns) is expected
 
 
@@ -145,11 +145,11 @@ def pairs_of(ratios: list[float]) -> list[tuple[int, int]]:
         ([5.0] * 14, False),  # too few
     ],
 )
-def test_an_answer_is_kept_where_the_mean_of_all_pairs_says_so(ratios: list[float], expected: bool) -> None:
+def test_kept_answer_is_decided_by_the_mean_of_all_pairs(ratios: list[float], expected: bool) -> None:
     assert are_kept(pairs_of(ratios)) is expected
 
 
-def test_noise_that_meets_either_pass_of_a_pair_calls_one_look_in_a_thousand_kept() -> None:
+def test_noise_rarely_looks_like_a_kept_answer() -> None:
     random = np.random.default_rng(1)
     slow = (random.random((2, 2000, 15)) < 0.25).astype(float)
     wrong = {}
@@ -162,16 +162,16 @@ def test_noise_that_meets_either_pass_of_a_pair_calls_one_look_in_a_thousand_kep
     assert max(wrong.values()) < 0.003, wrong
 
 
-def test_pairs_end_where_three_show_nothing_and_else_after_fifteen() -> None:
+def test_pairs_end_after_three_or_fifteen() -> None:
     assert undecided([]) and undecided(pairs_of([0.5, 0.5]))
     assert not undecided(pairs_of([0.9, 0.9, 1.0]))
     assert undecided(pairs_of([0.9, 1.2, 1.0])), "they take longer on average"
     assert undecided(pairs_of([5.0] * 14)) and not undecided(pairs_of([5.0] * 15))
 
 
-def test_a_pair_says_how_many_times_as_long_a_fresh_pass_takes() -> None:
+def test_slowdown_is_fresh_over_repeated_time() -> None:
     assert slowdown([(30 * MS, 10 * MS), (10 * MS, 10 * MS), (20 * MS, 10 * MS)]) == 2
 
 
-def test_the_fresh_passes_that_always_run_are_enough_to_judge_other_orders_by() -> None:
+def test_standard_fresh_passes_suffice_for_a_judgement() -> None:
     assert 3 <= fresh.FEWEST_JUDGED <= fresh.PASSES

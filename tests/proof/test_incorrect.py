@@ -146,7 +146,7 @@ FAULTS = {
     "the batch axis unrolled instead of time": Fault(
         altered(UNROLLED.format(spikes="swapped(spikes)")), EXAM_SPIKES, MEASURES
     ),
-    "T and B swapped in what comes back": Fault(
+    "T and B swapped in the output": Fault(
         altered(UNROLLED.format(spikes="spikes")),
         r"exam: spikes have the shape \[5, 8, 37\], expected \[8, 5, 37\]",
         MEASURES,
@@ -154,7 +154,7 @@ FAULTS = {
     "T and B swapped, and as many steps as samples": Fault(
         altered(UNROLLED.format(spikes="spikes")), r"exam: spikes have the shape", case={"time_steps": CASE.batch}
     ),
-    "an order declared that is not the library's": Fault(CORRECT + '\nORDER = "BTN"\n', EXAM_SPIKES),
+    "a wrong order declared": Fault(CORRECT + '\nORDER = "BTN"\n', EXAM_SPIKES),
     "wrong decay": Fault(cast("replace(case, beta=case.beta - 0.01)"), EXAM_SPIKES, MEASURES),
     "wrong decay, but right at one half": Fault(
         cast("case if case.beta == 0.5 else replace(case, beta=0.9)"), FIRST_PASS, MEASURES
@@ -236,7 +236,7 @@ FAULTS = {
     ),
     "more than one spike in a step": spikes_fault("spikes * np.maximum(1, u // case.threshold)", EXAM_SPIKES + "2"),
     "graded spikes": spikes_fault("spikes * u", EXAM_SPIKES),
-    "spikes that are no numbers": spikes_fault("spikes * np.nan", EXAM_SPIKES + "nan"),
+    "NaN spikes": spikes_fault("spikes * np.nan", EXAM_SPIKES + "nan"),
     "output late by one step": Fault(
         altered("""
         def forward(x):
@@ -250,7 +250,7 @@ FAULTS = {
         """),
         EXAM_SPIKES,
     ),
-    "a latency declared that is not there": Fault(CORRECT + "\nLATENCY = 1\n", EXAM_SPIKES),
+    "a wrong latency declared": Fault(CORRECT + "\nLATENCY = 1\n", EXAM_SPIKES),
     "bias ignored": Fault(cast(weights="[(weight, 0 * bias) for weight, bias in weights]"), EXAM_SPIKES),
     "weights transposed": Fault(cast(weights="[(weight.T, bias) for weight, bias in weights]"), EXAM_SPIKES),
     "second layer left out": Fault(
@@ -278,7 +278,7 @@ FAULTS = {
         """),
         EXAM_GRADIENT,
     ),
-    "gradients that are no numbers": gradient_fault("w, b, i * np.nan", r"exam: gradient of input is not finite"),
+    "NaN gradients": gradient_fault("w, b, i * np.nan", r"exam: gradient of input is not finite"),
     "gradients beyond all bounds": gradient_fault(
         "[one.astype('f8') * 1e300 for one in w], b, i", r"exam: gradient of weight is not finite"
     ),
@@ -312,7 +312,7 @@ FAULTS = {
     ),
 }
 
-ASKED = [(name, measure) for name, fault in FAULTS.items() for measure in fault.measures]
+REQUESTS = [(name, measure) for name, fault in FAULTS.items() for measure in fault.measures]
 
 
 def reply_to(folder: Path, source: str, measure: Measure, **case: Any) -> Reply:
@@ -327,11 +327,11 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure
     home = tmp_path_factory.mktemp("faults")
 
     def reply(number: int) -> Reply:
-        name, measure = ASKED[number]
+        name, measure = REQUESTS[number]
         return reply_to(home / str(number), FAULTS[name].source, measure, **FAULTS[name].case)
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(ASKED, pool.map(reply, range(len(ASKED))), strict=True))
+        return dict(zip(REQUESTS, pool.map(reply, range(len(REQUESTS))), strict=True))
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure
         *(("subtract", "float32", 1, measure) for measure in MEASURES if measure != "time"),
     ],
 )
-def test_the_correct_fake_is_measured_and_exact(
+def test_correct_fake_is_measured_and_exact(
     tmp_path: Path, name: str, dtype: Dtype, layers: int, measure: Measure
 ) -> None:
     reply = reply_to(tmp_path, CORRECT, measure, dtype=dtype, layers=layers, **profile(name))
@@ -353,12 +353,12 @@ def test_the_correct_fake_is_measured_and_exact(
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_the_correct_fake_is_exact_with_a_session_of_its_own(tmp_path: Path, measure: Measure) -> None:
+def test_correct_fake_with_its_own_session_is_exact(tmp_path: Path, measure: Measure) -> None:
     assert reply_to(tmp_path, overridden("pass"), measure).outcome == EXACT
 
 
-@pytest.mark.parametrize(("fault", "measure"), ASKED)
-def test_a_fake_ends_incorrect_says_why_and_leaves_no_time(
+@pytest.mark.parametrize(("fault", "measure"), REQUESTS)
+def test_faulty_fake_is_incorrect_and_has_no_time(
     replies: dict[tuple[str, Measure], Reply], fault: str, measure: Measure
 ) -> None:
     reply = replies[fault, measure]
@@ -371,7 +371,7 @@ def test_a_fake_ends_incorrect_says_why_and_leaves_no_time(
     assert not all(check["correct"] for check in reply.checks.values())
 
 
-def test_the_adapter_that_raises_incorrect_leaves_no_time(tmp_path: Path) -> None:
+def test_adapter_that_raises_incorrect_has_no_time(tmp_path: Path) -> None:
     source = altered("""
     from snnbench.adapter import Incorrect
 
@@ -388,7 +388,7 @@ def test_the_adapter_that_raises_incorrect_leaves_no_time(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_a_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure: Measure) -> None:
+def test_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure: Measure) -> None:
     wrong = FAULTS["wrong decay"].source
     reply = reply_to(tmp_path, wrong + '\nDEVIATION = "the decay is 0.01 less"\n', measure)
     assert reply.outcome == Outcome(status="measured", verdict="deviates", deviation="the decay is 0.01 less")
@@ -400,14 +400,14 @@ def test_a_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure:
     assert bool(reply.phases) == (measure == "time") and bool(reply.memory) == (measure == "memory")
 
 
-def test_a_deviation_that_does_not_show_is_still_no_exact_answer(tmp_path: Path) -> None:
+def test_invisible_deviation_is_never_exact(tmp_path: Path) -> None:
     reply = reply_to(tmp_path, CORRECT + '\nDEVIATION = "none that a check can see"\n', "time")
     assert reply.outcome.verdict == "deviates"
 
 
 @pytest.mark.parametrize("dtype", get_args(Dtype))
 @pytest.mark.parametrize("precision", ["ieee", "tf32"])
-def test_a_failed_check_is_never_exact(dtype: Dtype, precision: str) -> None:
+def test_failed_check_is_never_exact(dtype: Dtype, precision: str) -> None:
     case = CASE.with_(dtype=dtype, precision=precision)
     assert verdict(case, False, None) == "incorrect"
     assert verdict(case, False, "declared") == "deviates"

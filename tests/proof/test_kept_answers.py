@@ -49,7 +49,7 @@ return Network(forward, backward)
 """
 
 
-def kept(key: str = "x.tobytes()", other: str = "cotangent.tobytes()", entries: int = 1, active: str = "True") -> str:
+def keeper(key: str = "x.tobytes()", other: str = "cotangent.tobytes()", entries: int = 1, active: str = "True") -> str:
     """A fake that keeps `entries` right answers, by a key of the input and a key of the cotangent."""
     return altered(KEPT.format(key=key, other=other, entries=entries, active=active))
 
@@ -76,17 +76,17 @@ def forward(x):
 return Network(forward, right.backward)
 """
 KEEPERS = {
-    "by content": kept(),
-    "by content, two of them": kept(entries=2),
-    "by content, eight of them": kept(entries=8),
-    "by content, 64 of them": kept(entries=64),
-    "by a hash of a sample": kept("hash(x[:, 0].tobytes())", "hash(cotangent[:, 0].tobytes())", 64),
-    "by a hash of a step": kept("hash(x[0].tobytes())", "hash(cotangent[0].tobytes())", 64),
-    "by identity and a checksum": kept("(id(x), x[::2].tobytes())", "cotangent[::2].tobytes()", 8),
-    "by content above a size": kept(active=f"x.size > {EXAM_VALUES}"),
-    "by content, a third of all passes honest": kept(entries=64, active="calls[0] * 2654435761 % 1009 % 3"),
-    "by content, every third pass honest": kept(active="calls[0] % 3"),
-    "by content, after two honest passes": kept(entries=64, active="seen(x) > 2"),
+    "by content": keeper(),
+    "by content, two of them": keeper(entries=2),
+    "by content, eight of them": keeper(entries=8),
+    "by content, 64 of them": keeper(entries=64),
+    "by a hash of a sample": keeper("hash(x[:, 0].tobytes())", "hash(cotangent[:, 0].tobytes())", 64),
+    "by a hash of a step": keeper("hash(x[0].tobytes())", "hash(cotangent[0].tobytes())", 64),
+    "by identity and a checksum": keeper("(id(x), x[::2].tobytes())", "cotangent[::2].tobytes()", 8),
+    "by content above a size": keeper(active=f"x.size > {EXAM_VALUES}"),
+    "by content, a third of all passes honest": keeper(entries=64, active="calls[0] * 2654435761 % 1009 % 3"),
+    "by content, every third pass honest": keeper(active="calls[0] % 3"),
+    "by content, after two honest passes": keeper(entries=64, active="seen(x) > 2"),
     "by the content of each sample": altered(PER_SAMPLE),
 }
 """Fakes that keep answers and are always right."""
@@ -115,19 +115,19 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Reply]:
 
 
 @pytest.mark.parametrize("name", KEEPERS)
-def test_an_answer_that_is_kept_is_found_out_by_the_time_of_fresh_passes(replies: dict[str, Reply], name: str) -> None:
+def test_kept_answers_are_found_by_fresh_passes(replies: dict[str, Reply], name: str) -> None:
     assert_incorrect(replies[name], r"takes .* times as long on content (drawn anew|in another order)|spikes differ")
 
 
 @pytest.mark.parametrize("phase", ["inference", "forward", "backward", "train"])
-def test_answers_that_are_kept_in_one_phase_are_found_there(tmp_path: Path, phase: str) -> None:
-    reply = timed(tmp_path, kept(entries=64), phases=(phase,))
+def test_kept_answers_are_found_in_every_phase(tmp_path: Path, phase: str) -> None:
+    reply = timed(tmp_path, keeper(entries=64), phases=(phase,))
     assert_incorrect(reply, f"a pass of {phase} takes .* times as long on content")
 
 
-def test_answers_that_are_kept_are_found_where_every_repetition_is_fresh(tmp_path: Path) -> None:
+def test_kept_answers_are_found_with_fresh_repetitions(tmp_path: Path) -> None:
     """Then the repetitions are honest, but the warm-up is not: such a library gets no time."""
-    reply = timed(tmp_path, kept(entries=64), min_repetition_ns=1)
+    reply = timed(tmp_path, keeper(entries=64), min_repetition_ns=1)
     assert_incorrect(reply, "a pass of inference takes .* times as long on content")
 
 
@@ -146,23 +146,24 @@ return Network(forward, right.backward)
 """
 
 
-def test_an_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
+def test_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
     """Passes of 3 ms: in shorter passes the allowance of 0.1 ms would hide much of the saving."""
     reply = timed(tmp_path, altered(SAVED.format(steps=120)), time_steps=240, phases=("inference",))
     assert_incorrect(reply, r"a pass of inference takes [12]\.\d+ times as long on content")
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])
-def test_a_batch_that_has_few_orders_gets_content_drawn_anew(tmp_path: Path, batch: int) -> None:
+def test_kept_answers_of_small_batches_are_found(tmp_path: Path, batch: int) -> None:
+    """A small batch has few orders, so its content is drawn anew."""
     tmp_path.mkdir(exist_ok=True)
     case = CASE.with_(time_steps=60, batch=batch, neurons=96)
-    for source, outcome in ((CORRECT, "measured"), (kept(entries=64), "failed")):
-        asked = request("time", case, min_repetition_ns=20_000_000, warmup_passes=2)
-        reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
+    for source, outcome in ((CORRECT, "measured"), (keeper(entries=64), "failed")):
+        time_request = request("time", case, min_repetition_ns=20_000_000, warmup_passes=2)
+        reply = reply_of(ask(tmp_path, source, time_request, timeout_s=60))
         assert reply.outcome.status == outcome, reply.outcome
 
 
-def test_an_honest_library_has_its_fresh_passes_in_its_record(tmp_path: Path) -> None:
+def test_fresh_passes_of_an_honest_library_are_recorded(tmp_path: Path) -> None:
     for passes, changes in ((2, {}), (1, {"min_repetition_ns": 1, "repetitions": 4})):
         reply = timed(tmp_path, CORRECT, **changes)
         assert reply.outcome == EXACT
@@ -243,10 +244,10 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
     home = tmp_path_factory.mktemp("lies")
 
     def replied(name: str, when: str, budget: str) -> Reply:
-        asked = request("time", CASE.with_(time_steps=60), check_ns=BUDGETS[budget], repetitions=6)
+        time_request = request("time", CASE.with_(time_steps=60), check_ns=BUDGETS[budget], repetitions=6)
         folder = home / f"{LIES.index((name, when))}-{budget}"
         folder.mkdir()
-        return reply_of(ask(folder, lies(when)[name], asked, timeout_s=60))
+        return reply_of(ask(folder, lies(when)[name], time_request, timeout_s=60))
 
     keys = [(name, when, budget) for name, when in LIES for budget in BUDGETS]
     with ThreadPoolExecutor(2) as pool:
@@ -255,9 +256,7 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize(("name", "when"), LIES)
-def test_what_is_left_out_anywhere_is_found(
-    left_out: dict[tuple[str, str, str], Reply], name: str, when: str, budget: str
-) -> None:
+def test_omitted_work_is_found(left_out: dict[tuple[str, str, str], Reply], name: str, when: str, budget: str) -> None:
     """Partial checks find it, too: fresh passes move samples, and every process and phase compares other neurons."""
     assert_incorrect(left_out[name, when, budget], "spikes differ|gradient of (weight|bias|input) is")
 
@@ -296,14 +295,14 @@ def answer(self, spikes, gradients):
 """
 
 
-def test_a_gradient_that_a_thread_fills_in_after_the_clock_is_incorrect(tmp_path: Path) -> None:
+def test_gradient_filled_in_after_the_clock_is_incorrect(tmp_path: Path) -> None:
     reply = timed(tmp_path, altered(AFTER_THE_CLOCK.format(small=EXAM_VALUES)), phases=("backward", "train"))
     assert_incorrect(reply, "gradient of weight is|was not done when the clock stopped")
 
 
-def test_an_answer_that_is_computed_when_it_is_read_is_incorrect(tmp_path: Path) -> None:
+def test_answer_computed_when_read_is_incorrect(tmp_path: Path) -> None:
     source = overridden(WHEN_READ.format(small=EXAM_VALUES))
     case = CASE.with_(time_steps=1000)
-    asked = request("time", case, phases=("train",), repetitions=6)
-    reply = reply_of(ask(tmp_path, source, asked, timeout_s=60))
+    time_request = request("time", case, phases=("train",), repetitions=6)
+    reply = reply_of(ask(tmp_path, source, time_request, timeout_s=60))
     assert_incorrect(reply, "train was not done when the clock stopped: ")

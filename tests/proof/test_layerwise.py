@@ -77,10 +77,12 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
     """The reply to a request to measure the adapter with this text, in this process."""
     path = folder / "loop.py"
     path.write_text(source)
-    module, asked = load(path), replace(request(measure, case, **changes), variant="unbind")
+    module, worker_request = load(path), replace(request(measure, case, **changes), variant="unbind")
     reply = Reply({})
     try:
-        Measurement(asked, Backend(case), module.build, own_rule(module), read(path).variants["unbind"]).run(reply)
+        Measurement(worker_request, Backend(case), module.build, own_rule(module), read(path).variants["unbind"]).run(
+            reply
+        )
     except Incorrect as error:
         reply.outcome = Outcome(status="failed", kind="incorrect", reason=str(error))
     return reply
@@ -88,7 +90,7 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 @pytest.mark.parametrize(("layers", "name"), [(2, "subtract"), (2, "zero"), (3, "zero"), (5, "subtract")])
-def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int, name: str) -> None:
+def test_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int, name: str) -> None:
     case = DEEP.with_(dtype=dtype, layers=layers, time_steps=60, **profile(name))
     reply = reply_to(tmp_path, LOOP, "verify", case)
     assert reply.outcome == Outcome(status="measured", verdict="equivalent")
@@ -103,7 +105,7 @@ def test_an_honest_network_is_equivalent(tmp_path: Path, dtype: Any, layers: int
 
 @pytest.mark.parametrize("check_ns", [0, 10**12])
 @pytest.mark.parametrize("measure", ["time", "memory"])
-def test_a_record_of_it_keeps_the_rules(tmp_path: Path, measure: Measure, check_ns: int) -> None:
+def test_record_of_an_honest_network_keeps_the_rules(tmp_path: Path, measure: Measure, check_ns: int) -> None:
     reply = reply_to(tmp_path, LOOP, measure, DEEP, check_ns=check_ns)
     assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
@@ -188,7 +190,7 @@ LIES = {
 
 
 @pytest.mark.parametrize("name", LIES)
-def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -> None:
+def test_fault_of_a_layer_is_incorrect(tmp_path: Path, name: str) -> None:
     source, complaint = LIES[name]
     reply = reply_to(tmp_path, source, "verify", DEEP)
     assert reply.outcome.kind == "incorrect", reply.outcome
@@ -203,7 +205,7 @@ def test_what_one_layer_does_otherwise_is_incorrect(tmp_path: Path, name: str) -
         ("(case.beta if v.dtype == torch.float32 else 0.98)", "failed"),
     ],
 )
-def test_a_decay_may_be_held_in_16_bits_and_be_no_other(tmp_path: Path, decay: str, status: str) -> None:
+def test_decay_may_be_rounded_to_16_bits_only(tmp_path: Path, decay: str, status: str) -> None:
     """0.99 is 0.98828125 in bfloat16: over 100 steps that moves a potential by a sixth."""
     case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
     reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
@@ -222,7 +224,7 @@ def train(session: Any) -> Answer:
     return piece.read(piece.run(None))
 
 
-def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_back() -> None:
+def test_layers_are_linked_by_spikes_and_gradients() -> None:
     chain = chain_of(DEEP.with_(layers=3, dtype="float32"))
     links = chain.links(1, train)
     assert links[0].problem.input(0) is chain.problem.input(1)
@@ -232,7 +234,7 @@ def test_what_enters_a_layer_is_what_the_one_before_it_gave_and_gradients_come_b
         assert np.array_equal(before.problem.cotangent(0), after.answer.input)  # type: ignore[arg-type]
 
 
-def test_in_float32_the_chain_is_the_network() -> None:
+def test_chain_equals_the_network_in_float32() -> None:
     """Only in float32 can both be compared with an independent reference."""
     case = DEEP.with_(layers=3, dtype="float32")
     links = chain_of(case).links(0, train)
@@ -242,14 +244,14 @@ def test_in_float32_the_chain_is_the_network() -> None:
     assert finding.correct and finding.differing == 0, finding.message
 
 
-def test_a_layer_that_gives_nothing_the_next_could_take_is_incorrect() -> None:
+def test_malformed_output_of_a_layer_is_incorrect() -> None:
     with pytest.raises(Incorrect, match="input gradient of layer 1 by itself: got shape none, expected"):
         chain_of(DEEP).links(0, lambda session: replace(train(session), input=None))
     with pytest.raises(Incorrect, match=r"spikes of layer 0 by itself: got shape \[3\], expected \[30, 7, 48\]"):
         chain_of(DEEP).links(0, lambda session: Answer(np.zeros(3)))
 
 
-def test_a_layer_that_gives_other_spikes_when_it_runs_again_is_incorrect() -> None:
+def test_irreproducible_layer_is_incorrect() -> None:
     passes: list[int] = []
 
     def run(session: Any) -> Answer:
@@ -262,8 +264,8 @@ def test_a_layer_that_gives_other_spikes_when_it_runs_again_is_incorrect() -> No
 
 
 @pytest.mark.parametrize("part", ["weights", "biases", "input"])
-@pytest.mark.parametrize("place", [(3,), (slice(None), 4)], ids=["first axis", "second axis"])
-def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -> None:
+@pytest.mark.parametrize("index", [(3,), (slice(None), 4)], ids=["first axis", "second axis"])
+def test_small_part_of_a_gradient_is_judged_by_itself(part: str, index: Any) -> None:
     """An error of a twentieth in one small part is little in the norm of the whole."""
     case = DEEP.with_(neurons=96)
     chain = chain_of(case)
@@ -271,20 +273,20 @@ def test_a_small_part_of_a_gradient_is_judged_by_itself(part: str, place: Any) -
     weights, biases = ([getattr(link.answer, name)[0] for link in links] for name in ("weights", "biases"))
     right = Answer(links[-1].answer.spikes, weights, biases, links[0].answer.input)
 
-    def found(answer: Answer) -> Finding:
+    def finding_of(answer: Answer) -> Finding:
         network = Layerwise(lambda: links, lambda problem, rule: SpotCheck(problem, 0, rule, budget_ns=10**12))
         return SpotCheck(chain.problem, 0, network=network).check(answer)
 
-    assert found(right).correct, found(right).message
+    assert finding_of(right).correct, finding_of(right).message
     arrays = [np.array(array) for array in (weights if part == "weights" else biases)]
     entering = np.array(right.input)
     target = entering if part == "input" else arrays[0]
-    target[place[:1] if target.ndim == 1 and len(place) == 1 else place if target.ndim > 1 else (4,)] *= -0.2
+    target[index[:1] if target.ndim == 1 and len(index) == 1 else index if target.ndim > 1 else (4,)] *= -0.2
     wrong = replace(right, **{part: entering if part == "input" else arrays})
-    assert "allowed)" in found(wrong).message
+    assert "allowed)" in finding_of(wrong).message
 
 
-def test_a_silent_hidden_layer_proves_nothing() -> None:
+def test_silent_hidden_layer_is_reported() -> None:
     """The last layer's output could come from its bias alone."""
     links = chain_of(DEEP).links(0, lambda session: Answer(train(session).spikes))
     silent = Link(links[0].problem, Answer(np.zeros_like(links[0].answer.spikes)))

@@ -1,4 +1,4 @@
-"""The check of several layers: which sample may leave the reference's path."""
+"""Tests of the check of several layers: a sample may diverge only if rounding explains it."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ NUMBERS: dict[str, Any] = {
 
 
 def complaints(rule: Rule, weight: float, bias: float) -> list[str]:
-    """About a neuron in its first step, in the first sample of two, that spikes where the reference does not."""
+    """Complaints about one spike too many: of the only neuron, in the first step of the first of two samples."""
     case = CASE.with_(neurons=1, batch=2, time_steps=1, layers=1)
     layers = [(np.full((1, 1), weight, np.float32), np.full(1, bias, np.float32))]
     ones = np.ones((1, 2, 1), np.float32)
@@ -36,14 +36,12 @@ def complaints(rule: Rule, weight: float, bias: float) -> list[str]:
 
 
 @pytest.mark.parametrize(("weight", "bias"), [(0.999, 0.0), (1000.999, -1000.0)])
-def test_a_large_bias_makes_a_sum_less_certain_whatever_its_sign(weight: float, bias: float) -> None:
+def test_large_negative_bias_widens_the_margin(weight: float, bias: float) -> None:
     """A current of 0.999 is 0.001 below the threshold; float32 holds 1000.999 to 0.00003."""
     assert (complaints(Rule(**NUMBERS), weight, bias) == []) is (bias != 0.0)
 
 
 @pytest.mark.parametrize(("weight", "bias", "is_close"), [(0.6, 0.15, True), (0.6, 0.2, False)])
-def test_in_fixed_point_a_current_on_a_multiple_of_the_unit_may_be_off_by_one(
-    weight: float, bias: float, is_close: bool
-) -> None:
+def test_fixed_point_current_on_a_multiple_may_be_one_unit_off(weight: float, bias: float, is_close: bool) -> None:
     """0.75 is a multiple of 1/4, and one more is the threshold; 0.8 is cut to 0.75 with certainty."""
     assert (complaints(Rule(**NUMBERS, unit=0.25), weight, bias) == []) is is_close

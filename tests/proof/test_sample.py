@@ -54,7 +54,7 @@ def block_sizes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.usefixtures("block_sizes")
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", CASES)
-def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part: str) -> None:
+def test_currents_and_margins_equal_plain_sums_bitwise(name: str, part: str) -> None:
     case, (batch, neurons) = CASES[name], PARTS[part]
     problem = Problem(case)
     first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
@@ -67,7 +67,7 @@ def test_currents_and_margins_are_those_of_plain_sums_to_the_bit(name: str, part
     assert np.array_equal(margins, margin.reshape(case.time_steps, -1)[:, shuffled])
 
 
-def test_currents_of_dense_inputs_agree_with_plain_sums_to_float64s_rounding() -> None:
+def test_dense_currents_agree_with_plain_sums_in_float64() -> None:
     case = LARGE.with_(input_kind="gaussian", input_rate=1.0)
     problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
     first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
@@ -88,9 +88,7 @@ def right_answer(check: SpotCheck) -> Answer:
 
 
 @pytest.mark.parametrize(("layers", "budget_ns"), [(1, 0), (1, 10**12), (2, 0)])
-def test_a_check_of_four_phases_computes_currents_and_gradients_once(
-    monkeypatch: pytest.MonkeyPatch, layers: int, budget_ns: int
-) -> None:
+def test_four_phases_share_currents_and_gradients(monkeypatch: pytest.MonkeyPatch, layers: int, budget_ns: int) -> None:
     calls: list[str] = []
 
     def counted(module: Any, name: str) -> None:
@@ -112,7 +110,7 @@ def test_a_check_of_four_phases_computes_currents_and_gradients_once(
     assert {name: calls.count(name) for name in set(calls)} == expected
 
 
-def test_what_is_kept_from_one_answer_does_not_excuse_the_next() -> None:
+def test_cached_answer_does_not_excuse_the_next() -> None:
     check = SpotCheck(Problem(LARGE), 0)
     right = right_answer(check)
     assert check.check(right).correct
@@ -125,7 +123,7 @@ def test_what_is_kept_from_one_answer_does_not_excuse_the_next() -> None:
     assert check.check(right).as_dict() == SpotCheck(Problem(LARGE), 0).check(right).as_dict()
 
 
-def test_a_block_holds_four_million_numbers_of_the_input_or_a_thousand_rows_of_weights() -> None:
+def test_block_size_is_bounded() -> None:
     """In float64 at once: 2^22 inputs or 1024 rows, and at least one step."""
     assert sample.blocks(5, 2**21) == [slice(0, 2), slice(2, 4), slice(4, 5)]
     assert sample.blocks(2, 2**21 + 1) == sample.blocks(2, 2**30) == [slice(0, 1), slice(1, 2)]
@@ -153,16 +151,16 @@ def test_a_problem_draws_each_array_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "place",
+    "position",
     [(slice(None), 3, slice(40, 44)), (11, slice(None), 17), (22, 4, 95), (slice(None), slice(None), 60)],
     ids=["four neurons in a sample", "one step", "one place", "one neuron"],
 )
-def test_nothing_escapes_where_everything_is_compared(place: Any) -> None:
+def test_whole_comparison_catches_every_change(position: Any) -> None:
     check = SpotCheck(Problem(LARGE), 0, budget_ns=10**12)
     right = right_answer(check)
     assert check.check(right).correct and check.check(right).compared == LARGE.updates
     wrong = np.array(right.spikes)
-    wrong[place] = 1 - wrong[place]
+    wrong[position] = 1 - wrong[position]
     assert "spikes differ" in check.check(replace(right, spikes=wrong)).message
 
 

@@ -25,9 +25,7 @@ def column(*values: float) -> np.ndarray:
 
 @pytest.mark.parametrize(("reset", "last"), [("zero", 21.21875), ("subtract", 23.78125)])
 @pytest.mark.parametrize(("dtype", "roundoff"), [("float32", 2.0**-24), ("float64", 2.0**-53), ("bfloat16", 2.0**-8)])
-def test_a_margin_with_a_synapse_and_a_gain_is_worked_out_by_hand(
-    reset: Any, last: float, dtype: str, roundoff: float
-) -> None:
+def test_margin_with_synapse_and_gain(reset: Any, last: float, dtype: str, roundoff: float) -> None:
     """i = .5 .5 .75 .375 and u = .5 .75 1.125; u fires, and is .375 after a reset to zero, .4375 after the other.
 
     In roundoffs, with sums that are off by 8 4 16 0: the synapse adds .5 * .5 + 16 = 16.25,
@@ -45,7 +43,7 @@ def test_a_margin_with_a_synapse_and_a_gain_is_worked_out_by_hand(
 
 
 @pytest.mark.parametrize(("terms", "roundoffs"), [(0.0, 32 * 2), (3.0, 32 * (2 + 3))])
-def test_a_sum_may_be_off_by_32_roundoffs_of_its_terms_and_of_the_threshold(terms: float, roundoffs: float) -> None:
+def test_sum_may_be_off_by_32_roundoffs(terms: float, roundoffs: float) -> None:
     case = CASE.with_(threshold=2.0)
     assert of_sums(np.array([terms]), rule_of(case), case).tolist() == [R * roundoffs]
 
@@ -54,18 +52,18 @@ def test_a_sum_may_be_off_by_32_roundoffs_of_its_terms_and_of_the_threshold(term
     ("dtype", "roundoff"),
     [("float64", 2.0**-53), ("float32", 2.0**-24), ("float16", 2.0**-24), ("bfloat16", 2.0**-24)],
 )
-def test_sums_are_made_in_float64_for_float64_and_in_float32_for_all_others(dtype: Any, roundoff: float) -> None:
+def test_sums_are_in_float64_only_for_float64(dtype: Any, roundoff: float) -> None:
     case = CASE.with_(dtype=dtype)
     assert of_sums(np.array([1.0]), rule_of(case), case).tolist() == [64 * roundoff]
 
 
-def test_tensor_cores_may_cut_off_a_quarter_of_a_roundoff_of_the_threshold_a_term() -> None:
+def test_tensor_cores_add_truncation_to_a_sum() -> None:
     """Every 8 terms add 2 roundoffs of a partial sum as large as the threshold: 48 terms add 12 to the 32."""
     case = CASE.with_(device="cuda", precision="tf32", threshold=2.0)
     assert of_sums(np.array([0.0]), rule_of(case), case).tolist() == [R * (32 * 2 + 12 * 2)]
 
 
-def test_the_margin_of_a_state_of_the_case_s_own_neuron_is_worked_out_by_hand() -> None:
+def test_margin_of_the_cases_own_neuron() -> None:
     """beta = 1/2, currents 3/4 and 1/2: u = .75 and .875. Off by .75 + .75, then .5 * (1.5 + .75) + (.375 + .5 + .875).
 
     The errors of its sums, 4 and 0, are not carried over.
@@ -83,7 +81,7 @@ def fixed_point(gain: float) -> Rule:
     return Rule(**(SLOW | changes))
 
 
-def test_in_fixed_point_a_margin_is_a_whole_number_of_units_behind_a_gain() -> None:
+def test_fixed_point_margin_is_a_whole_number_of_units() -> None:
     """Currents of .5 .375 .5 double to 1, .75 and 1. A sum that is off by .3 doubles to .6: three units.
 
     Half of three units is one and a half, and truncation makes at most two units of that; the other sums are exact.
@@ -100,9 +98,7 @@ def test_in_fixed_point_a_margin_is_a_whole_number_of_units_behind_a_gain() -> N
         *[(0.875, 0.125, 0.25), (0.8, 0.06, 0.25), (0.8, 0.04, 0.0)],
     ],
 )
-def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_multiple(
-    current: float, reach: float, margin: float
-) -> None:
+def test_fixed_point_current_is_off_only_next_to_a_multiple(current: float, reach: float, margin: float) -> None:
     """0.9 is 0.1 below 1, 0.875 is half a unit from two multiples, 0.8 is 0.05 above 0.75."""
     rule, entering = fixed_point(1.0), column(current)
     reached = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach))
@@ -118,9 +114,7 @@ def test_in_fixed_point_a_current_is_off_only_where_rounding_reaches_the_next_mu
         (1.0, 0.0, [0.0, 0.0]),  # on it, and nothing is rounded
     ],
 )
-def test_a_reset_without_a_spike_is_doubtful_only_where_rounding_reaches_it(
-    current: float, reach: float, margins: list[float]
-) -> None:
+def test_silent_reset_is_doubtful_only_within_the_margin(current: float, reach: float, margins: list[float]) -> None:
     rule = Rule(
         **(SLOW | {"synapse": 0.0, "gain": 1.0, "unit": 0.25, "threshold": 1.0025, "resets_at": 1.0}), reset="zero"
     )

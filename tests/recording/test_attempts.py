@@ -55,9 +55,9 @@ contention.between = lambda *usages: {{"foreign_cpus": TAKEN, "stolen_cpus": 0.0
 
 def disturbed(name: str = "a", attempt: int = 0, cpus: float = 0.5, **fields: Any) -> Record:
     """A time with this many foreign CPUs; flagged if more than a tenth of a CPU."""
-    one = timed(name, attempt=attempt, flags=["contended"] if cpus > 0.1 else [], **{"train": 3.0, **fields})
-    one.phases["train"]["contention"] = {"foreign_cpus": cpus, "stolen_cpus": 0.0, "own_cpus": 1.0}
-    return one
+    record = timed(name, attempt=attempt, flags=["contended"] if cpus > 0.1 else [], **{"train": 3.0, **fields})
+    record.phases["train"]["contention"] = {"foreign_cpus": cpus, "stolen_cpus": 0.0, "own_cpus": 1.0}
+    return record
 
 
 def attempted(kind: str, attempt: int, name: str = "a") -> Record:
@@ -68,8 +68,8 @@ def written(folder: Path, *records: Record, remeasure: int = 2, **about: Any) ->
     """A recording on disk. Its protocol allows `remeasure` more attempts."""
     config = {"config": {"protocol": {"remeasure": remeasure}}, "identity": "x", **about}
     with append(folder, config, {"model": "a laptop"}) as writer:
-        for one in records:
-            writer.add(one)
+        for record in records:
+            writer.add(record)
     return read(folder)
 
 
@@ -77,23 +77,21 @@ def written(folder: Path, *records: Record, remeasure: int = 2, **about: Any) ->
     ("cpus", "counts"),
     [((0.5, 0.3, 0.4), 1), ((0.5, 0.3, 0.0), 2), ((0.2, 0.3, 0.4), 0), ((0.3, 0.5, 0.3), 2), ((0.5, 0.5, 0.5), 2)],
 )
-def test_the_least_disturbed_attempt_counts_and_of_equals_the_later(
-    tmp_path: Path, cpus: tuple[float, ...], counts: int
-) -> None:
-    """Speed does not matter: the first is the fastest."""
+def test_least_disturbed_attempt_counts(tmp_path: Path, cpus: tuple[float, ...], counts: int) -> None:
+    """Of equals the later attempt counts. Speed does not matter: the first is the fastest."""
     records = [disturbed(attempt=n, cpus=taken, train=1.0 + n) for n, taken in enumerate(cpus)]
-    found = written(tmp_path / "r", *records)
-    assert found.records == [records[counts]]
-    assert found.attempts == [one for one in records if one is not records[counts]]
-    (result,) = results_by_case(found.records)[SMALL.with_(neurons=48, batch=7, time_steps=20)]
+    stored = written(tmp_path / "r", *records)
+    assert stored.records == [records[counts]]
+    assert stored.attempts == [one for one in records if one is not records[counts]]
+    (result,) = results_by_case(stored.records)[SMALL.with_(neurons=48, batch=7, time_steps=20)]
     assert result.summaries["train", "time"].trials == (1e6 * (1.0 + counts),)
-    assert {row["trial"] for row in tidy.rows([found])} == {0} and len(tidy.rows([found])) == 2
+    assert {row["trial"] for row in tidy.rows([stored])} == {0} and len(tidy.rows([stored])) == 2
 
 
-def test_an_attempt_is_as_disturbed_as_its_most_disturbed_phase() -> None:
-    one, other = disturbed(attempt=0, cpus=0.3), disturbed(attempt=1, cpus=0.2)
-    other.phases["forward"] = other.phases["train"] | {"contention": {"foreign_cpus": 0.1, "stolen_cpus": 0.3}}
-    assert chosen([one, other]) is one
+def test_most_disturbed_phase_counts_for_an_attempt() -> None:
+    first, second = disturbed(attempt=0, cpus=0.3), disturbed(attempt=1, cpus=0.2)
+    second.phases["forward"] = second.phases["train"] | {"contention": {"foreign_cpus": 0.1, "stolen_cpus": 0.3}}
+    assert chosen([first, second]) is first
 
 
 @pytest.mark.parametrize(
@@ -110,34 +108,32 @@ def test_an_attempt_is_as_disturbed_as_its_most_disturbed_phase() -> None:
         ([attempted("crash", 0), disturbed(attempt=1)], [2]),
     ],
 )
-def test_records_say_which_attempt_of_their_cell_is_next(
-    tmp_path: Path, records: list[Record], following: list[int]
-) -> None:
+def test_next_attempt_of_a_cell(tmp_path: Path, records: list[Record], following: list[int]) -> None:
     assert list(attempts.of(written(tmp_path / "r", *records)).next.values()) == following
 
 
-def test_another_cell_s_record_leaves_an_attempt_as_it_was(tmp_path: Path) -> None:
-    found = written(tmp_path / "r", disturbed("a"), disturbed("b", attempt=1), disturbed("c", cpus=0.0))
-    assert sorted(attempts.of(found).next.values()) == [1, 2]
+def test_next_attempts_of_cells_are_independent(tmp_path: Path) -> None:
+    stored = written(tmp_path / "r", disturbed("a"), disturbed("b", attempt=1), disturbed("c", cpus=0.0))
+    assert sorted(attempts.of(stored).next.values()) == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])
 @pytest.mark.parametrize("later", [False, True])
-def test_no_attempt_takes_back_that_the_work_was_another(tmp_path: Path, kind: str, later: bool) -> None:
+def test_attempt_with_other_work_is_final(tmp_path: Path, kind: str, later: bool) -> None:
     records = [disturbed(), attempted(kind, 1), *([disturbed(attempt=2, cpus=0.0)] if later else [])]
-    found = written(tmp_path / "r", *records)
-    assert [one.outcome.kind for one in found.records] == [kind]
-    assert attempts.due(found) == 0, "and it is not tried a third time"
+    stored = written(tmp_path / "r", *records)
+    assert [one.outcome.kind for one in stored.records] == [kind]
+    assert attempts.due(stored) == 0, "and it is not tried a third time"
 
 
 @pytest.mark.parametrize("kind", ["crash", "timeout", "cancelled", "lost"])
-def test_an_attempt_that_failed_otherwise_leaves_the_time_that_was_measured(tmp_path: Path, kind: str) -> None:
-    found = written(tmp_path / "r", disturbed(), attempted(kind, 1))
-    assert [one.status for one in found.records] == ["measured"]
-    assert [one.outcome.kind for one in found.attempts] == [kind]
+def test_otherwise_failed_attempt_leaves_the_measured_time(tmp_path: Path, kind: str) -> None:
+    stored = written(tmp_path / "r", disturbed(), attempted(kind, 1))
+    assert [one.status for one in stored.records] == ["measured"]
+    assert [one.outcome.kind for one in stored.attempts] == [kind]
 
 
-def test_what_is_due_is_what_is_disturbed_and_has_attempts_left(tmp_path: Path) -> None:
+def test_due_cells_are_disturbed_and_have_attempts_left(tmp_path: Path) -> None:
     records = [
         *(disturbed("often", attempt=n) for n in range(3)),
         *(disturbed("again", attempt=n, cpus=0.5 - 0.5 * n) for n in range(2)),
@@ -147,13 +143,13 @@ def test_what_is_due_is_what_is_disturbed_and_has_attempts_left(tmp_path: Path) 
         disturbed("quiet", cpus=0.0),
         timed("hot", train=1.0, flags=["throttled"]),
     ]
-    found = written(tmp_path / "r", *records)
-    names = {one.cell: one.library for one in found.records}
-    assert {names[cell]: number for cell, number in attempts.of(found).next.items()} == {
+    stored = written(tmp_path / "r", *records)
+    names = {one.cell: one.library for one in stored.records}
+    assert {names[cell]: number for cell, number in attempts.of(stored).next.items()} == {
         **{"often": 3, "once": 2, "stopped": 1, "crashed": 2}
     }
-    assert attempts.due(found) == 3
-    assert attempts.due(replace(found, config={})) == 0, "before there was such a key"
+    assert attempts.due(stored) == 3
+    assert attempts.due(replace(stored, config={})) == 0, "before there was such a key"
 
 
 def rounds(bench: Bench, trials: int = 1, remeasure: int = 2) -> list[Record]:
@@ -174,20 +170,20 @@ def test_disturbed_cells_run_again_in_rounds_after_the_plan(bench: Bench) -> Non
         ("a", 2),
     ]
     assert [cell.library for cell in bench.watcher.again] == ["a", "b", "a"]
-    found = read(bench.recording)
-    counting = {one.library: (one.attempt, one.flags) for one in found.records}
+    stored = read(bench.recording)
+    counting = {one.library: (one.attempt, one.flags) for one in stored.records}
     assert counting == {"a": (1, ["contended"]), "b": (1, []), "c": (0, [])}
-    assert len(found.attempts) == 3 and not list(bench.recording.glob("*.running"))
+    assert len(stored.attempts) == 3 and not list(bench.recording.glob("*.running"))
     assert rounds(bench) == [], "the same command measures nothing beyond the limit"
 
 
 @pytest.mark.parametrize(("remeasure", "count"), [(0, 1), (1, 2), (3, 4)])
-def test_the_protocol_says_how_often(bench: Bench, remeasure: int, count: int) -> None:
+def test_protocol_limits_the_number_of_attempts(bench: Bench, remeasure: int, count: int) -> None:
     bench.add("a", LYING.format(taken=[0.5] * 5) + CORRECT)
     assert [one.attempt for one in rounds(bench, remeasure=remeasure)] == list(range(count))
 
 
-def test_a_killed_run_goes_on_with_the_attempts_that_are_left(bench: Bench) -> None:
+def test_killed_run_continues_with_the_remaining_attempts(bench: Bench) -> None:
     bench.add("a", LYING.format(taken=[0.5, 0.4, 0.3, 0.0]) + CORRECT)
     first = rounds(bench, remeasure=0)
     assert [one.attempt for one in first] == [0], "as if it was killed here"
@@ -196,7 +192,7 @@ def test_a_killed_run_goes_on_with_the_attempts_that_are_left(bench: Bench) -> N
     assert rounds(bench) == []
 
 
-def test_an_interrupted_attempt_is_tried_again_under_its_number(bench: Bench) -> None:
+def test_interrupted_attempt_is_repeated_under_its_number(bench: Bench) -> None:
     waiting = "import time\nif TAKEN < 0:\n    Path(__file__).with_suffix('.now').touch()\n    time.sleep(30)\n"
     bench.add("a", LYING.format(taken=[0.5, -1.0, 0.0]) + waiting + CORRECT)
 
@@ -210,16 +206,16 @@ def test_an_interrupted_attempt_is_tried_again_under_its_number(bench: Bench) ->
     with pytest.raises(KeyboardInterrupt):
         rounds(bench)
     watcher.join()
-    found = read(bench.recording)
-    assert [one.status for one in found.records] == ["measured"]
-    assert [(one.attempt, one.outcome.kind) for one in found.attempts] == [(1, "cancelled")]
+    stored = read(bench.recording)
+    assert [one.status for one in stored.records] == ["measured"]
+    assert [(one.attempt, one.outcome.kind) for one in stored.attempts] == [(1, "cancelled")]
     assert [one.attempt for one in rounds(bench)] == [1]
-    found = read(bench.recording)
-    assert [(one.attempt, one.flags) for one in found.records] == [(1, [])]
-    assert [one.attempt for one in found.attempts] == [0]
+    stored = read(bench.recording)
+    assert [(one.attempt, one.flags) for one in stored.records] == [(1, [])]
+    assert [one.attempt for one in stored.attempts] == [0]
 
 
-def test_an_attempt_that_is_incorrect_decides_the_cell_and_is_the_last(bench: Bench) -> None:
+def test_incorrect_attempt_decides_the_cell(bench: Bench) -> None:
     wrong = "if TAKEN < 0:\n    build = lambda case, weights, variant: network(replace(case, beta=0.5), weights)\n"
     bench.add("a", LYING.format(taken=[0.5, -1.0, 0.0]) + CORRECT + wrong)
     made = rounds(bench)
@@ -234,24 +230,24 @@ def test_memory_and_verification_are_not_measured_again(bench: Bench) -> None:
     assert [one.attempt for one in bench.run(plan)] == [0, 0]
 
 
-def test_a_mark_holds_the_attempt_and_a_job_that_ended_is_recorded_as_it(tmp_path: Path) -> None:
+def test_lost_job_is_recorded_as_its_attempt(tmp_path: Path) -> None:
     """The node died during the second attempt: the first attempt counts, and the second is tried again."""
     shard, folder = Shard(1, 1), tmp_path / "run"
-    one = disturbed(started="2026-11-21T10:00:00+00:00")
-    found = jobs.create(folder, {"shards": ["1/1"], "identity": "x"})
-    written(found.recording(shard), one)
-    found = jobs.remember_ids(found, {shard: "7"})
+    first = disturbed(started="2026-11-21T10:00:00+00:00")
+    job_run = jobs.create(folder, {"shards": ["1/1"], "identity": "x"})
+    written(job_run.recording(shard), first)
+    job_run = jobs.remember_ids(job_run, {shard: "7"})
     gone = replace(attempted("lost", 1), started="2026-11-21T10:05:00+00:00", settings={"cells_before": 4})
-    in_progress.put(found.recording(shard), gone)
-    (collected,) = jobs.collect(found, shard, State("NODE_FAIL"))
-    there = read(found.recording(shard))
+    in_progress.put(job_run.recording(shard), gone)
+    (collected,) = jobs.collect(job_run, shard, State("NODE_FAIL"))
+    there = read(job_run.recording(shard))
     assert (collected.attempt, collected.outcome.kind) == (1, "lost")
-    assert there.records == [one] and attempts.of(there).next == {one.cell: 1}
-    in_progress.put(found.recording(shard), gone)
-    assert jobs.collect(found, shard, State("NODE_FAIL")) == [], "it has its record"
+    assert there.records == [first] and attempts.of(there).next == {first.cell: 1}
+    in_progress.put(job_run.recording(shard), gone)
+    assert jobs.collect(job_run, shard, State("NODE_FAIL")) == [], "it has its record"
 
 
-def test_a_run_whose_machine_is_never_quiet_ends_and_says_so(tmp_path: Path) -> None:
+def test_run_on_a_busy_machine_ends_with_a_message(tmp_path: Path) -> None:
     """The whole command, with a shard, and the output of other commands for its recording."""
     from tests.fakes import write
 
@@ -268,13 +264,13 @@ def test_a_run_whose_machine_is_never_quiet_ends_and_says_so(tmp_path: Path) -> 
     assert [line["attempt"] for line in lines(folder)] == [0, 0, 1, 1]
     assert {line["schema"] for line in lines(folder)} == {SCHEMA}
     assert [one.text for one in checking.check(folder) if one.rule in ("files", "flags", "trials")] == []
-    said = snnbench(tmp_path, "status", folder).stdout
-    assert said.startswith(f"{folder}: 2 of 2 cells, finished; 2 measured")
+    printed = snnbench(tmp_path, "status", folder).stdout
+    assert printed.startswith(f"{folder}: 2 of 2 cells, finished; 2 measured")
     again = snnbench(tmp_path, *options)
     assert len(lines(folder)) == 4 and len(recordings(tmp_path)) == 2, again.stderr
 
 
-def test_status_counts_what_is_to_be_measured_again(tmp_path: Path) -> None:
+def test_status_counts_cells_to_be_measured_again(tmp_path: Path) -> None:
     from snnbench.cli.status import lines as status_lines
 
     folder = written(tmp_path / "r", disturbed(), disturbed("b", cpus=0.0), planned=2).folder
@@ -284,7 +280,7 @@ def test_status_counts_what_is_to_be_measured_again(tmp_path: Path) -> None:
     assert status.part(folder).left_s == 1.5
 
 
-def test_progress_reckons_with_the_cells_of_a_round() -> None:
+def test_progress_includes_the_cells_of_a_round() -> None:
     cell = Cell(SMALL, "a", "default", 0, "time")
     pace = Pace([cell])
     pace.start(cell)
@@ -297,8 +293,8 @@ def test_progress_reckons_with_the_cells_of_a_round() -> None:
 
 def test_show_has_every_attempt_of_a_cell(tmp_path: Path) -> None:
     records = [disturbed(cpus=0.5), attempted("crash", 1), disturbed(attempt=2, cpus=0.3, train=4.0)]
-    found = written(tmp_path / "r", *records)
-    text = list(cell_description.lines(found, found.records[0]))
+    stored = written(tmp_path / "r", *records)
+    text = list(cell_description.lines(stored, stored.records[0]))
     assert text[text.index("flags: contended") + 1 :][:3] == [
         "attempt 3 of 3 counts: others took 0.3 CPUs",
         "  attempt 1 does not: others took 0.5 CPUs, train 3 ms",
@@ -309,7 +305,7 @@ def test_show_has_every_attempt_of_a_cell(tmp_path: Path) -> None:
     )
 
 
-def test_the_page_says_how_many_cells_were_measured_again(tmp_path: Path) -> None:
+def test_page_counts_the_cells_measured_again(tmp_path: Path) -> None:
     records = [disturbed(trial=trial, attempt=attempt) for trial in range(2) for attempt in range(3)]
     section = noise.section(find(written(tmp_path / "r", *records)))
     assert section.sentences[-1].startswith("2 cells were measured again because others disturbed them")
@@ -328,34 +324,34 @@ def test_the_page_says_how_many_cells_were_measured_again(tmp_path: Path) -> Non
         ([disturbed(), disturbed(attempt=1), disturbed(attempt=1, train=9.0)], 2, "is there more than once"),
     ],
 )
-def test_the_checker_allows_attempts_of_what_was_disturbed_only(
+def test_checker_allows_attempts_of_disturbed_cells_only(
     tmp_path: Path, records: list[Record], remeasure: int, complaint: str
 ) -> None:
-    found = written(tmp_path / "r", *records, remeasure=remeasure, finished=True)
-    texts = [text for _, text in files.complaints(found, files.lines(found))]
+    stored = written(tmp_path / "r", *records, remeasure=remeasure, finished=True)
+    texts = [text for _, text in files.complaints(stored, files.lines(stored))]
     assert (len(texts) == 1 and complaint in texts[0]) if complaint else texts == []
 
 
-def test_an_attempt_in_an_older_schema_is_a_forgery(tmp_path: Path) -> None:
-    found = written(tmp_path / "r", disturbed(), finished=True)
-    line = json.loads((found.folder / RECORDS).read_text()) | {"schema": 3}
-    (found.folder / RECORDS).write_text(json.dumps(line) + "\n")
-    texts = [text for _, text in files.complaints(read(found.folder), files.lines(found))]
+def test_attempt_in_an_older_schema_is_reported(tmp_path: Path) -> None:
+    stored = written(tmp_path / "r", disturbed(), finished=True)
+    line = json.loads((stored.folder / RECORDS).read_text()) | {"schema": 3}
+    (stored.folder / RECORDS).write_text(json.dumps(line) + "\n")
+    texts = [text for _, text in files.complaints(read(stored.folder), files.lines(stored))]
     assert [text.endswith("of schema 3, which did not have attempt") for text in texts] == [True]
     del line["attempt"]
-    (found.folder / RECORDS).write_text(json.dumps(line) + "\n")
-    assert [one.attempt for one in read(found.folder).records] == [0]
+    (stored.folder / RECORDS).write_text(json.dumps(line) + "\n")
+    assert [one.attempt for one in read(stored.folder).records] == [0]
 
 
-def test_the_checker_looks_at_the_attempts_that_do_not_count_too(tmp_path: Path) -> None:
+def test_checker_examines_superseded_attempts(tmp_path: Path) -> None:
     folder = tmp_path / "r"
     source = Path(__file__).parents[2] / "results" / "2026-11-21_quick_epyc-2cpu_3"
-    found = read(source)
-    (one, *_) = (each for each in found.records if "contended" in each.flags)
+    stored = read(source)
+    (record, *_) = (each for each in stored.records if "contended" in each.flags)
     worse = {
-        name: phase | {"contention": {"foreign_cpus": 9.0, "stolen_cpus": 0.0}} for name, phase in one.phases.items()
+        name: phase | {"contention": {"foreign_cpus": 9.0, "stolen_cpus": 0.0}} for name, phase in record.phases.items()
     }
-    forged = replace(one, attempt=1, flags=[], phases=worse)
+    forged = replace(record, attempt=1, flags=[], phases=worse)
     folder.mkdir()
     for path in source.iterdir():
         (folder / path.name).write_bytes(path.read_bytes())
@@ -369,7 +365,7 @@ def test_the_checker_looks_at_the_attempts_that_do_not_count_too(tmp_path: Path)
     assert "attempt 1" in complaint.where
 
 
-def test_a_merge_keeps_all_attempts_and_joins_an_earlier_merge(tmp_path: Path) -> None:
+def test_merge_keeps_all_attempts(tmp_path: Path) -> None:
     """The earlier merge is older than the shard's second measurement."""
     shards = {"shard": "1/1", "whole": "w", "planned": 1, "whole_planned": 1}
     first = disturbed(started="2026-11-21T10:00:00+00:00")
@@ -386,7 +382,7 @@ def test_a_merge_keeps_all_attempts_and_joins_an_earlier_merge(tmp_path: Path) -
         merge.merge([part, other], tmp_path / "again")
 
 
-def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parallel_cells_are_measured_again_on_their_gpus(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from snnbench.machine import cpus, gpus
     from snnbench.run import slots
     from tests.run.test_executor import ANYWHERE, CARDS
@@ -404,8 +400,8 @@ def test_cells_side_by_side_are_measured_again_on_their_cards(bench: Bench, monk
     with bench.writer() as writer:
         Executor(setup, writer, bench.watcher).execute(plan, CARDS)
     made = [record for _, record in bench.watcher.ended]
-    assert sorted((one.library, one.attempt) for one in made) == [("a", 0), ("b", 0), ("b", 1)]
-    cards = {one.library: set[str]() for one in made}
-    for one in made:
-        cards[one.library].add(one.settings["card"])
+    assert sorted((cell_record.library, cell_record.attempt) for cell_record in made) == [("a", 0), ("b", 0), ("b", 1)]
+    cards = {cell_record.library: set[str]() for cell_record in made}
+    for cell_record in made:
+        cards[cell_record.library].add(cell_record.settings["card"])
     assert cards == {"a": {CARDS[0].name}, "b": {CARDS[1].name}}

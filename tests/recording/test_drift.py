@@ -1,4 +1,4 @@
-"""Drift: cells beside which the machine was not as usual are flagged, and measured again."""
+"""Tests of drift: a cell is flagged and measured again if the machine's speed was unusual beside it."""
 
 import json
 from dataclasses import replace
@@ -33,53 +33,58 @@ def written(folder: Path, *records: Record) -> Path:
     """A recording on disk that may measure cells again twice."""
     config = {"config": {"protocol": {"remeasure": 2}}, "identity": "x"}
     with append(folder, config, {"model": "a laptop"}) as writer:
-        for one in records:
-            writer.add(one)
+        for record in records:
+            writer.add(record)
     return folder
 
 
 def levels(*records: Record) -> list[float]:
-    """The level beside each."""
-    found = relative(records)
-    return [round(found[one.cell, one.attempt].all, 3) for one in records if (one.cell, one.attempt) in found]
+    """The machine's relative level beside each record."""
+    relative_levels = relative(records)
+    return [
+        round(relative_levels[one.cell, one.attempt].all, 3)
+        for one in records
+        if (one.cell, one.attempt) in relative_levels
+    ]
 
 
-def test_a_level_is_over_what_is_usual_beside_cells_with_the_same_probe() -> None:
+def test_level_is_relative_to_the_usual_probe() -> None:
     usual = 1.1**0.5  # the median of four is the geometric mean of the two in the middle
     assert levels(*(beside(factor, trial) for trial, factor in enumerate((1.0, 1.1, 1.0, 2.0)))) == [
         round(value / usual, 3) for value in (1.0, 1.1, 1.0, 2.0)
     ]
 
 
-def test_too_few_cells_say_nothing_of_what_is_usual() -> None:
+def test_too_few_cells_give_no_level() -> None:
     assert levels(beside(1.0), beside(2.0, 1)) == []
     assert len(levels(beside(1.0), beside(2.0, 1), beside(1.0, 2))) == 3
 
 
-def test_the_interpreter_is_one_for_all_libraries_and_a_framework_is_a_library_s_own() -> None:
+def test_other_libraries_share_only_the_interpreter_probe() -> None:
     others = [beside(1.0, trial, "b") for trial in range(3)]
     alone = beside(2.0, 0, "a", environment="other")
-    found = relative([*others, alone])[alone.cell, 0]
-    assert found.probes == {"interpreter": pytest.approx(2.0)}
+    level = relative([*others, alone])[alone.cell, 0]
+    assert level.probes == {"interpreter": pytest.approx(2.0)}
     elsewhere = replace(alone, settings={"python": "3.13.0"})
     assert (alone.cell, 0) not in relative([*others, elsewhere])
 
 
-def test_most_probes_have_to_move() -> None:
+def test_drift_needs_most_probes_to_move() -> None:
     """A copy may be slow for reasons of its own."""
     odd = beside(1.0, 3)
     odd.probes["copy"] = {"looks_ns": [[9_000_000]] * 2}
-    found = relative([*(beside(1.0, trial) for trial in range(3)), odd])[odd.cell, 0]
-    assert (found.probes["copy"], found.drifted) == (pytest.approx(9.0), False)
+    level = relative([*(beside(1.0, trial) for trial in range(3)), odd])[odd.cell, 0]
+    assert (level.probes["copy"], level.drifted) == (pytest.approx(9.0), False)
 
 
-def test_what_is_measured_again_changes_what_is_usual_for_no_other() -> None:
+def test_repeated_attempts_do_not_change_the_usual_level() -> None:
     first = [beside(factor, trial) for trial, factor in enumerate((1.0, 1.0, 1.0, 2.0))]
     again = [replace(first[3], attempt=n, probes=beside(3.0).probes) for n in (1, 2)]
     assert levels(*first, *again) == [1.0, 1.0, 1.0, 2.0, 3.0, 3.0]
 
 
-def test_a_step_in_a_run_flags_the_fewer_cells_and_the_attempt_that_is_as_usual_counts(tmp_path: Path) -> None:
+def test_step_in_a_run_flags_the_smaller_part(tmp_path: Path) -> None:
+    """An attempt at the usual level then counts."""
     factors = (1.0, 1.0, 1.01, 0.99, 1.0, 2.0, 2.0)
     first = [beside(factor, trial) for trial, factor in enumerate(factors)]
     folder = written(tmp_path / "r", *first)
@@ -97,18 +102,18 @@ def test_a_step_in_a_run_flags_the_fewer_cells_and_the_attempt_that_is_as_usual_
     assert "attempt 2 of 2 counts" in text and "the machine drifted" in text
 
 
-def test_the_flag_is_the_recording_s_and_no_line_s(tmp_path: Path) -> None:
+def test_drift_flag_is_computed_and_not_read_from_lines(tmp_path: Path) -> None:
     lying = [beside(1.0, trial, flags=["drifted"]) for trial in range(3)]
     assert [one.flags for one in read(written(tmp_path / "r", *lying)).records] == [[], [], []]
     without = [replace(one, probes={}) for one in lying]
     assert [one.flags for one in read(written(tmp_path / "s", *without)).records] == [[], [], []]
 
 
-def test_the_fewest_disturbances_count_before_the_fewest_others() -> None:
+def test_attempt_with_the_fewest_flags_counts() -> None:
     def disturbed(cpus: float, *flags: str, attempt: int) -> Record:
-        one = timed("a", train=1.0, attempt=attempt, flags=list(flags))
-        one.phases["train"]["contention"] = {"foreign_cpus": cpus, "stolen_cpus": 0.0}
-        return one
+        record = timed("a", train=1.0, attempt=attempt, flags=list(flags))
+        record.phases["train"]["contention"] = {"foreign_cpus": cpus, "stolen_cpus": 0.0}
+        return record
 
     both = disturbed(0.5, "contended", "drifted", attempt=0)
     drifted, quiet = disturbed(0.01, "drifted", attempt=1), disturbed(0.02, attempt=2)
@@ -118,7 +123,7 @@ def test_the_fewest_disturbances_count_before_the_fewest_others() -> None:
     assert chosen([disturbed(0.5, "contended", attempt=0), forged]).attempt == 0
 
 
-def test_the_page_draws_the_machine_and_says_how_often_it_drifted() -> None:
+def test_page_shows_the_machine_and_its_drift() -> None:
     records = [beside(factor, trial) for trial, factor in enumerate((1.0, 1.0, 1.0, 1.0, 2.0))]
     section = noise.section(find(recording(*records)))
     machine, *others = section.charts
@@ -132,27 +137,27 @@ def test_the_page_draws_the_machine_and_says_how_often_it_drifted() -> None:
     assert "drifted" in FLAGS
 
 
-def test_a_sound_recording_with_a_drifted_cell_has_no_complaint_of_its_flags(tmp_path: Path) -> None:
+def test_drifted_cell_keeps_the_rule_of_flags(tmp_path: Path) -> None:
     folder = written(tmp_path / "r", *(beside(factor, trial) for trial, factor in enumerate((1.0, 1.0, 1.0, 2.0))))
     assert not [one for one in checking.check(folder) if one.rule == "flags"]
     line = json.loads((folder / RECORDS).read_text().splitlines()[-1])
     assert line["flags"] == []
 
 
-def test_shards_that_are_merged_twice_agree_whatever_is_flagged_in_them(tmp_path: Path) -> None:
+def test_repeated_merge_of_drifted_shards_agrees(tmp_path: Path) -> None:
     """The slow cell is as usual in its shard, and drifted in the whole."""
 
     def shard(index: int, *records: Record) -> Recording:
         config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 3, "whole_planned": 6}
         with append(tmp_path / f"part{index}", config | {"config": {}, "finished": True}, {"model": "x"}) as writer:
-            for one in records:
-                writer.add(one)
+            for record in records:
+                writer.add(record)
         return read(tmp_path / f"part{index}")
 
-    one = shard(1, *(beside(1.0, trial) for trial in range(3)))
-    other = shard(2, *(beside(2.0, trial, "b") for trial in range(2)))
-    assert not any(each.flags for each in (*one.records, *other.records))
+    first = shard(1, *(beside(1.0, trial) for trial in range(3)))
+    second = shard(2, *(beside(2.0, trial, "b") for trial in range(2)))
+    assert not any(each.flags for each in (*first.records, *second.records))
     for _ in range(2):
-        merged = merge.merge([one, other], tmp_path / "merged")
+        merged = merge.merge([first, second], tmp_path / "merged")
         assert [each.library for each in merged.records if "drifted" in each.flags] == ["b", "b"]
     assert "drifted" not in (tmp_path / "merged" / RECORDS).read_text()

@@ -23,7 +23,7 @@ SIZES = "[16, 20, 24, 28]"
 CASES = [CASE.with_(neurons=neurons) for neurons in (16, 20, 24, 28)]
 
 
-def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
+def test_every_case_falls_to_one_shard() -> None:
     works = [Work(case, name, "default") for name in "ab" for case in CASES]
     parts = [Shard(index, 3).of(works) for index in (1, 2, 3)]
     assert sorted(works.index(work) for part in parts for work in part) == list(range(8))
@@ -32,21 +32,21 @@ def test_every_work_falls_to_one_shard_and_a_case_to_one_place() -> None:
 
 
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", "1/99999", ""])
-def test_what_is_no_shard_is_one_line(text: str) -> None:
+def test_malformed_shard_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(ShardError, match=r"^--shard: .*: expected a shard such as 2/3"):
         parse(text)
 
 
-def test_machines_that_differ_are_named(place: Path, tmp_path: Path) -> None:
-    other = copied(place, tmp_path, "machine.json", lambda text: text.replace('"kernel": "', '"kernel": "9'))
-    done = snnbench(tmp_path, "merge", str(place / "part1"), str(other.folder), "-o", "merged")
+def test_differing_machines_are_reported(shards: Path, tmp_path: Path) -> None:
+    other = copied(shards, tmp_path, "machine.json", lambda text: text.replace('"kernel": "', '"kernel": "9'))
+    done = snnbench(tmp_path, "merge", str(shards / "part1"), str(other.folder), "-o", "merged")
     assert done.returncode == 0 and "merged: the machines differ in kernel; the values are in" in done.stderr
-    kernels = {one.machine["kernel"] for one in (read(place / "part1"), other)}
+    kernels = {one.machine["kernel"] for one in (read(shards / "part1"), other)}
     assert read(tmp_path / "merged").machine["varying"] == {"kernel": sorted(kernels)}
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the recordings of three shards and of the whole run."""
     folder = tmp_path_factory.mktemp("shards")
     adapters = [write(folder, CORRECT, "good"), write(folder, altered("raise ValueError('no')"), "bad")]
@@ -58,26 +58,26 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def parts(place: Path) -> list[record.Recording]:
-    return [read(place / f"part{index}") for index in (1, 2, 3)]
+def parts(shards: Path) -> list[record.Recording]:
+    return [read(shards / f"part{index}") for index in (1, 2, 3)]
 
 
-def work(one: Record) -> tuple[Any, ...]:
-    return one.cell, one.outcome.verdict, one.outcome.kind
+def work(cell_record: Record) -> tuple[Any, ...]:
+    return cell_record.cell, cell_record.outcome.verdict, cell_record.outcome.kind
 
 
-def test_the_merged_recording_is_that_of_an_unsharded_run(place: Path, tmp_path: Path) -> None:
-    merged = merge.merge(parts(place), tmp_path / "merged")
-    whole = read(place / "whole")
+def test_merged_recording_equals_an_unsharded_run(shards: Path, tmp_path: Path) -> None:
+    merged = merge.merge(parts(shards), tmp_path / "merged")
+    whole = read(shards / "whole")
     assert sorted(map(work, merged.records)) == sorted(map(work, whole.records))
     same = ("identity", "config", "finished", "baseline", "machine", "only")
     assert {name: merged.config[name] for name in same} == {name: whole.config[name] for name in same}
     assert checking.check(tmp_path / "merged") == []
 
 
-def test_the_order_does_not_matter_nor_how_often(place: Path, tmp_path: Path) -> None:
+def test_merge_is_commutative_and_idempotent(shards: Path, tmp_path: Path) -> None:
     texts = set()
-    for number, order in enumerate(permutations(parts(place))):
+    for number, order in enumerate(permutations(parts(shards))):
         folder = tmp_path / str(number)
         merge.merge(order, folder)
         merge.merge([*order, read(folder)], folder)
@@ -86,37 +86,37 @@ def test_the_order_does_not_matter_nor_how_often(place: Path, tmp_path: Path) ->
     assert len(texts) == 1
 
 
-def test_parts_may_come_later(place: Path, tmp_path: Path) -> None:
-    one, two, three = parts(place)
-    merged = merge.merge([one, three], tmp_path / "merged")
+def test_missing_shard_can_be_merged_later(shards: Path, tmp_path: Path) -> None:
+    first, second, third = parts(shards)
+    merged = merge.merge([first, third], tmp_path / "merged")
     assert merge.missing(merged.config) == ["2/3"] and not merged.config["finished"]
-    merged = merge.merge([two], tmp_path / "merged")
+    merged = merge.merge([second], tmp_path / "merged")
     assert merge.missing(merged.config) == [] and merged.config["finished"]
-    assert len(merged.records) == len(read(place / "whole").records)
+    assert len(merged.records) == len(read(shards / "whole").records)
 
 
-def test_a_shard_that_was_not_finished_may_be_later(place: Path, tmp_path: Path) -> None:
-    early = copied(place, tmp_path, CONFIG, lambda text: text.replace('"finished": true', '"finished": false'))
-    one, two, three = parts(place)
-    merged = merge.merge([one, early, three], tmp_path / "merged")
+def test_unfinished_shard_can_be_merged_again(shards: Path, tmp_path: Path) -> None:
+    early = copied(shards, tmp_path, CONFIG, lambda text: text.replace('"finished": true', '"finished": false'))
+    first, second, third = parts(shards)
+    merged = merge.merge([first, early, third], tmp_path / "merged")
     assert merge.missing(merged.config) == [] and not merged.config["finished"]
-    merged = merge.merge([one, two, three], tmp_path / "merged")
-    assert merged.config["finished"] and len(merged.records) == len(read(place / "whole").records)
-    assert merged.config["planned"] == read(place / "whole").config["planned"] == len(merged.records)
+    merged = merge.merge([first, second, third], tmp_path / "merged")
+    assert merged.config["finished"] and len(merged.records) == len(read(shards / "whole").records)
+    assert merged.config["planned"] == read(shards / "whole").config["planned"] == len(merged.records)
 
 
-def copied(place: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
+def copied(shards: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
     """The second part, with one file changed."""
     folder = tmp_path / "changed"
     folder.mkdir()
-    for path in (place / "part2").iterdir():
+    for path in (shards / "part2").iterdir():
         text = path.read_text()
         (folder / path.name).write_text(change(text) if path.name == name else text)
     return read(folder)
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "said"),
+    ("name", "old", "new", "pattern"),
     [
         (CONFIG, '"repetitions": 3', '"repetitions": 5', "config.protocol.repetitions: 3 in .*part1, 5 in .*changed"),
         (CONFIG, '"snnbench": "', '"snnbench": "9.', "snnbench: '0.*' in .*part1, '9.*' in .*changed"),
@@ -126,55 +126,53 @@ def copied(place: Path, tmp_path: Path, name: str, change: Any) -> record.Record
         (CONFIG, '"whole": "', '"whole": "0', "run: '.*' in .*part1, '0"),
     ],
 )
-def test_what_disagrees_is_named(place: Path, tmp_path: Path, name: str, old: str, new: str, said: str) -> None:
-    other = copied(place, tmp_path, name, lambda text: text.replace(old, new))
-    for order in ([read(place / "part1"), other], [other, read(place / "part1")]):
-        with pytest.raises(Disagreement, match=said if order[1] is other else said.split(":")[0]):
+def test_disagreement_is_named(shards: Path, tmp_path: Path, name: str, old: str, new: str, pattern: str) -> None:
+    other = copied(shards, tmp_path, name, lambda text: text.replace(old, new))
+    for order in ([read(shards / "part1"), other], [other, read(shards / "part1")]):
+        with pytest.raises(Disagreement, match=pattern if order[1] is other else pattern.split(":")[0]):
             merge.merge(order, tmp_path / "merged")
     assert not (tmp_path / "merged").exists()
 
 
-def test_two_measurements_of_a_cell_contradict_each_other(place: Path, tmp_path: Path) -> None:
-    slower = copied(place, tmp_path, RECORDS, lambda text: text.replace('"started": "2', '"started": "3'))
+def test_two_measurements_of_a_cell_are_refused(shards: Path, tmp_path: Path) -> None:
+    slower = copied(shards, tmp_path, RECORDS, lambda text: text.replace('"started": "2', '"started": "3'))
     with pytest.raises(Disagreement, match=r"was measured in .*part2 and, otherwise, in .*changed"):
-        merge.merge([read(place / "part2"), slower], tmp_path / "merged")
+        merge.merge([read(shards / "part2"), slower], tmp_path / "merged")
 
 
-def test_a_part_is_not_merged_into_itself(place: Path) -> None:
+def test_shard_is_not_merged_into_itself(shards: Path) -> None:
     with pytest.raises(Disagreement, match="name another folder"):
-        merge.merge(parts(place), place / "part1")
+        merge.merge(parts(shards), shards / "part1")
 
 
 @pytest.mark.parametrize("from_itself", [True, False])
-def test_a_recording_that_is_no_merge_is_not_rewritten(place: Path, tmp_path: Path, from_itself: bool) -> None:
-    folder = Path(shutil.copytree(place / "whole", tmp_path / "whole"))
+def test_unmerged_recording_is_not_rewritten(shards: Path, tmp_path: Path, from_itself: bool) -> None:
+    folder = Path(shutil.copytree(shards / "whole", tmp_path / "whole"))
     with (folder / RECORDS).open("a") as stream:
         stream.write((folder / RECORDS).read_text().splitlines()[0] + "\n{torn")
     before = {path.name: path.read_text() for path in folder.iterdir()}
     with pytest.raises(Disagreement, match=r"whole: holds a recording that is not a merge; name another folder$"):
-        merge.merge([read(folder) if from_itself else read(place / "whole")], folder)
+        merge.merge([read(folder) if from_itself else read(shards / "whole")], folder)
     assert {path.name: path.read_text() for path in folder.iterdir()} == before
 
 
-def test_what_another_merge_wrote_meanwhile_is_kept(
-    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, two, three = parts(place)
-    merge.merge([one], tmp_path / "merged")
+def test_concurrent_merge_is_preserved(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, third = parts(shards)
+    merge.merge([first], tmp_path / "merged")
 
     def late(*arguments: Any) -> Any:
         """Take the lock of a recording only after another merge."""
         monkeypatch.undo()
-        merge.merge([two], tmp_path / "merged")
+        merge.merge([second], tmp_path / "merged")
         return writer.append(*arguments)
 
     monkeypatch.setattr(merge, "append", late)
-    merged = merge.merge([three], tmp_path / "merged")
-    assert merge.missing(merged.config) == [] and len(merged.records) == len(read(place / "whole").records)
+    merged = merge.merge([third], tmp_path / "merged")
+    assert merge.missing(merged.config) == [] and len(merged.records) == len(read(shards / "whole").records)
 
 
-def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp_path: Path) -> None:
-    whole = read(place / "whole")
+def test_unfinished_recording_stays_unfinished_in_a_merge(shards: Path, tmp_path: Path) -> None:
+    whole = read(shards / "whole")
     merge.merge([replace(whole, config=whole.config | {"finished": False})], tmp_path / "merged")
     for _ in range(2):
         merged = merge.merge([read(tmp_path / "merged")], tmp_path / "merged")
@@ -182,8 +180,8 @@ def test_an_unfinished_recording_is_no_more_finished_in_a_merge(place: Path, tmp
     assert merge.merge([whole], tmp_path / "merged").config["finished"]
 
 
-def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
-    (measured, *_) = [one for one in read(place / "part1").records if one.status == "measured"]
+def test_measured_cell_takes_precedence_over_a_failed_one(shards: Path) -> None:
+    (measured, *_) = [one for one in read(shards / "part1").records if one.status == "measured"]
     lost = Outcome(status="failed", kind="lost", reason="no reply")
     nothing: dict[str, Any] = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "started": "2999"}
     failed = replace(measured, outcome=lost, **nothing)
@@ -196,7 +194,7 @@ def test_a_measured_cell_counts_before_one_that_failed(place: Path) -> None:
     assert whole(cancelled, failed) == whole(failed, cancelled) == [failed]
 
 
-def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
+def disproved(shards: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
     """The second part, in which a measured cell first fails with `kind`; with `keep` it is measured afterwards."""
 
     def change(text: str) -> str:
@@ -208,41 +206,43 @@ def disproved(place: Path, tmp_path: Path, kind: str, keep: bool) -> record.Reco
         line |= {name: {} for name in ("phases", "memory", "peaks", "probes")}
         return "".join([json.dumps(line) + "\n", *([first] if keep else []), *others])
 
-    return copied(place, tmp_path, RECORDS, change)
+    return copied(shards, tmp_path, RECORDS, change)
 
 
-def test_trials_of_one_second_keep_their_order(place: Path) -> None:
-    some = [one for one in read(place / "part1").records if one.measure == "time"]
+def test_trials_started_in_the_same_second_keep_their_order(shards: Path) -> None:
+    some = [one for one in read(shards / "part1").records if one.measure == "time"]
     together = [replace(one, started="2026-11-21T10:00:00+00:00") for one in some]
     ordered = merge.cells([record.Recording(Path(), {}, {}, together, 0)])
     assert [one.trial for one in ordered] == sorted(one.trial for one in some) and ordered[-1].trial > 0
 
 
 @pytest.mark.parametrize("kind", ["incorrect", "recompiled", "below-floor"])
-def test_other_work_is_not_outweighed_by_a_time(place: Path, tmp_path: Path, kind: str) -> None:
-    failed = disproved(place, tmp_path, kind, keep=False)
-    for order in ([read(place / "part2"), failed], [failed, read(place / "part2")]):
+def test_time_does_not_replace_a_result_of_other_work(shards: Path, tmp_path: Path, kind: str) -> None:
+    failed = disproved(shards, tmp_path, kind, keep=False)
+    for order in ([read(shards / "part2"), failed], [failed, read(shards / "part2")]):
         with pytest.raises(Disagreement, match=rf"^cell \w+ \(good\) is {kind} in .*changed and measured in .*part2$"):
             merge.merge(order, tmp_path / "merged")
 
 
-def test_what_was_incorrect_before_it_was_measured_stays_so(place: Path, tmp_path: Path) -> None:
-    changed = disproved(place, tmp_path, "incorrect", keep=True)
-    one, _, three = parts(place)
+def test_incorrect_cell_stays_incorrect_after_a_measurement(shards: Path, tmp_path: Path) -> None:
+    changed = disproved(shards, tmp_path, "incorrect", keep=True)
+    first, _, third = parts(shards)
     for _ in range(2):
-        merge.merge([one, changed, three], tmp_path / "merged")
+        merge.merge([first, changed, third], tmp_path / "merged")
         (complaint,) = checking.check(tmp_path / "merged")
         assert complaint.rule == "files" and "was incorrect before it was measured" in complaint.text
 
 
-def test_the_command_says_what_is_there_and_what_is_missing(place: Path, tmp_path: Path) -> None:
-    done = snnbench(place, "merge", "part1", "part3", "-o", str(tmp_path / "merged"))
+def test_merge_command_reports_missing_shards_and_errors(shards: Path, tmp_path: Path) -> None:
+    done = snnbench(shards, "merge", "part1", "part3", "-o", str(tmp_path / "merged"))
     assert done.returncode == 0 and "still missing: 2/3" in done.stderr, done.stderr
-    done = snnbench(place, "merge", "part1", "whole", "-o", str(tmp_path / "merged"))
+    done = snnbench(shards, "merge", "part1", "whole", "-o", str(tmp_path / "merged"))
     assert done.returncode == 8 and "was measured in part1 and, otherwise, in whole" in done.stderr
-    done = snnbench(place, "run", "--config", "tiny.toml", "--shard", "5/4")
+    done = snnbench(shards, "run", "--config", "tiny.toml", "--shard", "5/4")
     assert done.returncode == 2 and "expected a shard such as 2/3" in done.stderr
-    done = snnbench(place, *run_arguments(place / "tiny.toml", [place / "good.py", place / "bad.py"], "--shard", "5/9"))
+    done = snnbench(
+        shards, *run_arguments(shards / "tiny.toml", [shards / "good.py", shards / "bad.py"], "--shard", "5/9")
+    )
     assert done.returncode == 2 and "fewer cases than shards" in done.stderr
 
 
@@ -255,7 +255,7 @@ if not Path(__file__).with_suffix(".well").exists():
 """
 
 
-def test_cells_that_failed_are_retried_where_that_is_asked_for(tmp_path: Path) -> None:
+def test_failed_cells_are_retried_with_retry(tmp_path: Path) -> None:
     adapters = [write(tmp_path, CORRECT, "good"), write(tmp_path, FLAKY, "flaky")]
     arguments = run_arguments(write_config(tmp_path, ["good", "flaky"], trials=1, memory_trials=0), adapters)
     assert snnbench(tmp_path, *arguments).returncode == 5
@@ -270,7 +270,7 @@ def test_cells_that_failed_are_retried_where_that_is_asked_for(tmp_path: Path) -
     assert done.returncode == 2 and "did you mean 'import'" in done.stderr
 
 
-def test_a_fresh_run_goes_on_from_nothing(tmp_path: Path) -> None:
+def test_fresh_run_starts_a_new_recording(tmp_path: Path) -> None:
     arguments = run_arguments(
         write_config(tmp_path, ["good"], trials=1, memory_trials=0), [write(tmp_path, CORRECT, "good")]
     )

@@ -17,13 +17,13 @@ def shard(folder: Path, index: int, *records: Record, **about: Any) -> record.Re
     config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 2, "whole_planned": 4}
     config |= {"config": {}, "snnbench": "1", "finished": True}
     with writer.append(folder / f"part{index}", config | about, {"model": "a laptop"}) as writing:
-        for one in records:
-            writing.add(one)
+        for added in records:
+            writing.add(added)
         writing.environments({"e": {"numpy": f"2.{index}"}, f"e{index}": {"torch": "2"}})
     return read(folder / f"part{index}")
 
 
-def test_two_shards_by_hand_are_a_whole_in_the_order_in_which_cells_were_started(tmp_path: Path) -> None:
+def test_two_shards_merge_in_the_order_of_their_starts(tmp_path: Path) -> None:
     of = {"adapter": "file", "environment": "e"}
     first = [timed("a", trial, train=1.0, started=f"2026-11-21T10:00:0{9 - 2 * trial}+00:00", **of) for trial in (0, 1)]
     second = [timed("b", trial, train=1.0, started="2026-11-21T10:00:08+00:00") for trial in (1, 0)]
@@ -43,30 +43,30 @@ def test_two_shards_by_hand_are_a_whole_in_the_order_in_which_cells_were_started
 
 
 @pytest.mark.parametrize(("finished", "whole"), [((True, True), True), ((True, False), False), ((False, True), False)])
-def test_a_merge_is_finished_where_every_shard_is_there_and_finished(
-    tmp_path: Path, finished: tuple[bool, bool], whole: bool
-) -> None:
-    one, two = (shard(tmp_path, index, finished=done) for index, done in enumerate(finished, 1))
-    assert merge.merge([one, two], tmp_path / "merged").config["finished"] is whole
-    alone = merge.merge([one], tmp_path / "alone").config
+def test_merge_is_finished_if_every_shard_is(tmp_path: Path, finished: tuple[bool, bool], whole: bool) -> None:
+    first, second = (shard(tmp_path, index, finished=done) for index, done in enumerate(finished, 1))
+    assert merge.merge([first, second], tmp_path / "merged").config["finished"] is whole
+    alone = merge.merge([first], tmp_path / "alone").config
     assert not alone["finished"] and alone["shards"] == ["1/2"]
     assert merge.missing(alone) == ["2/2"] and merge.missing({}) == []
-    after = merge.merge([one, two], tmp_path / "alone").config
+    after = merge.merge([first, second], tmp_path / "alone").config
     assert after["finished"] is whole and merge.missing(after) == []
 
 
-def test_a_shard_that_was_not_finished_when_it_was_merged_stays_so_until_it_comes_again(tmp_path: Path) -> None:
+def test_unfinished_shard_stays_unfinished_until_merged_again(tmp_path: Path) -> None:
     """The second merged shard makes the run whole, but does not make the first shard finished."""
-    one, two = (shard(tmp_path, index, finished=index == 2) for index in (1, 2))
-    first = merge.merge([one], tmp_path / "merged").config
+    first_shard, second_shard = (shard(tmp_path, index, finished=index == 2) for index in (1, 2))
+    first = merge.merge([first_shard], tmp_path / "merged").config
     assert first["unfinished"] == ["1/2"]
-    both = merge.merge([two], tmp_path / "merged").config
+    both = merge.merge([second_shard], tmp_path / "merged").config
     assert (both["finished"], both["unfinished"], merge.missing(both)) == (False, ["1/2"], [])
-    again = merge.merge([replace(one, config=one.config | {"finished": True})], tmp_path / "merged").config
+    again = merge.merge(
+        [replace(first_shard, config=first_shard.config | {"finished": True})], tmp_path / "merged"
+    ).config
     assert again["finished"] and "unfinished" not in again
 
 
-def test_of_two_records_of_a_cell_the_measured_counts_then_the_conclusive_then_the_later(tmp_path: Path) -> None:
+def test_measured_then_conclusive_then_later_record_counts(tmp_path: Path) -> None:
     measured = timed("a", train=1.0, started="2026-11-21T10:00:00+00:00")
     crashed, later = (failed("a", "crash", "died", measure="time", started=f"2027-01-0{day}") for day in (1, 2))
     cancelled = failed("a", "cancelled", "stopped", measure="time", started="2029-01-01")
@@ -78,31 +78,31 @@ def test_of_two_records_of_a_cell_the_measured_counts_then_the_conclusive_then_t
                 assert merge.cells(sides) == [best]
 
 
-def test_trials_that_were_started_in_one_second_keep_their_order(tmp_path: Path) -> None:
+def test_trials_started_in_the_same_second_keep_their_order(tmp_path: Path) -> None:
     some = [timed("a", trial, train=1.0, started="2026-11-21T10:00:00+00:00") for trial in range(8)]
     assert merge.cells([record.Recording(tmp_path, {}, {}, some[::-1], 0)]) == some
 
 
-def test_attempts_of_a_cell_are_kept_each_as_a_cell_is(tmp_path: Path) -> None:
+def test_merge_keeps_each_attempt_once(tmp_path: Path) -> None:
     first, second = (timed("a", train=1.0, attempt=attempt) for attempt in (0, 1))
     part = record.Recording(tmp_path, {}, {}, [second], 0, attempts=[first])
     assert merge.cells([part, part]) == [first, second]
 
 
-def test_a_cell_that_was_measured_twice_alike_contradicts_nothing(tmp_path: Path) -> None:
-    one = timed("a", train=1.0)
-    same = [shard(tmp_path / place, 1, one) for place in ("here", "there")]
-    assert merge.merge(same, tmp_path / "merged").records == [one]
-    changed = shard(tmp_path / "elsewhere", 1, replace(one, wall_s=2.0))
+def test_identical_records_of_a_cell_are_merged(tmp_path: Path) -> None:
+    cell_record = timed("a", train=1.0)
+    same = [shard(tmp_path / place, 1, cell_record) for place in ("here", "there")]
+    assert merge.merge(same, tmp_path / "merged").records == [cell_record]
+    changed = shard(tmp_path / "elsewhere", 1, replace(cell_record, wall_s=2.0))
     with pytest.raises(Disagreement, match=r"was measured in .*here/part1 and, otherwise, in .*elsewhere/part1"):
         merge.merge([same[0], changed], tmp_path / "merged")
 
 
-def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Path) -> None:
+def test_empty_recording_can_be_merged_into(tmp_path: Path) -> None:
     (tmp_path / "merged").mkdir()
     (tmp_path / "merged" / "records.jsonl").touch()
-    one = timed("a", train=1.0)
-    assert merge.merge([shard(tmp_path, 1, one)], tmp_path / "merged").records == [one]
+    cell_record = timed("a", train=1.0)
+    assert merge.merge([shard(tmp_path, 1, cell_record)], tmp_path / "merged").records == [cell_record]
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "records.jsonl").write_text("{torn")
     with pytest.raises(Disagreement, match="other: holds a recording that is not a merge"):
@@ -110,7 +110,7 @@ def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("one", "two", "line"),
+    ("first", "second", "line"),
     [
         ({"config": {"trials": 3}}, {"config": {"trials": 5}}, "config.trials: 3 in {one}, 5 in {two}"),
         ({"config": {"a": {"b": 1}}}, {"config": {"a": {}}}, "config.a.b: 1 in {one}, None in {two}"),
@@ -123,12 +123,12 @@ def test_a_folder_in_which_nothing_was_recorded_yet_is_merged_into(tmp_path: Pat
         ({"whole": "v"}, {"whole": "w"}, "run: 'v' in {one}, 'w' in {two}"),
     ],
 )
-def test_a_fact_in_which_two_shards_differ_is_named_with_both_values(
-    tmp_path: Path, one: dict[str, Any], two: dict[str, Any], line: str
+def test_differing_fact_is_named_with_both_values(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any], line: str
 ) -> None:
     parts = [
         record.Recording(tmp_path / f"part{index}", {"whole": "w", "shard": f"{index}/2"} | config, {}, [], 0)
-        for index, config in enumerate((one, two), 1)
+        for index, config in enumerate((first, second), 1)
     ]
     with pytest.raises(Disagreement) as refusal:
         merge.merge(parts, tmp_path / "merged")

@@ -38,8 +38,8 @@ def keep(folder: Path, *records: Record, about: dict[str, Any] = ABOUT) -> set[s
     """Append records. Returns the cells done before."""
     with append(folder, about, FACTS) as writer:
         done = set(writer.done())
-        for one in records:
-            writer.add(one)
+        for added in records:
+            writer.add(added)
     return done
 
 
@@ -55,44 +55,44 @@ def three() -> list[Record]:
     return [timed("a", trial, train=1.0, flags=["contended"]) for trial in range(3)]
 
 
-def test_what_is_written_is_read(folder: Path, three: list[Record]) -> None:
+def test_recording_round_trip(folder: Path, three: list[Record]) -> None:
     keep(folder, *three)
-    found = read(folder)
-    assert found.records == three
-    assert (found.name, found.config, found.machine, found.torn) == ("one", ABOUT, FACTS, 0)
+    recording = read(folder)
+    assert recording.records == three
+    assert (recording.name, recording.config, recording.machine, recording.torn) == ("one", ABOUT, FACTS, 0)
 
 
-def test_a_record_is_in_the_file_as_soon_as_it_is_added(folder: Path, three: list[Record]) -> None:
+def test_added_record_is_in_the_file_at_once(folder: Path, three: list[Record]) -> None:
     with append(folder, ABOUT, FACTS) as writer:
-        for count, one in enumerate(three, start=1):
-            writer.add(one)
+        for count, added in enumerate(three, start=1):
+            writer.add(added)
             assert len(read(folder).records) == count
 
 
-def test_a_record_is_one_line_with_its_schema(folder: Path) -> None:
+def test_record_is_one_line_with_its_schema(folder: Path) -> None:
     keep(folder, failed("a", "crash", "x", log="two\nlines\u2028and a half"))
     (line,) = (folder / RECORDS).read_text().splitlines()
     assert json.loads(line)["schema"] == SCHEMA
     assert read(folder).records[0].log == "two\nlines\u2028and a half"
 
 
-@pytest.mark.parametrize("kept", [1, 0.5, 0.99], ids=["one byte", "half", "almost all"])
-def test_a_torn_last_line_is_no_record_and_the_others_stay(folder: Path, three: list[Record], kept: float) -> None:
+@pytest.mark.parametrize("remainder", [1, 0.5, 0.99], ids=["one byte", "half", "almost all"])
+def test_torn_last_line_is_ignored(folder: Path, three: list[Record], remainder: float) -> None:
     keep(folder, *three)
     whole = (folder / RECORDS).read_bytes()
     start = whole[:-1].rindex(b"\n") + 1
-    torn = whole[: start + (kept if isinstance(kept, int) else int((len(whole) - start) * kept))]
+    torn = whole[: start + (remainder if isinstance(remainder, int) else int((len(whole) - start) * remainder))]
     (folder / RECORDS).write_bytes(torn)
-    found = read(folder)
-    assert (found.records, found.torn) == (three[:2], 1)
+    recording = read(folder)
+    assert (recording.records, recording.torn) == (three[:2], 1)
     done = keep(folder, three[2])
     assert done == {one.cell for one in three[:2]}
-    found = read(folder)
-    assert (found.records, found.torn) == (three, 1)
-    assert (folder / RECORDS).read_bytes().startswith(torn + b"\n"), "what was there is never rewritten"
+    recording = read(folder)
+    assert (recording.records, recording.torn) == (three, 1)
+    assert (folder / RECORDS).read_bytes().startswith(torn + b"\n"), "existing bytes are never rewritten"
 
 
-def test_a_last_line_that_lacks_only_its_end_is_a_record(folder: Path, three: list[Record]) -> None:
+def test_last_line_without_newline_is_a_record(folder: Path, three: list[Record]) -> None:
     keep(folder, *three)
     whole = (folder / RECORDS).read_bytes()
     (folder / RECORDS).write_bytes(whole[:-1])
@@ -104,15 +104,15 @@ def test_a_last_line_that_lacks_only_its_end_is_a_record(folder: Path, three: li
     "line",
     ["{}", "[]", "null", "\0\0\0", '{"schema": 1}', '{"schema": "new"}', '{"schema": 1, "cell": "x", "more": 1}'],
 )
-def test_a_line_that_is_no_record_is_counted(folder: Path, three: list[Record], line: str) -> None:
+def test_malformed_line_is_counted(folder: Path, three: list[Record], line: str) -> None:
     keep(folder, *three)
     with (folder / RECORDS).open("a") as stream:
         stream.write(f"{line}\n")
-    found = read(folder)
-    assert (found.records, found.torn) == (three, 1)
+    recording = read(folder)
+    assert (recording.records, recording.torn) == (three, 1)
 
 
-def test_a_newer_schema_is_refused_with_the_folder_and_the_next_step(folder: Path, three: list[Record]) -> None:
+def test_newer_schema_is_refused_with_a_next_step(folder: Path, three: list[Record]) -> None:
     keep(folder, *three)
     with (folder / RECORDS).open("a") as stream:
         stream.write(f'{{"schema": {SCHEMA + 1}, "cell": "x"}}\n')
@@ -123,7 +123,7 @@ def test_a_newer_schema_is_refused_with_the_folder_and_the_next_step(folder: Pat
         assert str(caught.value) == expected
 
 
-def test_another_field_is_another_schema() -> None:
+def test_schema_number_matches_the_fields() -> None:
     """Otherwise an older snnbench takes the records for torn lines, without a message."""
     measured = ["checks", "settings", "phases", "memory", "peaks", "probes", "flags", "started", "wall_s", "log"]
     names = ["cell", "library", "variant", "trial", "measure", "case", "outcome", "attempt", "side"]
@@ -131,7 +131,7 @@ def test_another_field_is_another_schema() -> None:
     assert (SCHEMA, list(Record.__dataclass_fields__)) == (6, names + measured)
 
 
-def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
+def test_record_of_the_first_schema_is_read(folder: Path, three: list[Record]) -> None:
     """The first schema has no `peaks`, and its input is always spikes."""
     keep(folder, *three)
     lines = [json.loads(line) for line in (folder / RECORDS).read_text().splitlines()]
@@ -142,10 +142,10 @@ def test_a_record_of_the_first_schema_is_read(folder: Path, three: list[Record])
     assert (read(folder).records, read(folder).torn) == (three, 0)
 
 
-def test_the_recordings_of_this_repository_are_read() -> None:
+def test_shipped_recordings_are_read() -> None:
     """Old ones are read, too."""
     paths = sorted((Path(__file__).parents[2] / "results").glob("*/records.jsonl"))
-    assert paths, "of none nothing can be said"
+    assert paths, "no shipped recording"
     for path in paths:
         recording_read = read(path.parent)
         written = {json.loads(line)["cell"] for line in path.read_text(encoding="utf-8").splitlines()}
@@ -165,20 +165,20 @@ def test_the_recordings_of_this_repository_are_read() -> None:
         (Outcome(status="failed", kind="lost", reason="x"), ("lost",), True),
     ],
 )
-def test_a_cell_is_run_again_where_its_end_says_nothing_of_it_or_it_is_asked_for(
+def test_inconclusive_or_retried_cell_is_run_again(
     outcome: dict[str, Any], retry: tuple[str, ...], again: bool
 ) -> None:
     assert repeated(outcome, retry) is again
 
 
-def test_a_folder_that_holds_no_recording_is_refused(tmp_path: Path) -> None:
+def test_folder_without_recording_is_refused(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(RecordingError) as caught:
             read(folder)
         assert str(caught.value) == f"{folder}: no recording here (no records.jsonl)"
 
 
-def test_a_record_that_is_not_measured_holds_no_measurement(folder: Path) -> None:
+def test_unmeasured_record_holds_no_measurement(folder: Path) -> None:
     for held in ({"phases": {"train": {}}}, {"memory": {"host": {}}}, {"peaks": {"copy": {}}}, {"wall_s": 0.5}):
         with pytest.raises(ValueError, match="is failed, yet holds measurements"):
             failed("a", "incorrect", "x", **held)
@@ -188,24 +188,24 @@ def test_a_record_that_is_not_measured_holds_no_measurement(folder: Path) -> Non
     assert (read(folder).records, read(folder).torn) == ([], 1)
 
 
-def test_a_number_that_is_none_is_not_written(folder: Path) -> None:
+def test_nan_is_not_written(folder: Path) -> None:
     with append(folder, ABOUT, FACTS) as writer, pytest.raises(ValueError, match="JSON compliant"):
         writer.add(timed("a", memory={"host": {"peak_bytes": float("nan")}}))
     assert (folder / RECORDS).read_bytes() == b""
 
 
-def test_of_two_records_of_a_cell_the_later_counts(folder: Path) -> None:
+def test_later_record_of_a_cell_counts(folder: Path) -> None:
     keep(folder, failed("a", "cancelled", "x"), record("a"))
     assert [one.status for one in read(folder).records] == ["measured"]
 
 
-def test_a_cancelled_cell_is_not_done_but_a_failed_one_is(folder: Path) -> None:
+def test_cancelled_cell_is_not_done_but_a_failed_one_is(folder: Path) -> None:
     keep(folder, failed("a", "cancelled", "x"), failed("b", "crash", "x"), timed("c", train=1.0))
     assert keep(folder) == {one.cell for one in read(folder).records if one.library != "a"}
 
 
 @pytest.mark.parametrize("change", [{"adapter": "new"}, {"environment": "new"}])
-def test_records_of_a_changed_adapter_or_environment_do_not_count(folder: Path, change: dict[str, str]) -> None:
+def test_records_of_an_old_adapter_or_environment_are_ignored(folder: Path, change: dict[str, str]) -> None:
     """They are not trials of the present adapter and environment. Another library's records count."""
     old = {"adapter": "old", "environment": "old"}
     keep(folder, *(timed(name, trial, train=9.0, **old) for name in "ab" for trial in (0, 1)))
@@ -214,7 +214,7 @@ def test_records_of_a_changed_adapter_or_environment_do_not_count(folder: Path, 
     assert len((folder / RECORDS).read_text().splitlines()) == 5, "they stay on the disk"
 
 
-def test_a_second_writer_is_refused_until_the_first_has_ended(folder: Path, three: list[Record]) -> None:
+def test_second_writer_is_refused_until_the_first_has_ended(folder: Path, three: list[Record]) -> None:
     with append(folder, ABOUT, FACTS) as writer:
         writer.add(three[0])
         with pytest.raises(RecordingError) as caught:
@@ -225,7 +225,7 @@ def test_a_second_writer_is_refused_until_the_first_has_ended(folder: Path, thre
     assert read(folder).records == three
 
 
-def test_a_folder_of_another_run_is_refused(folder: Path, three: list[Record]) -> None:
+def test_folder_of_another_run_is_refused(folder: Path, three: list[Record]) -> None:
     keep(folder, *three)
     with pytest.raises(RecordingError) as caught:
         keep(folder, about=ABOUT | {"identity": "other"})
@@ -260,15 +260,15 @@ def refusal(folder: Path) -> str:
     return str(caught.value)
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+def test_unwritable_folder_is_one_line(tmp_path: Path) -> None:
     closed = tmp_path / "closed"
     closed.mkdir(mode=0o555)
-    kept = "its records are kept, and the same command continues once it can be written"
+    advice = "its records are kept, and the same command continues once it can be written"
     with unprivileged():
-        said = refusal(closed / "one")
-    assert said == f"{closed}/one: cannot be written (Permission denied); {kept}"
+        message = refusal(closed / "one")
+    assert message == f"{closed}/one: cannot be written (Permission denied); {advice}"
     (tmp_path / "file").touch()
-    assert refusal(tmp_path / "file" / "one") == f"{tmp_path}/file/one: cannot be written (Not a directory); {kept}"
+    assert refusal(tmp_path / "file" / "one") == f"{tmp_path}/file/one: cannot be written (Not a directory); {advice}"
 
 
 @contextmanager
@@ -282,7 +282,7 @@ def file_size_limit(size_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_a_disk_that_fills_up_tears_one_line_and_loses_nothing(folder: Path, three: list[Record]) -> None:
+def test_full_disk_tears_one_line_and_loses_nothing(folder: Path, three: list[Record]) -> None:
     keep(folder, *three[:2])
     size = (folder / RECORDS).stat().st_size
     with file_size_limit(size + 100), pytest.raises(RecordingError) as caught:
@@ -308,7 +308,7 @@ class Full(io.FileIO):
         return written
 
 
-def test_no_space_left_is_said_in_one_line(folder: Path, three: list[Record]) -> None:
+def test_no_space_left_is_one_line(folder: Path, three: list[Record]) -> None:
     keep(folder, three[0])
     with Full(folder / RECORDS, "ab+") as stream, pytest.raises(RecordingError) as caught:
         Writer(folder, stream, ABOUT, FACTS).add(three[1])
@@ -332,24 +332,24 @@ def chosen(root: Path, identity: str = "this", machine: str = "laptop") -> str:
     return choose(root, "quick", identity, machine, TODAY).relative_to(root).name
 
 
-def test_a_run_continues_its_own_unfinished_recording(tmp_path: Path) -> None:
+def test_run_continues_its_own_unfinished_recording(tmp_path: Path) -> None:
     begun(tmp_path, "2026-11-20_quick_laptop")
     assert chosen(tmp_path) == "2026-11-20_quick_laptop"
 
 
 @pytest.mark.parametrize("about", [{"identity": "other"}, {"machine": "server"}, {"finished": True}], ids=str)
-def test_but_no_other_and_none_that_is_finished(tmp_path: Path, about: dict[str, Any]) -> None:
+def test_other_or_finished_recording_is_not_continued(tmp_path: Path, about: dict[str, Any]) -> None:
     begun(tmp_path, "2026-11-20_quick_laptop", **about)
     assert chosen(tmp_path) == "2026-11-21_quick_laptop"
 
 
-def test_of_two_unfinished_ones_the_later(tmp_path: Path) -> None:
+def test_later_unfinished_recording_is_continued(tmp_path: Path) -> None:
     for day in ("19", "20", "18"):
         begun(tmp_path, f"2026-11-{day}_quick_laptop")
     assert chosen(tmp_path) == "2026-11-20_quick_laptop"
 
 
-def test_a_second_recording_of_a_day_has_a_name_of_its_own(tmp_path: Path) -> None:
+def test_second_recording_of_a_day_has_a_number(tmp_path: Path) -> None:
     names = []
     for _ in range(3):
         names.append(chosen(tmp_path))
@@ -357,7 +357,7 @@ def test_a_second_recording_of_a_day_has_a_name_of_its_own(tmp_path: Path) -> No
     assert names == [f"2026-11-21_quick_laptop{end}" for end in ("", "_2", "_3")]
 
 
-def test_the_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
+def test_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
     for end in ("", "_2", "_10", "_9"):
         begun(tmp_path, f"2026-11-20_quick_laptop{end}")
     assert chosen(tmp_path) == "2026-11-20_quick_laptop_10"
@@ -365,13 +365,14 @@ def test_the_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
     assert chosen(tmp_path) == "2026-11-21_quick_laptop"
 
 
-def test_a_number_is_what_follows_a_name(tmp_path: Path) -> None:
+def test_bare_number_is_a_name(tmp_path: Path) -> None:
     for end in ("_9", "_10"):
         begun(tmp_path, end)
     assert chosen(tmp_path) == "_9", "these are two names, of which _9 is the later"
 
 
-def test_a_plan_that_is_known_is_not_written_again_and_documents_are_read_by_people(folder: Path) -> None:
+def test_unchanged_plan_is_not_rewritten(folder: Path) -> None:
+    """The file is indented for human readers."""
     with append(folder, ABOUT, FACTS) as writer:
         writer.plan({"planned": 3})
         before = (folder / CONFIG).stat().st_ino
@@ -382,14 +383,14 @@ def test_a_plan_that_is_known_is_not_written_again_and_documents_are_read_by_peo
     assert (folder / CONFIG).read_text().splitlines() == [*lines, '  "planned": 4', "}"]
 
 
-def test_something_else_under_results_is_in_nobody_s_way(tmp_path: Path) -> None:
+def test_other_files_under_results_are_ignored(tmp_path: Path) -> None:
     for name, text in (("published", "[1, 2]"), ("broken", '{"ident'), ("empty", "{}")):
         (tmp_path / name).mkdir()
         (tmp_path / name / CONFIG).write_text(text)
     assert chosen(tmp_path) == "2026-11-21_quick_laptop"
 
 
-def test_a_broken_config_of_the_recording_itself_is_one_line(folder: Path) -> None:
+def test_malformed_machine_file_is_one_line(folder: Path) -> None:
     keep(folder)
     (folder / MACHINE).write_text("{")
     with pytest.raises(RecordingError, match=r"machine\.json: Expecting property name"):

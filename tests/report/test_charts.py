@@ -19,9 +19,17 @@ from tests.recordings import MIB, deviating, failed, recording, timed, weighed
 from tests.sample import sample
 
 LARGE, LARGEST = CASE.with_(neurons=96), CASE.with_(neurons=192)
+MAKERS = (
+    chart_sections.times,
+    chart_sections.memories,
+    chart_sections.fronts,
+    chart_sections.splits,
+    chart_sections.first_calls,
+)
+"""The makers of sections with a chart for each setting."""
 
 
-def found(*records: Any, baseline: str = "") -> Findings:
+def chart_findings(*records: Any, baseline: str = "") -> Findings:
     return find(recording(*records, baseline=baseline))
 
 
@@ -43,21 +51,21 @@ def values(chart: Chart) -> list[dict[str, Any]]:
         (Cost(10, 10), Cost(10, 10), 1),
     ],
 )
-def test_break_even_is_the_first_pass_at_which_the_total_is_no_more(cost: Cost, base: Cost, passes: int | None) -> None:
+def test_break_even_is_the_first_pass_with_no_higher_total(cost: Cost, base: Cost, passes: int | None) -> None:
     assert break_even(cost, base) == passes
     if passes is not None:
         assert cost.total_ns(passes) <= base.total_ns(passes)
         assert passes == 1 or cost.total_ns(passes - 1) > base.total_ns(passes - 1)
 
 
-def test_first_calls_say_who_is_ahead_when() -> None:
+def test_first_call_chart_names_the_leader_by_passes() -> None:
     records = [
         timed("base", train=10.0, first_call_ms=10),
         timed("compiled", train=1.0, first_call_ms=100),
         timed("slow", train=12.0, first_call_ms=20),
         timed("lazy", train=11.0, first_call_ms=5),
     ]
-    (chart,) = chart_sections.first_calls(found(*records, baseline="base")).charts
+    (chart,) = chart_sections.first_calls(chart_findings(*records, baseline="base")).charts
     assert {row[0]: row[3] for row in chart.table.rows} == {
         "base": "-",
         "compiled": "from pass 11",
@@ -67,7 +75,7 @@ def test_first_calls_say_who_is_ahead_when() -> None:
     assert chart.note == "In total ahead of base: compiled after 11 passes."
 
 
-def test_the_front_is_whom_nobody_beats_in_both() -> None:
+def test_pareto_front() -> None:
     pairs = {"fast": (1.0, 9.0), "small": (9.0, 1.0), "middle": (3.0, 3.0), "beaten": (3.0, 4.0), "twin": (3.0, 3.0)}
     assert front(pairs) == ["fast", "middle", "twin", "small"]
     assert front({"one": (1.0, 1.0)}) == ["one"]
@@ -76,22 +84,22 @@ def test_the_front_is_whom_nobody_beats_in_both() -> None:
 
 def test_parts_of_memory_add_up_to_all_that_was_in_use() -> None:
     """static 1, and a peak of 6 above it; 2 of the 6 are retained."""
-    result = found(weighed("a")).results[CASE][0]
+    result = chart_findings(weighed("a")).results[CASE][0]
     assert parts(result, "train", "host") == {"static": MIB, "retained": 2 * MIB, "peak above these": 4 * MIB}
     assert parts(result, "train", "device") == {}
 
 
-def test_who_ran_out_of_memory_is_in_the_memory_chart() -> None:
+def test_memory_chart_names_contenders_out_of_memory() -> None:
     oom = failed("b", "oom-host", "killed", measure="memory")
-    (chart,) = chart_sections.memories(found(weighed("a"), oom)).charts
+    (chart,) = chart_sections.memories(chart_findings(weighed("a"), oom)).charts
     assert [list(row) for row in chart.table.rows] == [["a", "1", "2", "4", "7"], ["b", "oom-host", "-", "-", "-"]]
     assert {"library": "b", "text": "\u2715 oom-host"} in values(chart)
 
 
 def test_one_size_is_a_row_a_contender_and_several_are_lines() -> None:
-    (one,) = chart_sections.times(found(timed("a", train=1.0))).charts
-    assert one.table.columns[0] == "library" and [row[0] for row in one.table.rows] == ["a"]
-    (lines,) = chart_sections.times(found(timed("a", train=1.0), timed("a", case=LARGE, train=2.0))).charts
+    (chart,) = chart_sections.times(chart_findings(timed("a", train=1.0))).charts
+    assert chart.table.columns[0] == "library" and [row[0] for row in chart.table.rows] == ["a"]
+    (lines,) = chart_sections.times(chart_findings(timed("a", train=1.0), timed("a", case=LARGE, train=2.0))).charts
     assert list(lines.table.columns) == ["library", "N=48", "N=96"]
     assert [list(row) for row in lines.table.rows] == [["a", "1", "2"]]
 
@@ -100,36 +108,36 @@ def test_words_of_a_chart_name_the_lowest_median_and_no_fastest() -> None:
     """Only the headline names a leader. For single trials it says that they are too close to call."""
     several = [timed(name, case=case, train=ms) for name, ms in (("a", 2.0), ("b", 1.0)) for case in (CASE, LARGE)]
     for records in (several, several[::2]):
-        (chart,) = chart_sections.times(found(*records)).charts
+        (chart,) = chart_sections.times(chart_findings(*records)).charts
         assert chart.words.endswith("b has the lowest median, 1 ms.")
         assert "fastest" not in chart.words
 
 
-def test_two_values_of_another_size_are_rows_and_three_are_lines_of_growth() -> None:
+def test_two_values_are_rows_and_three_are_growth_lines() -> None:
     cases = [CASE.with_(batch=batch) for batch in (7, 14, 28)]
-    two = found(*(timed("a", case=case, train=1.0) for case in cases[:2]))
+    two = chart_findings(*(timed("a", case=case, train=1.0) for case in cases[:2]))
     titles = [chart.title for chart in chart_sections.times(two).charts]
     assert titles == ["subtract on cpu, N=48, B=7, T=20", "subtract on cpu, N=48, B=14, T=20"]
     assert not scaling.section(two).charts
-    three = found(*(timed("a", case=case, train=1.0) for case in cases))
+    three = chart_findings(*(timed("a", case=case, train=1.0) for case in cases))
     assert not chart_sections.times(three).charts and len(scaling.section(three).charts) == 1
 
 
-def test_a_size_at_which_nobody_has_a_time_is_in_the_chart() -> None:
+def test_size_without_any_time_is_in_the_chart() -> None:
     cases = [CASE.with_(batch=batch) for batch in (7, 14, 28)]
     records = [
         timed("a", case=cases[0], train=1.0),
         *(failed("a", "oom-host", "full", case=case) for case in cases[1:]),
     ]
-    (chart,) = scaling.section(found(*records)).charts
+    (chart,) = scaling.section(chart_findings(*records)).charts
     assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host", "oom-host"]]
-    assert not scaling.section(found(*records)).tables
+    assert not scaling.section(chart_findings(*records)).tables
     records = [timed("a", train=1.0), failed("a", "oom-host", "full", case=LARGE)]
-    (chart,) = chart_sections.times(found(*records)).charts
+    (chart,) = chart_sections.times(chart_findings(*records)).charts
     assert [list(row) for row in chart.table.rows] == [["a", "1", "oom-host"]]
 
 
-def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
+def test_lines_mark_failures_by_size_and_draw_the_floor() -> None:
     records = [
         timed("a", train=4.0, floors_ms={"train": 2.0}),
         timed("a", case=LARGE, train=8.0, floors_ms={"train": 3.0}),
@@ -137,7 +145,7 @@ def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
         failed("b", "oom-host", "killed", case=LARGE),
         *(failed("c", "incorrect", "wrong", case=case) for case in (CASE, LARGE)),
     ]
-    (chart,) = chart_sections.times(found(*records)).charts
+    (chart,) = chart_sections.times(chart_findings(*records)).charts
     assert [list(row) for row in chart.table.rows] == [
         ["a", "4", "8"],
         ["b", "5", "oom-host"],
@@ -149,8 +157,8 @@ def test_lines_mark_who_failed_at_which_size_and_draw_the_floor() -> None:
     assert not [row for row in values(chart) if row.get("library") == "c"]
 
 
-def test_what_deviates_is_hollow_and_said_to_be_other_work() -> None:
-    (chart,) = chart_sections.times(found(timed("a", train=1.0), deviating("b", train=2.0))).charts
+def test_deviating_contender_is_a_hollow_dot_with_a_note() -> None:
+    (chart,) = chart_sections.times(chart_findings(timed("a", train=1.0), deviating("b", train=2.0))).charts
     assert [(row["library"], row["ranked"]) for row in values(chart) if "ranked" in row and "text" not in row] == [
         ("a", True),
         ("b", False),
@@ -159,7 +167,7 @@ def test_what_deviates_is_hollow_and_said_to_be_other_work() -> None:
 
 
 @pytest.mark.parametrize(
-    ("missing", "place", "before"),
+    ("missing", "index", "before"),
     [
         ([0, 0, 0, 1], 3, True),
         ([1, 0, 0, 0], 0, False),
@@ -168,64 +176,50 @@ def test_what_deviates_is_hollow_and_said_to_be_other_work() -> None:
         ([1, 1, 0, 1], 1, False),
     ],
 )
-def test_a_name_goes_where_most_room_is(missing: list[int], place: int, before: bool) -> None:
-    assert _beside([bool(one) for one in missing]) == (place, before)
+def test_a_name_goes_where_most_room_is(missing: list[int], index: int, before: bool) -> None:
+    assert _beside([bool(one) for one in missing]) == (index, before)
 
 
 def test_memory_is_the_device_s_in_a_setting_that_has_one_only() -> None:
     cuda = CASE.with_(device="cuda")
-    charts = chart_sections.memories(found(weighed("a"), weighed("a", cuda, device_mib=16))).charts
+    charts = chart_sections.memories(chart_findings(weighed("a"), weighed("a", cuda, device_mib=16))).charts
     assert [chart.title.rpartition(": ")[2] for chart in charts] == ["host memory of train", "device memory of train"]
 
 
 def test_a_section_without_data_is_one_sentence() -> None:
-    nothing = found(failed("a", "crash", "died"))
-    makers = (
-        chart_sections.times,
-        chart_sections.memories,
-        chart_sections.fronts,
-        chart_sections.splits,
-        chart_sections.first_calls,
-    )
-    for section in [*(make(nothing) for make in makers), chart_sections.ratios(nothing), scaling.section(nothing)]:
+    nothing = chart_findings(failed("a", "crash", "died"))
+    for section in [*(make(nothing) for make in MAKERS), chart_sections.ratios(nothing), scaling.section(nothing)]:
         assert not section.charts and not section.tables
         assert len(section.sentences) == 1 and section.sentences[0].startswith("Left out: ")
 
 
-def test_ratios_are_to_the_baseline_and_none_is_given_to_what_deviates() -> None:
+def test_ratios_are_to_the_baseline_without_deviating_contenders() -> None:
     records = [timed("a", train=2.0), timed("b", train=3.0), deviating("c", train=1.0)]
     records += [timed("a", case=LARGE, train=4.0), timed("b", case=LARGE, train=2.0)]
-    (table,) = chart_sections.ratios(found(*records, baseline="a")).tables
+    (table,) = chart_sections.ratios(chart_findings(*records, baseline="a")).tables
     assert list(table.columns) == ["library", "N=48", "N=96"]
     assert [list(row) for row in table.rows] == [["b", "1.50", "0.50"], ["a", "1.00", "1.00"], ["c", "-", "-"]]
-    assert not chart_sections.ratios(found(*records, baseline="c")).tables
+    assert not chart_sections.ratios(chart_findings(*records, baseline="c")).tables
 
 
-def test_a_fit_wants_three_sizes_and_a_quadratic_backward_is_named() -> None:
+def test_fit_needs_three_sizes_and_names_quadratic_growth() -> None:
     cases = [CASE.with_(time_steps=steps) for steps in (10, 20, 40)]
     records = [timed("a", case=case, train=1.0 * case.time_steps, backward=0.01 * case.time_steps**2) for case in cases]
-    section = scaling.section(found(*records))
+    section = scaling.section(chart_findings(*records))
     (table,) = section.tables
     assert [list(row) for row in table.rows] == [["a", "1.00 (1.00 to 1.00); 1.00", "2.00 (2.00 to 2.00); 2.00"]]
     assert section.remarks == ["a: backward grows with T to the power 2.00 (subtract on cpu, N=48, B=7)."]
     assert len(section.charts) == 1
-    assert not scaling.section(found(*records[:2])).tables
+    assert not scaling.section(chart_findings(*records[:2])).tables
 
 
 def every_chart() -> list[Chart]:
     findings = find(sample(neurons=(64, 128, 256), steps=(25, 50, 100)))
-    makers = (
-        chart_sections.times,
-        chart_sections.memories,
-        chart_sections.fronts,
-        chart_sections.splits,
-        chart_sections.first_calls,
-    )
-    sections: list[Section] = [*(make(findings) for make in makers), scaling.section(findings)]
+    sections: list[Section] = [*(make(findings) for make in MAKERS), scaling.section(findings)]
     return [chart for section in sections for chart in section.charts]
 
 
-def test_every_chart_is_valid_has_words_and_numbers_and_a_name_of_its_own() -> None:
+def test_chart_is_valid_and_has_words_numbers_and_a_name() -> None:
     charts = every_chart()
     assert len({chart.name for chart in charts}) == len(charts) > 15
     for chart in charts:

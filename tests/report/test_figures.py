@@ -32,20 +32,20 @@ def test_every_chart_of_the_page_is_a_figure(folder: Path) -> None:
     assert {path.stem for path in folder.glob("*.svg")} == {path.stem for path in folder.glob("*.pdf")} == charts
 
 
-def test_a_figure_has_colours_names_and_no_variable_of_the_page(folder: Path) -> None:
+def test_figure_has_colours_and_names_and_no_css_variable(folder: Path) -> None:
     text = (folder / "pareto-1.svg").read_text(encoding="utf-8")
     words = [element.text for element in ElementTree.fromstring(text).iter() if element.text]
     assert {"a<&", "b", "train, ms"} <= set(words)
     assert style.LIGHT[0].lower() in text.lower() and "var(" not in text
 
 
-def test_a_pdf_is_one(folder: Path) -> None:
+def test_pdf_files_are_pdfs(folder: Path) -> None:
     assert all(path.read_bytes().startswith(b"%PDF-") for path in folder.glob("*.pdf"))
 
 
-def test_each_file_is_named_with_what_it_shows_and_how_to_cite_it(tmp_path: Path) -> None:
-    said = written(tmp_path / "new" / "folder", "monday", "tuesday")
-    assert said["r1-time-1.svg"].startswith("(and .pdf) Time of train: subtract on cpu")
-    assert "r2-time-1.svg" in said and {"citation.bib", "CITATION.cff"} <= said.keys()
+def test_each_file_is_listed_with_its_content_and_citation(tmp_path: Path) -> None:
+    descriptions = written(tmp_path / "new" / "folder", "monday", "tuesday")
+    assert descriptions["r1-time-1.svg"].startswith("(and .pdf) Time of train: subtract on cpu")
+    assert "r2-time-1.svg" in descriptions and {"citation.bib", "CITATION.cff"} <= descriptions.keys()
     cited = (tmp_path / "new" / "folder" / "citation.bib").read_text(encoding="utf-8")
     assert cited.count("@misc{") == 2

@@ -17,8 +17,9 @@ EQUIVALENT: dict[str, Any] = {"outcome": Outcome(status="measured", verdict="equ
 def steady(name: str, *ms: float, **fields: Any) -> list[Any]:
     """A trial for each of these times, with equal repetitions."""
     made = [timed(name, trial, train=one, **fields) for trial, one in enumerate(ms)]
-    for one in made:
-        one.phases["train"]["repetitions_ns"] = one.phases["train"]["repetitions_ns"][:1] * 3
+    for trial_record in made:
+        train = trial_record.phases["train"]
+        train["repetitions_ns"] = train["repetitions_ns"][:1] * 3
     return made
 
 
@@ -26,66 +27,66 @@ def answers(*records: Any) -> list[tuple[str, str]]:
     return list(headline.section(find(recording(*records))).answers)
 
 
-def said(*records: Any) -> str:
-    ((_, what),) = answers(*records)
-    return what
+def sentence(*records: Any) -> str:
+    ((_, answer),) = answers(*records)
+    return answer
 
 
-def test_a_lead_is_claimed_where_the_test_finds_the_others_slower() -> None:
+def test_lead_is_claimed_if_the_others_are_slower() -> None:
     records = [*steady("a", 2.0, 2.1, 1.9), *steady("b", 4.0, 4.1, 3.9)]
     assert answers(*records) == [
         ("subtract on cpu, N=48, B=7, T=20", "a was fastest, 2 ms. The next, b, took 2 times as long.")
     ]
 
 
-def test_intervals_that_lie_apart_make_no_lead() -> None:
+def test_separate_intervals_alone_make_no_lead() -> None:
     """A bootstrap interval of two trials ends at the trials: 2 to 2.2 and 2.3 to 3, 1.6 standard errors apart."""
-    found = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
-    first, second = found.points(CASE, "train")
+    findings = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
+    first, second = findings.points(CASE, "train")
     assert first.high and second.low and first.high < second.low
-    ((_, what),) = headline.section(found).answers
-    assert what == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
+    ((_, answer),) = headline.section(findings).answers
+    assert answer == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
 
 
-def test_of_what_others_disturbed_no_lead_is_claimed() -> None:
+def test_contended_contender_has_no_lead() -> None:
     disturbed = steady("a", 2.0, 2.1, 1.9, flags=["contended"])
-    what = said(*disturbed, *steady("b", 4.0, 4.1, 3.9))
-    assert what == "Too close to call between a (2 ms) and b (4 ms): others disturbed a."
+    answer = sentence(*disturbed, *steady("b", 4.0, 4.1, 3.9))
+    assert answer == "Too close to call between a (2 ms) and b (4 ms): others disturbed a."
 
 
-def test_a_difference_that_nobody_needs_to_know_of_is_no_lead() -> None:
-    assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.1, 2.1, 2.1)).startswith("Too close to call between a")
-    assert said(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a was fastest, 2 ms.")
+def test_difference_below_the_floor_makes_no_lead() -> None:
+    assert sentence(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.1, 2.1, 2.1)).startswith("Too close to call between a")
+    assert sentence(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a was fastest, 2 ms.")
 
 
-def test_who_failed_in_one_trial_is_no_leader_and_is_named() -> None:
+def test_contender_with_a_failed_trial_is_left_out() -> None:
     records = [*steady("a", 1.0, 1.0), failed("a", "timeout", "no answer", trial=2), *steady("b", 2.0, 2.0)]
     left = "Left out, for a trial of theirs failed: a."
-    assert said(*records) == f"b, 2 ms: the only exact one without a failed trial. {left}"
-    what = said(*records, *steady("c", 6.0, 6.0))
-    assert what == f"b was fastest, 2 ms. The next, c, took 3 times as long. {left}"
+    assert sentence(*records) == f"b, 2 ms: the only exact one without a failed trial. {left}"
+    answer = sentence(*records, *steady("c", 6.0, 6.0))
+    assert answer == f"b was fastest, 2 ms. The next, c, took 3 times as long. {left}"
 
 
-def test_what_does_not_differ_beyond_its_noise_is_a_tie() -> None:
-    what = said(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
-    assert what == "Too close to call between a (2 ms) and b (2.2 ms): no difference above 5 % is certain."
+def test_difference_within_the_noise_is_a_tie() -> None:
+    answer = sentence(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
+    assert answer == "Too close to call between a (2 ms) and b (2.2 ms): no difference above 5 % is certain."
 
 
-def test_one_trial_tells_nobody_apart() -> None:
-    assert said(*steady("a", 2.0), *steady("b", 9.0)) == (
+def test_one_trial_makes_no_lead() -> None:
+    assert sentence(*steady("a", 2.0), *steady("b", 9.0)) == (
         "Too close to call between a (2 ms) and b (9 ms): one trial cannot tell them apart."
     )
     section = headline.section(find(recording(*steady("a", 2.0))))
     assert "1 trial: no interval can be given" in section.sentences[1]
 
 
-def test_an_interval_that_is_lacking_is_not_said_to_overlap() -> None:
-    assert said(*steady("a", 2.0, 2.1), *steady("b", 9.0)).endswith("(9 ms): one trial cannot tell them apart.")
+def test_missing_interval_is_not_called_overlapping() -> None:
+    assert sentence(*steady("a", 2.0, 2.1), *steady("b", 9.0)).endswith("(9 ms): one trial cannot tell them apart.")
 
 
-def test_many_that_tie_are_counted() -> None:
-    what = said(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
-    assert what.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")
+def test_many_ties_are_counted() -> None:
+    answer = sentence(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
+    assert answer.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")
 
 
 def test_sizes_with_the_same_leader_are_one_answer() -> None:
@@ -102,21 +103,21 @@ def test_sizes_with_the_same_leader_are_one_answer() -> None:
     ]
 
 
-def test_what_deviates_or_was_incorrect_is_no_leader() -> None:
+def test_deviating_or_incorrect_contender_does_not_lead() -> None:
     records = [deviating("a", train=0.1), *steady("b", 2.0, 2.0), *steady("c", 1.0, 1.0)]
     records += [failed("c", "incorrect", "wrong", measure="memory")]
-    assert said(*records) == "b, 2 ms: the only exact one with a time."
+    assert sentence(*records) == "b, 2 ms: the only exact one with a time."
 
 
-def test_the_equivalent_lead_only_where_nobody_is_exact() -> None:
+def test_equivalent_contender_leads_only_without_an_exact_one() -> None:
     rounded = steady("a", 1.0, 1.0, **EQUIVALENT)
-    assert said(*rounded, *steady("b", 2.0, 2.0)) == "b, 2 ms: the only exact one with a time."
-    what = said(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
-    assert what == "a was fastest of the equivalent, 1 ms. The next, b, took 2 times as long."
+    assert sentence(*rounded, *steady("b", 2.0, 2.0)) == "b, 2 ms: the only exact one with a time."
+    answer = sentence(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
+    assert answer == "a was fastest of the equivalent, 1 ms. The next, b, took 2 times as long."
 
 
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
-def test_few_trials_are_said_to_be_few(count: int, rough: bool) -> None:
+def test_few_trials_are_pointed_out(count: int, rough: bool) -> None:
     section = headline.section(find(recording(*steady("a", *[2.0] * count))))
     assert f"medians of {count} trials" in section.sentences[1]
     assert ("too narrow" in section.sentences[1]) is rough
@@ -131,7 +132,7 @@ def test_few_trials_are_said_to_be_few(count: int, rough: bool) -> None:
         ([3, 5], ", with an interval (95 %, but too narrow where there were only 3 trials)"),
     ],
 )
-def test_an_interval_is_called_by_its_confidence_from_five_trials_on(counts: list[int], words: str) -> None:
+def test_interval_states_its_confidence_from_five_trials_on(counts: list[int], words: str) -> None:
     records = [one for name, count in zip("ab", counts, strict=False) for one in steady(name, *[2.0] * count)]
     assert about_intervals(find(recording(*records)).points(CASE, "train")) == words
 
@@ -143,7 +144,7 @@ def test_coverage_is_in_words() -> None:
     assert headline.words([]) == "0 of 0 cells measured"
 
 
-def test_a_recording_without_times_says_so() -> None:
+def test_recording_without_times_is_pointed_out() -> None:
     section = headline.section(find(recording(record("a", "verify"))))
     assert list(section.sentences) == [
         "1 of 1 cell measured.",
@@ -151,7 +152,7 @@ def test_a_recording_without_times_says_so() -> None:
     ]
 
 
-def test_torn_lines_are_told() -> None:
+def test_torn_lines_are_counted() -> None:
     from dataclasses import replace
 
     torn = replace(recording(timed("a", train=1.0)), torn=2)

@@ -61,7 +61,7 @@ def hostile_text() -> str:
     return page.html([hostile()])
 
 
-def test_it_is_small_and_names_nothing_outside_itself(text: str) -> None:
+def test_page_is_small_and_self_contained(text: str) -> None:
     assert len(text.encode()) < LIMIT_BYTES
     elements = Elements(text)
     assert not elements.stack
@@ -71,7 +71,7 @@ def test_it_is_small_and_names_nothing_outside_itself(text: str) -> None:
         assert all(value.startswith("#") for name, value in attributes.items() if name == "href" and value)
 
 
-def test_its_policy_lets_only_its_own_scripts_run_and_fetches_nothing(text: str) -> None:
+def test_policy_allows_only_the_pages_own_scripts(text: str) -> None:
     elements = Elements(text)
     (policy,) = [m["content"] or "" for m in elements.named("meta") if m.get("http-equiv") == "Content-Security-Policy"]
     assert policy.startswith("default-src 'none'; ") and "unsafe-eval" not in policy
@@ -81,16 +81,16 @@ def test_its_policy_lets_only_its_own_scripts_run_and_fetches_nothing(text: str)
     assert json.loads(data).keys() == {"configuration", "specifications"}
 
 
-def test_every_chart_has_a_place_words_and_numbers(text: str) -> None:
+def test_every_chart_has_a_container_a_label_and_numbers(text: str) -> None:
     elements = Elements(text)
-    places = {a["id"]: a for a in elements.named("div") if a.get("class") == "chart"}
-    assert places.keys() == json.loads(elements.scripts[0])["specifications"].keys()
-    assert all(place["role"] == "img" and place["aria-label"] for place in places.values())
-    assert len(elements.named("figure")) == len(places) > 15
-    assert len(elements.named("details")) > len(places)
+    containers = {a["id"]: a for a in elements.named("div") if a.get("class") == "chart"}
+    assert containers.keys() == json.loads(elements.scripts[0])["specifications"].keys()
+    assert all(container["role"] == "img" and container["aria-label"] for container in containers.values())
+    assert len(elements.named("figure")) == len(containers) > 15
+    assert len(elements.named("details")) > len(containers)
 
 
-def test_the_contents_lead_to_every_section_and_no_anchor_is_there_twice(text: str) -> None:
+def test_contents_link_to_every_section_and_anchors_are_unique(text: str) -> None:
     elements = Elements(text)
     ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
     assert len(ids) == len(set(ids))
@@ -105,7 +105,7 @@ def test_headings_go_down_one_step_at_a_time() -> None:
         assert all(after - before <= 1 for before, after in pairwise(levels))
 
 
-def test_several_recordings_have_anchors_of_their_own() -> None:
+def test_several_recordings_have_separate_anchors() -> None:
     elements = Elements(page.html([recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]))
     assert {"r1-top", "r2-top", "r1-time", "r2-time", "r1-time-1", "r2-time-1"} <= {
         attributes.get("id") for _, attributes in elements.found
@@ -113,14 +113,14 @@ def test_several_recordings_have_anchors_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("records", [[], [record("a", "verify")]])
-def test_without_a_chart_there_is_no_script_and_every_section_says_why(records: list[Any]) -> None:
+def test_page_without_charts_has_no_script(records: list[Any]) -> None:
     text = page.html([recording(*records)])
     assert not Elements(text).scripts and len(text) < 50_000
     assert "script-src 'none'" in text.replace("&#39;", "'")
     assert text.count("Left out: ") >= 7
 
 
-def test_nothing_that_a_stranger_wrote_becomes_an_element_or_ends_a_script(hostile_text: str) -> None:
+def test_hostile_text_never_becomes_markup(hostile_text: str) -> None:
     elements = Elements(hostile_text)
     assert not elements.stack and len(elements.scripts) == 3
     assert not elements.named("img")
@@ -131,7 +131,7 @@ def test_nothing_that_a_stranger_wrote_becomes_an_element_or_ends_a_script(hosti
     assert "49" not in [word for word in elements.words if "7*7" in word]
 
 
-def test_what_a_stranger_wrote_is_shown_as_it_is(hostile_text: str) -> None:
+def test_hostile_text_is_shown_unchanged(hostile_text: str) -> None:
     elements = Elements(hostile_text)
     assert sum(SCRIPT in word for word in elements.words) > 20
     names = {row["library"] for row in _rows(json.loads(elements.scripts[0])) if "library" in row}

@@ -33,7 +33,7 @@ def column(rows: list[dict[str, str]], name: str) -> list[str]:
     return [row[name] for row in rows]
 
 
-def test_the_exact_are_sorted_by_their_training_pass() -> None:
+def test_exact_contenders_are_sorted_by_training_time() -> None:
     rows = table(timed("a", train=3.0, forward=1.0), timed("b", train=2.0, forward=9.0), timed("c", train=10.0))
     assert column(rows, "library") == ["b", "a", "c"]
     assert column(rows, "train ms") == ["2", "3", "10"]
@@ -41,13 +41,13 @@ def test_the_exact_are_sorted_by_their_training_pass() -> None:
     assert column(rows, "first call ms") == ["50", "50", "50"]
 
 
-def test_without_a_training_pass_by_the_next_that_was_timed() -> None:
+def test_next_timed_phase_sorts_without_training_time() -> None:
     rows = table(timed("a", forward=3.0, inference=1.0), timed("b", forward=2.0, inference=9.0))
     assert column(rows, "library") == ["b", "a"]
     assert [name for name in rows[0] if name.endswith(" ms")][:2] == ["forward ms", "inference ms"]
 
 
-def test_what_deviates_is_listed_after_the_exact_without_a_ratio() -> None:
+def test_deviating_contender_comes_last_without_a_ratio() -> None:
     records = [deviating("a", train=1.0), timed("b", train=2.0), timed("c", train=3.0)]
     rows = table(*records, baseline="b")
     assert [(row["library"], row["verdict"], row["ratio"]) for row in rows] == [
@@ -60,23 +60,23 @@ def test_what_deviates_is_listed_after_the_exact_without_a_ratio() -> None:
     ]
 
 
-def test_one_trial_that_deviates_makes_a_contender_that_deviates() -> None:
+def test_one_deviating_trial_makes_the_contender_deviate() -> None:
     rows = table(timed("a", 0, train=1.0), deviating("a", trial=1, train=1.0), timed("b", train=2.0))
     assert column(rows, "library") == ["b", "a"]
 
 
-def test_nothing_is_divided_by_a_baseline_that_deviates() -> None:
+def test_deviating_baseline_gives_no_ratio() -> None:
     assert "ratio" not in table(deviating("a", train=1.0), timed("b", train=2.0), baseline="a")[0]
 
 
-def test_the_ratio_is_to_the_baseline_s_training_pass() -> None:
+def test_ratio_is_to_the_baselines_training_time() -> None:
     records = [timed("a/fast", train=1.0, forward=5.0), timed("a", train=4.0, forward=1.0), timed("b", train=6.0)]
     assert column(table(*records, baseline="a"), "ratio") == ["0.25", "1.00", "1.50"]
     assert column(table(*records, baseline="a/fast"), "ratio") == ["1.00", "4.00", "6.00"]
     assert "ratio" not in table(*records, baseline="norse")[0]
 
 
-def test_all_contenders_are_divided_by_the_lowest_floor_that_any_of_them_measured() -> None:
+def test_lowest_floor_of_any_contender_counts_for_all() -> None:
     records = [
         timed("a", 0, train=3.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.5}),
         timed("a", 1, train=4.0, floors_ms={"train": 1.0}),
@@ -89,7 +89,7 @@ def test_all_contenders_are_divided_by_the_lowest_floor_that_any_of_them_measure
     assert list(rows[0])[list(rows[0]).index("train ms") + 1] == "x floor"
 
 
-def test_a_floor_is_that_of_its_own_case_and_of_the_headline() -> None:
+def test_floor_is_of_its_own_case_and_leading_phase() -> None:
     other = timed("a", case=ZERO, train=4.0, floors_ms={"train": 0.5})
     text = markdown([recording(timed("a", train=4.0, forward=1.0, floors_ms={"train": 2.0, "forward": 0.1}), other)])
     assert re.findall(r"\| exact \| 4 \| ([\d.]+) \|", text) == ["2.00", "8.00"]
@@ -97,19 +97,19 @@ def test_a_floor_is_that_of_its_own_case_and_of_the_headline() -> None:
     assert row["x floor"] == "2.00"
 
 
-def test_without_a_floor_there_is_a_dash() -> None:
-    """So for recordings of schema 1, and for memory alone."""
+def test_missing_floor_is_a_dash() -> None:
+    """Recordings of schema 1 and memory alone have no floor."""
     rows = table(timed("a", train=1.0), weighed("b"))
     assert [(row["library"], row["x floor"]) for row in rows] == [("a", "-"), ("b", "-")]
     assert "x floor" not in table(weighed("b"))[0]
 
 
-def test_what_deviates_is_divided_by_no_floor_but_may_have_measured_it() -> None:
+def test_deviating_contender_may_measure_the_floor_of_others() -> None:
     rows = table(timed("a", train=2.0), deviating("b", train=1.0, floors_ms={"train": 1.0}))
     assert [(row["library"], row["x floor"]) for row in rows] == [("a", "2.00"), ("b", "-")]
 
 
-def test_a_baseline_without_a_time_gives_no_ratio() -> None:
+def test_baseline_without_a_time_gives_no_ratio() -> None:
     rows = table(failed("a", "timeout", "too slow"), weighed("a"), timed("b", train=2.0), baseline="a")
     assert [(row["library"], row["ratio"]) for row in rows] == [("b", "-"), ("a", "-")]
 
@@ -119,7 +119,7 @@ def test_trials_are_summarised_by_median_and_quartiles() -> None:
     assert (row["train ms"], row["trials"]) == ("3 (2-4)", "5")
 
 
-def test_a_flag_of_any_trial_is_shown_beside_their_count() -> None:
+def test_flags_of_any_trial_are_shown() -> None:
     (row,) = table(timed("a", 0, train=1.0), timed("a", 1, train=1.0, flags=["contended", "threads"]))
     assert row["trials"] == "2 contended threads"
 
@@ -140,7 +140,7 @@ def test_numbers_have_three_digits(ms: float, shown: str) -> None:
     assert column(table(timed("a", train=ms)), "train ms") == [shown]
 
 
-def test_memory_is_the_device_s_where_there_is_one_else_the_host_s() -> None:
+def test_memory_is_the_devices_or_else_the_hosts() -> None:
     (row,) = table(weighed("a"))
     assert (row["host peak MiB"], row["retained MiB"]) == ("6", "2")
     (row,) = table(weighed("a", device_mib=16))
@@ -170,7 +170,7 @@ def test_failures_and_skips_are_listed_with_their_reason_once() -> None:
 
 
 @pytest.mark.parametrize("cell", [{"measure": "memory"}, {"trial": 1}])
-def test_one_incorrect_cell_takes_every_number_of_its_contender(cell: dict[str, object]) -> None:
+def test_one_incorrect_cell_removes_every_number(cell: dict[str, object]) -> None:
     wrong = failed("a", "incorrect", "3 of 100 spikes differ", **cell)
     records = [timed("a", 0, train=12.5), weighed("a"), wrong, timed("b", train=2.0)]
     assert column(table(*records), "library") == ["b"]
@@ -186,7 +186,7 @@ def distant(name: str, **fields: Any) -> Record:
     return record(name, "verify", checks={"common-train": common}, outcome=outcome, **fields)
 
 
-def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
+def test_deviating_contender_is_shown_once_with_its_distance() -> None:
     text = markdown([recording(record("a", "verify"), distant("b"))])
     assert "| b | yes | 95.00% | 0.25 | 0.125 | 0.750 |" in text
     assert [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ") and "library" not in line] == [
@@ -198,7 +198,7 @@ def test_what_deviates_is_shown_with_its_distance_and_not_twice() -> None:
     assert "- b: deviates: another neuron (up to 5.00% of the spikes differ, gradients by up to 5.0e-01)" in text
 
 
-def test_a_table_for_each_case_under_a_title_of_its_own() -> None:
+def test_each_case_has_a_table_with_its_own_title() -> None:
     cases = [CASE, ZERO, *(CASE.with_(**change) for change in CHANGES)]
     text = markdown([recording(*(timed("a", case=case, train=1.0) for case in cases))])
     headings = re.findall(r"^### (.*)$", text, re.MULTILINE)
@@ -225,13 +225,13 @@ def test_every_field_of_a_case_is_in_its_title() -> None:
     assert title(CASE) not in {title(CASE.with_(**change)) for change in CHANGES}
 
 
-def test_cases_come_in_the_order_of_their_size() -> None:
+def test_cases_are_sorted_by_size() -> None:
     sizes = [(16, 2), (16, 11), (128, 3), (1024, 1)]
     records = [timed("a", case=CASE.with_(neurons=n, batch=b), train=1.0) for n, b in reversed(sizes)]
     assert [(case.neurons, case.batch) for case in results_by_case(records)] == sizes
 
 
-def test_a_recording_is_headed_by_its_machine_and_what_became_of_its_cells() -> None:
+def test_heading_of_a_recording_has_machine_and_coverage() -> None:
     records = [timed("a", train=1.0), weighed("a"), failed("b", "crash", "x"), skipped("c", "unsupported", "y")]
     first = markdown([recording(*records, name="monday", model="a laptop")]).splitlines()[:3]
     assert first == ["## monday", "", "a laptop. 2 of 4 cells measured; 1 crash, 1 unsupported."]
@@ -244,5 +244,5 @@ def test_recordings_follow_each_other() -> None:
     assert text.endswith("|\n") and not text.endswith("\n\n")
 
 
-def test_an_empty_recording_is_a_heading() -> None:
+def test_empty_recording_is_a_heading() -> None:
     assert markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"

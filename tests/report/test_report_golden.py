@@ -39,7 +39,7 @@ def outputs() -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", sorted(outputs()))
-def test_what_is_printed_is_what_was_looked_at(name: str) -> None:
+def test_output_equals_its_golden_file(name: str) -> None:
     assert outputs()[name] == (GOLDEN / name).read_text(encoding="utf-8")
 
 

@@ -14,11 +14,11 @@ from tests.sample import sample
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 
 
-def found(*records: Any, **about: Any) -> Findings:
+def findings(*records: Any, **about: Any) -> Findings:
     return find(recording(*records, **about))
 
 
-def test_who_does_the_same_work_comes_before_any_number() -> None:
+def test_matrix_comes_before_any_number() -> None:
     names = [section.name for section in outline(sample(neurons=(64, 128), steps=()))]
     assert names == [
         *("answer", "matrix", "time", "memory", "pareto", "split", "first-call", "scaling", "ratio", "failures"),
@@ -26,11 +26,11 @@ def test_who_does_the_same_work_comes_before_any_number() -> None:
     ]
 
 
-def test_the_matrix_has_a_sign_and_a_word_for_every_contender_and_setting() -> None:
+def test_matrix_has_a_word_for_every_contender_and_setting() -> None:
     records = [timed("a", train=1.0), timed("a", case=ZERO, train=1.0), deviating("b", train=1.0)]
     records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset", case=ZERO)]
     records += [timed("e", train=1.0), failed("e", "oom-host", "full", trial=1)]
-    table, *_ = matrix.section(found(*records)).tables
+    table, *_ = matrix.section(findings(*records)).tables
     assert list(table.columns) == ["library", "subtract on cpu", "zero on cpu"]
     assert [[cell.replace("\u00a0", " ") for cell in row] for row in table.rows] == [
         ["a", "\u2713 exact", "\u2713 exact"],
@@ -46,21 +46,21 @@ def part(neurons: int, samples: int, seed: int | None) -> dict[str, Any]:
     return {"spot-train": {"neurons": neurons, "samples": samples, "seed": seed}}
 
 
-def test_below_the_matrix_stands_once_that_all_answers_were_compared_whole() -> None:
+def test_full_coverage_is_stated_once() -> None:
     whole = [timed(name, case=case, train=1.0, checks=part(48, 7, None)) for name in "ab" for case in (CASE, ZERO)]
-    assert matrix.section(found(*whole)).remarks == ["Checked: all."]
-    assert matrix.section(found(timed("a", train=1.0))).remarks == []
+    assert matrix.section(findings(*whole)).remarks == ["Checked: all."]
+    assert matrix.section(findings(timed("a", train=1.0))).remarks == []
     assert "<li>Checked: all.</li>" in page.html([recording(*whole)])
 
 
-def test_where_a_part_was_compared_each_says_of_which_work_and_of_whom() -> None:
+def test_partial_coverage_names_work_and_contender() -> None:
     sizes = [CASE.with_(neurons=neurons) for neurons in (480, 960)]
     records = [timed(name, train=1.0, checks=part(48, 7, None)) for name in "ab"]
     records += [timed("a", case=sizes[0], train=1.0, checks=part(240, 2, 1))]
     records += [timed("b", case=sizes[0], train=1.0, checks=part(48, 1, 2))]
     records += [timed("a", case=sizes[1], train=1.0, checks=part(960, 7, None))]
     records += [timed("a", case=ZERO, train=1.0, checks=part(24, 1, 3)), failed("c", "incorrect", "wrong")]
-    assert matrix.section(found(*records)).remarks == [
+    assert matrix.section(findings(*records)).remarks == [
         "Checked in subtract on cpu, N=48 and N=960: all.",
         "Checked in subtract on cpu, N=480: 50% of neurons, 2 of 7 samples (a).",
         "Checked in subtract on cpu, N=480: 10% of neurons, 1 of 7 samples (b).",
@@ -69,13 +69,13 @@ def test_where_a_part_was_compared_each_says_of_which_work_and_of_whom() -> None
 
 
 def test_every_sign_has_a_meaning_beside_the_matrix() -> None:
-    ((_, meanings),) = matrix.section(found(timed("a", train=1.0))).folded
+    ((_, meanings),) = matrix.section(findings(timed("a", train=1.0))).folded
     assert all(f"{word}: " in meanings for word in matrix.SIGNS if word != "failed")
 
 
-def test_a_failure_has_its_reason_its_last_words_and_the_command_that_runs_it_again() -> None:
+def test_failure_has_reason_log_and_replay_command() -> None:
     broken = failed("a", "crash", "died of SIGSEGV", log="loading\nTraceback:\n  boom\n\n")
-    (table,) = failures.section(found(broken, name="monday")).tables
+    (table,) = failures.section(findings(broken, name="monday")).tables
     (row,) = table.rows
     assert list(row) == [
         *("a", "crash", "subtract on cpu, N=48, B=7, T=20", "died of SIGSEGV", "boom"),
@@ -83,17 +83,17 @@ def test_a_failure_has_its_reason_its_last_words_and_the_command_that_runs_it_ag
     ]
 
 
-def test_the_same_failure_is_a_row_once_with_its_count() -> None:
+def test_equal_failures_are_one_row_with_a_count() -> None:
     records = [failed("a", "crash", "died", trial=trial) for trial in range(3)] + [failed("a", "timeout", "late")]
-    (table,) = failures.section(found(*records)).tables
+    (table,) = failures.section(findings(*records)).tables
     assert [(row[1], row[2]) for row in table.rows] == [
         ("crash", "subtract on cpu, N=48, B=7, T=20, and 2 cells more"),
         ("timeout", "subtract on cpu, N=48, B=7, T=20"),
     ]
 
 
-def test_a_command_quotes_what_a_shell_would_take_apart() -> None:
-    (table,) = failures.section(found(failed("a", "crash", "died"), name="two words; rm")).tables
+def test_command_is_quoted_for_a_shell() -> None:
+    (table,) = failures.section(findings(failed("a", "crash", "died"), name="two words; rm")).tables
     assert "'results/two words; rm'" in table.rows[0][5]
 
 
@@ -101,7 +101,7 @@ def test_noise_lists_the_noisiest_first_with_its_flags() -> None:
     records = [timed("a", trial, train=ms) for trial, ms in enumerate((10.0, 11.0, 10.0))]
     records += [timed("b", trial, train=ms, flags=["contended"]) for trial, ms in enumerate((10.0, 15.0))]
     records += [timed("c", train=1.0)]
-    section = noise.section(found(*records))
+    section = noise.section(findings(*records))
     (table,) = section.tables
     where = "subtract on cpu, N=48, B=7, T=20"
     assert [list(row) for row in table.rows] == [
@@ -129,7 +129,7 @@ def test_provenance_names_machine_versions_and_config(tmp_path: Path) -> None:
     assert folded["How to cite it"].startswith("@misc{")
 
 
-def test_a_citation_survives_what_tex_and_yaml_take_for_commands() -> None:
+def test_citation_escapes_tex_and_yaml() -> None:
     import yaml
 
     made = recording(timed("a", train=1.0, started="2026-11-21T10:00:00+00:00"), name="a_b}", model='50% & "more"\nx')

@@ -1,4 +1,4 @@
-"""One cell in full, and the same work measured again."""
+"""Tests of `show`: one cell in full, and its replay."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,46 +27,50 @@ def written(folder: Path, *records: Record) -> Path:
     return folder
 
 
-def text(one: Record) -> str:
-    return "\n".join(cell_description.lines(recording(one), one))
+def text(cell_record: Record) -> str:
+    return "\n".join(cell_description.lines(recording(cell_record), cell_record))
 
 
-def test_a_cell_is_found_by_how_its_name_begins(tmp_path: Path) -> None:
-    one, two = timed("norse/box", train=3.0), timed("sinabs", train=4.0)
-    folders = [written(tmp_path / "a", one), written(tmp_path / "b", two)]
-    assert lookup.find(two.cell[:6], folders)[1] == two
+def test_cell_is_found_by_the_start_of_its_name(tmp_path: Path) -> None:
+    first, second = timed("norse/box", train=3.0), timed("sinabs", train=4.0)
+    folders = [written(tmp_path / "a", first), written(tmp_path / "b", second)]
+    assert lookup.find(second.cell[:6], folders)[1] == second
     assert lookup.folders(tmp_path) == folders and lookup.folders(folders[0]) == folders[:1]
     with pytest.raises(UnknownCell, match="at least 4"):
-        lookup.find(two.cell[:3], folders)
+        lookup.find(second.cell[:3], folders)
     with pytest.raises(UnknownCell, match=r"no cell zzzz in .*/a, .*/b; "):
         lookup.find("zzzz", folders)
     with pytest.raises(RecordingError, match="no recording here; --in DIR"):
         lookup.folders(tmp_path / "a" / "none")
 
 
-def test_names_that_begin_alike_are_told(tmp_path: Path) -> None:
+def test_ambiguous_name_is_refused_with_its_matches(tmp_path: Path) -> None:
     records = [replace(timed(name, train=3.0), cell=f"abcd{name}") for name in ("one", "two")]
     with pytest.raises(UnknownCell, match=r"2 cells begin so: abcdone \(one\), abcdtwo \(two\)"):
         lookup.find("abcd", [written(tmp_path / "a", *records)])
 
 
 def test_everything_is_shown() -> None:
-    one = timed("norse/box", train=3.0, floors_ms={"train": 1.5}, flags=["contended"])
-    told = text(one)
-    assert f"cell {one.cell} of results/one" in told
-    assert "norse/box 1.0, time 0: measured, exact" in told and "on a laptop" in told and "flags: contended" in told
-    assert "train: 3 ms a pass (3-8.25), 2 times the floor, 3 repetitions of 2, first call 50 ms" in told
+    cell_record = timed("norse/box", train=3.0, floors_ms={"train": 1.5}, flags=["contended"])
+    description = text(cell_record)
+    assert f"cell {cell_record.cell} of results/one" in description
+    assert (
+        "norse/box 1.0, time 0: measured, exact" in description
+        and "on a laptop" in description
+        and "flags: contended" in description
+    )
+    assert "train: 3 ms a pass (3-8.25), 2 times the floor, 3 repetitions of 2, first call 50 ms" in description
     assert "memory of train: static 1 MiB" in text(weighed("a", host_mib=6))
     assert "host: before 100 MiB, peak 6 MiB, retained 2 MiB" in text(weighed("a", host_mib=6))
     assert "failed: crash: died of SIGSEGV" in text(failed("a", "crash", "died of SIGSEGV"))
-    samples = "\n".join(cell_description.samples(one))
+    samples = "\n".join(cell_description.samples(cell_record))
     assert "repetitions: 6000000 6000000 27000000" in samples and "2 passes a repetition" in samples
 
 
-def test_a_deviation_and_its_complaints_are_shown() -> None:
-    told = text(deviating("a", train=3.0))
-    assert "measured, deviates (fires a step late)" in told
-    assert "check exam-1: 3 of 100 spikes differ, gradients off by weight 0.02, bias 0.01; " in told
+def test_deviation_and_its_complaints_are_shown() -> None:
+    description = text(deviating("a", train=3.0))
+    assert "measured, deviates (fires a step late)" in description
+    assert "check exam-1: 3 of 100 spikes differ, gradients off by weight 0.02, bias 0.01; " in description
 
 
 def test_intervals_are_compared_by_phase() -> None:
@@ -82,9 +86,9 @@ def test_intervals_are_compared_by_phase() -> None:
     }
 
 
-def test_a_replay_is_told_in_words() -> None:
-    found = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
-    assert list(replay.lines(found)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
+def test_replay_is_described_in_words() -> None:
+    replayed = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
+    assert list(replay.lines(replayed)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
 
 
 def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:
@@ -99,7 +103,7 @@ def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:
     return made, adapters
 
 
-def test_a_cell_is_measured_again(tmp_path: Path) -> None:
+def test_cell_is_replayed(tmp_path: Path) -> None:
     made, (good, bad) = ran(tmp_path, [CORRECT, altered("raise ValueError('broken by design')")])
     cells = {one.library: one for one in read(made).records if one.measure == "time"}
     options = ("--adapter", str(good), "--adapter", str(bad), "--env", "current", "--replay", "--trials", "1")

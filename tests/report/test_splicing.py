@@ -1,4 +1,4 @@
-"""Splicing of tables into a document."""
+"""Tests of splicing tables into a document."""
 
 from pathlib import Path
 
@@ -17,12 +17,12 @@ def document(tmp_path: Path) -> Path:
     return path
 
 
-def test_only_what_is_between_the_marks_is_replaced(document: Path) -> None:
+def test_only_text_between_the_marks_is_replaced(document: Path) -> None:
     splice(document, "| new |\n")
     assert document.read_text(encoding="utf-8") == f"{BEFORE}{START}\n| new |\n{END}{AFTER}"
 
 
-def test_twice_is_as_once(document: Path) -> None:
+def test_splicing_is_idempotent(document: Path) -> None:
     splice(document, "| new |\n")
     once = document.read_text(encoding="utf-8")
     splice(document, "| new |\n")
@@ -30,7 +30,7 @@ def test_twice_is_as_once(document: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["no marks", f"{START} and no end", f"{END} before {START}", ""])
-def test_a_document_without_a_place_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+def test_document_without_marks_is_refused_and_unchanged(tmp_path: Path, text: str) -> None:
     path = tmp_path / "README.md"
     path.write_text(text)
     with pytest.raises(SpliceError, match="no place for tables; put '<!-- snnbench report: start -->'"):
@@ -38,7 +38,7 @@ def test_a_document_without_a_place_is_refused_and_left_alone(tmp_path: Path, te
     assert path.read_text() == text
 
 
-def test_a_place_with_a_name_is_another_place(document: Path) -> None:
+def test_named_marks_are_separate(document: Path) -> None:
     start, end = marks("defaults")
     assert len({start, end, START, END}) == 4
     before = document.read_text(encoding="utf-8")

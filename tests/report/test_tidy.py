@@ -20,7 +20,7 @@ def written(*recordings_: Recording) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(tidy.to_csv(tidy.rows(recordings_)))))
 
 
-def test_a_row_for_each_case_contender_trial_phase_and_metric() -> None:
+def test_row_for_each_case_contender_trial_phase_and_metric() -> None:
     records = [
         timed(name, trial, case, train=3.0, forward=1.0)
         for name in ("norse/box", "norse/lif", "sinabs")
@@ -35,24 +35,24 @@ def test_a_row_for_each_case_contender_trial_phase_and_metric() -> None:
     assert {row["status"] for row in rows} == {"measured"}
 
 
-def test_a_time_is_the_median_repetition_by_pass_and_the_first_call_stays_apart() -> None:
+def test_time_is_the_median_repetition_per_pass() -> None:
     rows = written(recording(timed("norse/box", train=3.0)))
-    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
-    assert found == {("train", "time"): (3e6, "ns"), ("train", "first_call"): (50e6, "ns")}
+    values = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert values == {("train", "time"): (3e6, "ns"), ("train", "first_call"): (50e6, "ns")}
 
 
-def test_a_floor_and_the_times_that_it_took_are_rows_where_they_were_measured() -> None:
+def test_measured_floor_and_its_ratio_are_rows() -> None:
     rows = written(recording(timed("norse/box", train=3.0, forward=1.0, floors_ms={"train": 2.0})))
-    found = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
-    assert found.keys() - {(phase, name) for phase in ("train", "forward") for name in ("time", "first_call")} == {
+    values = {(row["phase"], row["metric"]): (float(row["value"]), row["unit"]) for row in rows}
+    assert values.keys() - {(phase, name) for phase in ("train", "forward") for name in ("time", "first_call")} == {
         ("train", "floor"),
         ("train", "times_floor"),
     }
-    assert found["train", "floor"] == (2e6, "ns")
-    assert found["train", "times_floor"] == (1.5, "ratio")
+    assert values["train", "floor"] == (2e6, "ns")
+    assert values["train", "times_floor"] == (1.5, "ratio")
 
 
-def test_the_device_s_time_is_the_median_of_its_own_repetitions_by_pass() -> None:
+def test_device_time_is_the_median_of_its_own_repetitions() -> None:
     made = timed("norse/box", train=3.0)
     made.phases["train"] |= {"device_ns": [10, 20, 30], "passes": 2}
     values = {row["metric"]: float(row["value"]) for row in written(recording(made)) if row["phase"] == "train"}
@@ -61,14 +61,14 @@ def test_the_device_s_time_is_the_median_of_its_own_repetitions_by_pass() -> Non
     assert {row["metric"] for row in written(recording(made))} == {"time", "first_call"}
 
 
-def test_no_bytes_at_all_are_a_row_with_a_0() -> None:
+def test_zero_bytes_are_a_row() -> None:
     made = weighed("norse/box", host_mib=0)
     made.memory["static_bytes"] = 0
     rows = {row["metric"]: float(row["value"]) for row in written(recording(made))}
     assert (rows["static"], rows["host_peak"]) == (0, 0)
 
 
-def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
+def test_memory_is_a_row_for_each_device_and_kind() -> None:
     rows = written(recording(weighed("norse/box", device_mib=16)))
     assert {row["phase"] for row in rows} == {"train"}
     assert {row["metric"]: float(row["value"]) / MIB for row in rows} == {
@@ -78,10 +78,10 @@ def test_memory_is_a_row_for_each_place_and_kind_that_was_found() -> None:
         "host_retained": 2,
         "device_peak": 16,
         "device_retained": 1,
-    }, "what is None has no row"
+    }, "None has no row"
 
 
-def test_every_row_says_what_it_is_of() -> None:
+def test_every_row_identifies_its_cell() -> None:
     (row, _) = written(recording(timed("norse/box", 1, train=3.0, flags=["contended"], version="2.1"), name="monday"))
     assert {name: row[name] for name in ("recording", "library", "variant", "version", "trial", "measure")} == {
         "recording": "monday",
@@ -97,7 +97,7 @@ def test_every_row_says_what_it_is_of() -> None:
     }
 
 
-def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:
+def test_unmeasured_cell_is_a_row_with_its_reason() -> None:
     rows = written(recording(failed("norse", "crash", "died of SIGSEGV"), skipped("sinabs", "unsupported", "no reset")))
     assert [(row["library"], row["status"], row["kind"], row["reason"]) for row in rows] == [
         ("norse", "failed", "crash", "died of SIGSEGV"),
@@ -106,7 +106,7 @@ def test_what_was_not_measured_is_a_row_with_its_reason_and_no_value() -> None:
     assert {row[name] for row in rows for name in ("phase", "metric", "unit", "value")} == {""}
 
 
-def test_one_incorrect_cell_takes_every_measurement_of_its_contender_and_case() -> None:
+def test_one_incorrect_cell_removes_every_value() -> None:
     """Its other processes' measurements are not proved to be of the right work."""
     wrong = "exam: 3 of 100 spikes differ"
     for cell in ({"measure": "memory"}, {"trial": 1}):
@@ -125,18 +125,18 @@ def test_one_incorrect_cell_takes_every_measurement_of_its_contender_and_case() 
         assert wrong in {row["reason"] for row in rows}
 
 
-def test_an_incorrect_cell_of_one_recording_is_none_of_another() -> None:
+def test_incorrect_cell_does_not_affect_another_recording() -> None:
     bad = recording(failed("norse", "incorrect", "wrong"), timed("norse", 1, train=1.0), name="bad")
     good = recording(timed("norse", train=2.0), name="good")
     assert {row["recording"] for row in written(bad, good) if row["value"]} == {"good"}
 
 
-def test_what_was_only_verified_is_a_row_with_its_verdict() -> None:
+def test_verified_cell_is_a_row_with_its_verdict() -> None:
     (row,) = written(recording(record("norse", "verify")))
     assert (row["measure"], row["verdict"], row["value"]) == ("verify", "exact", "")
 
 
-def test_a_parquet_file_has_the_same_rows_with_types_that_do_not_depend_on_them() -> None:
+def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
     table = tidy.rows([recording(timed("norse/box", train=3.0), failed("norse", "crash", "died"))])
     read = pq.read_table(io.BytesIO(tidy.to_parquet(table)))
     assert read.column_names == tidy.COLUMNS
@@ -152,7 +152,7 @@ def test_a_parquet_file_has_the_same_rows_with_types_that_do_not_depend_on_them(
     }
 
 
-def test_every_column_is_documented_once_in_order_with_its_type() -> None:
+def test_every_column_is_documented_with_its_type() -> None:
     text = (Path(__file__).parents[2] / "METHODOLOGY.md").read_text(encoding="utf-8")
     section = text.partition("## Tidy data\n")[2].partition("\n## ")[0]
     documented = {
@@ -165,5 +165,5 @@ def test_every_column_is_documented_once_in_order_with_its_type() -> None:
     assert documented == {name: kinds[tidy.TYPES.get(name, "str")] for name in documented}
 
 
-def test_an_empty_table_has_its_columns() -> None:
+def test_empty_table_has_its_columns() -> None:
     assert tidy.to_csv([]).strip().split(",") == tidy.COLUMNS

@@ -29,7 +29,7 @@ def remarks(*records: Record) -> list[str]:
     return [line for line in table(records).splitlines() if line.startswith("- ")]
 
 
-def test_a_row_is_what_was_found_in_all_checks_together() -> None:
+def test_row_combines_all_checks() -> None:
     checks = {"exam-1": check(weight=1e-7, bias=3e-7), "spot-train": check(400, 1, weight=2e-6)}
     (row,) = rows(record("norse/box", "verify", checks=checks))
     assert row == {
@@ -47,7 +47,7 @@ def test_a_row_is_what_was_found_in_all_checks_together() -> None:
     assert remarks(record("norse/box", "verify", checks=checks)) == []
 
 
-def test_a_deviation_is_shown_with_its_size_and_first_wrong_place() -> None:
+def test_deviation_is_shown_with_size_and_first_wrong_index() -> None:
     (row,) = rows(deviating("a"))
     assert (row["verdict"], row["spikes off"], row["gradients off by"]) == ("deviates", "3 of 100", "2.0e-02")
     assert remarks(deviating("a")) == [
@@ -56,7 +56,7 @@ def test_a_deviation_is_shown_with_its_size_and_first_wrong_place() -> None:
     ]
 
 
-def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
+def test_unverified_contender_has_one_reason_with_its_profiles() -> None:
     records = [
         skipped("b", "unsupported", "no such reset", case=ZERO),
         skipped("b", "unsupported", "no such reset", case=CASE.with_(layers=2)),
@@ -66,8 +66,8 @@ def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
         ),
         failed("c", "import", "ModuleNotFoundError: No module named 'c'", version=None),
     ]
-    found = [(row["library"], row["verdict"], row["spikes off"], row["gradients off by"]) for row in rows(*records)]
-    assert found == [
+    cells = [(row["library"], row["verdict"], row["spikes off"], row["gradients off by"]) for row in rows(*records)]
+    assert cells == [
         ("a", "incorrect", "0 of 100", "-"),
         ("c", "import", "-", "-"),
     ]
@@ -78,7 +78,7 @@ def test_what_was_not_verified_says_why_once_with_the_profiles() -> None:
     ]
 
 
-def test_a_deviation_says_whether_it_was_held_to_its_own_rule_and_an_inference_only_one_why() -> None:
+def test_remarks_name_own_rules_and_missing_gradients() -> None:
     outcome = Outcome(status="measured", verdict="deviates", deviation="fires late")
     free, held = (
         record("a", "verify", outcome=replace(outcome, **more)) for more in ({}, {"own_rule": {"slope": 1.0}})

@@ -44,13 +44,13 @@ def ended(
         (ended(log="half a word"), "lost", "exit status 0 without a whole reply: half a word"),
     ],
 )
-def test_an_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, reason: str) -> None:
+def test_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, reason: str) -> None:
     assert endings.outcome_of(ending, 2.5) == Outcome(status="failed", kind=kind, reason=reason)
 
 
 @pytest.mark.parametrize("outcome", [MEASURED, OUT_OF_MEMORY, UNSUPPORTED])
 @pytest.mark.parametrize("status", [0, -signal.SIGSEGV], ids=["ended well", "died after the reply"])
-def test_a_whole_reply_says_its_outcome_itself(outcome: Outcome, status: int) -> None:
+def test_whole_reply_gives_its_own_outcome(outcome: Outcome, status: int) -> None:
     assert endings.outcome_of(ended(outcome, status), 2.5) == outcome
 
 
@@ -75,11 +75,11 @@ def test_reply_with_an_invalid_outcome_is_lost(outcome: dict[str, Any]) -> None:
     assert endings.outcome_of(Ending(reply, 0, False, "", 1.0), 2.5).kind == "lost"
 
 
-def test_a_long_last_line_is_cut() -> None:
+def test_long_last_line_is_cut() -> None:
     assert len(endings.outcome_of(ended(status=1, log="x" * 5000), 2.5).reason) < 250
 
 
-def test_the_lists_of_words_and_their_types_agree() -> None:
+def test_lists_of_words_and_their_types_agree() -> None:
     for words, kind in ((FAILURES, FailureKind), (SKIPS, SkipKind), (VERDICTS, Verdict)):
         assert tuple(words) == get_args(kind)
 
@@ -96,7 +96,7 @@ def predicted(learned: Outcome, of: Cell) -> Outcome | None:
     return inference.predict(of)
 
 
-def test_what_a_library_cannot_do_is_asked_once() -> None:
+def test_unsupported_case_is_predicted_after_its_first_trial() -> None:
     for later in (cell(trial=1), cell(measure="memory")):
         assert predicted(UNSUPPORTED, later) == UNSUPPORTED
     for other in (cell(library="b"), cell(case=LARGER)):
@@ -104,7 +104,7 @@ def test_what_a_library_cannot_do_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize("learned", [UNSUPPORTED, OUT_OF_MEMORY])
-def test_one_side_says_nothing_of_the_other(learned: Outcome) -> None:
+def test_outcomes_of_the_sides_are_independent(learned: Outcome) -> None:
     inference = known_outcomes.KnownOutcomes()
     inference.learn(replace(cell(), side="base"), learned)
     of_case = CASE if learned is UNSUPPORTED else LARGER
@@ -114,7 +114,7 @@ def test_one_side_says_nothing_of_the_other(learned: Outcome) -> None:
 
 @pytest.mark.parametrize("kind", ["oom-host", "oom-device"])
 @pytest.mark.parametrize("name", known_outcomes.SIZES)
-def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> None:
+def test_out_of_memory_is_inferred_for_larger_cases(name: str, kind: str) -> None:
     larger = CASE.with_(**{name: getattr(CASE, name) + 1})
     outcome = predicted(replace(OUT_OF_MEMORY, kind=kind), cell(case=larger))
     assert outcome == Outcome(
@@ -140,19 +140,19 @@ def test_out_of_memory_is_inferred_for_what_is_larger(name: str, kind: str) -> N
     ],
     ids=str,
 )
-def test_and_for_nothing_else(of: Cell) -> None:
+def test_out_of_memory_is_not_inferred_for_other_cells(of: Cell) -> None:
     assert predicted(OUT_OF_MEMORY, of) is None
 
 
 @pytest.mark.parametrize(
     "outcome", [MEASURED, *(Outcome(status="failed", kind=k, reason="") for k in ("timeout", "crash"))]
 )
-def test_other_ends_predict_nothing(outcome: dict[str, Any]) -> None:
+def test_other_outcomes_predict_nothing(outcome: dict[str, Any]) -> None:
     assert predicted(outcome, cell(trial=1)) is None
     assert predicted(outcome, cell(case=LARGER)) is None
 
 
-def test_an_inferred_outcome_is_no_new_evidence() -> None:
+def test_inferred_outcome_is_not_new_evidence() -> None:
     """Otherwise the reason names a size that was never tried."""
     inference = known_outcomes.KnownOutcomes()
     inference.learn(cell(), OUT_OF_MEMORY)
@@ -173,9 +173,7 @@ def test_an_inferred_outcome_is_no_new_evidence() -> None:
         (2.0, 0.0, 1, ["contended", "threads"]),
     ],
 )
-def test_flags_say_who_else_worked_and_with_how_many_threads(
-    foreign: float, stolen: float, threads: int, flags: list[str]
-) -> None:
+def test_flags_of_contention_and_wrong_threads(foreign: float, stolen: float, threads: int, flags: list[str]) -> None:
     quiet = {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 1.0}
     phases = {
         "forward": {"contention": quiet},
@@ -184,7 +182,7 @@ def test_flags_say_who_else_worked_and_with_how_many_threads(
     assert raised(phases, {}, {"threads": threads}, threads=2, observed=()) == flags
 
 
-def test_a_backend_that_does_not_say_its_threads_is_not_flagged() -> None:
+def test_unknown_number_of_threads_is_not_flagged() -> None:
     assert raised({"train": {}}, {}, {}, threads=2, observed=()) == []
     assert raised({"train": {}}, {}, {}, threads=2, observed={"shared", "throttled"}) == [
         "throttled",

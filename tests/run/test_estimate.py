@@ -18,33 +18,33 @@ def cell(library: str, case: Case = SMALL, trial: int = 0, measure: str = "time"
     return Cell(case, library, "default", trial, measure)  # type: ignore[arg-type]
 
 
-def test_before_the_first_cell_has_ended_nothing_is_said() -> None:
+def test_no_estimate_before_the_first_cell_has_ended() -> None:
     assert Estimate([cell("a")]).seconds_left() is None
 
 
-def test_another_trial_takes_as_long_as_the_ones_before() -> None:
+def test_next_trial_takes_the_mean_of_earlier_ones() -> None:
     estimate = Estimate([cell("a", trial=trial) for trial in range(4)])
     estimate.learn(cell("a", trial=0), 2.0)
     estimate.learn(cell("a", trial=1), 4.0)
     assert estimate.seconds_left() == pytest.approx(6.0)
 
 
-def test_what_is_unknown_goes_by_its_contender_then_by_all() -> None:
+def test_unknown_cell_is_estimated_from_its_contender_then_all() -> None:
     estimate = Estimate([cell("a"), cell("a", LARGE), cell("b", LARGE)])
     estimate.learn(cell("a"), 3.0)
     assert estimate.seconds_left() == pytest.approx(2 * 3.0 + 2 * 3.0), "four times the work, half of that"
     estimate.learn(cell("b", LARGE), 60.0)
-    assert estimate.seconds_left() == pytest.approx(6.0), "what it took itself says more than what others took"
+    assert estimate.seconds_left() == pytest.approx(6.0), "the contender's own time counts more than the others'"
 
 
-def test_nothing_is_left_after_the_last() -> None:
+def test_no_time_is_left_after_the_last_cell() -> None:
     estimate = Estimate([cell("a")])
     estimate.learn(cell("a"), 3.0)
     assert estimate.seconds_left() == 0
 
 
 @pytest.mark.parametrize("trials", [1, 2, 5])
-def test_halfway_it_is_right_within_a_factor_of_two(trials: int) -> None:
+def test_estimate_at_half_time_is_right_within_a_factor_of_two(trials: int) -> None:
     """Contenders that differ twentyfold, a start of 2 s, and times that grow with the work; one trial is the worst."""
     right = 0
     for seed in range(100):
@@ -60,8 +60,8 @@ def test_halfway_it_is_right_within_a_factor_of_two(trials: int) -> None:
         plan = cells(works, protocol)
         lasting = [2 + pace[c.library] * c.case.updates * random.lognormal(0, 0.1) for c in plan]
         estimate, done, total = Estimate(plan), 0.0, sum(lasting)
-        for one, seconds in zip(plan, lasting, strict=True):
-            estimate.learn(one, seconds)
+        for ended, seconds in zip(plan, lasting, strict=True):
+            estimate.learn(ended, seconds)
             done += seconds
             if done >= total / 2:
                 break
@@ -71,7 +71,7 @@ def test_halfway_it_is_right_within_a_factor_of_two(trials: int) -> None:
     assert right >= 95
 
 
-def test_a_duration_as_one_says_it() -> None:
+def test_format_of_durations() -> None:
     assert [format_duration(s) for s in (0.4, 59.4, 59.6, 90, 3590, 7800)] == [
         "0 s",
         "59 s",
@@ -82,8 +82,8 @@ def test_a_duration_as_one_says_it() -> None:
     ]
 
 
-def test_a_cell_that_ran_elsewhere_ends_without_having_started_here() -> None:
-    """So do the cells of jobs: only their records are seen."""
+def test_cell_may_end_without_a_start() -> None:
+    """Of the cells of jobs only the records are seen."""
     pace = Pace([cell("a", trial=trial) for trial in range(3)])
     pace.end(cell("a", trial=0))
     assert pace.left == "about 0 s left"

@@ -1,4 +1,4 @@
-"""The local executor on cards: cases dealt out, cells side by side, and one end for all."""
+"""Tests of the local executor on GPUs: cases dealt out, parallel cells, and one interrupt for all."""
 
 import os
 import signal
@@ -57,14 +57,14 @@ def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
 
 @pytest.fixture
 def with_cards(bench: Bench, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Bench:
-    """As if the fake's CUDA cells could run: the NumPy backend does not ask where it is."""
+    """A bench on which CUDA cells run: the NumPy backend ignores the device."""
     monkeypatch.setattr(gpus, "has_cuda", lambda: True)
     monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(tmp_path / "slots"))
     return bench
 
 
-def test_all_cells_of_a_case_go_to_one_card_and_cases_in_turn() -> None:
+def test_all_cells_of_a_case_go_to_one_gpu_and_cases_in_turn() -> None:
     dealt = deal(cells(), CARDS)
     assert [{cell.case.neurons for cell in found} for found in dealt.values()] == [{16, 24}, {20}]
     assert sum(map(len, dealt.values())) == 6
@@ -72,7 +72,7 @@ def test_all_cells_of_a_case_go_to_one_card_and_cases_in_turn() -> None:
     assert deal(cells(), []) == {}
 
 
-def test_each_worker_sees_its_card_alone(with_cards: Bench) -> None:
+def test_each_worker_sees_only_its_own_gpu(with_cards: Bench) -> None:
     with_cards.add("a", SEES + ANYWHERE)
     records = execute(with_cards, cells())
     assert {record.status for record in records} == {"measured"} and len(records) == 6
@@ -83,7 +83,7 @@ def test_each_worker_sees_its_card_alone(with_cards: Bench) -> None:
     assert execute(with_cards, cells()) == [], "all is there"
 
 
-def test_an_interrupt_stops_the_workers_on_all_cards(with_cards: Bench) -> None:
+def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
     marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
     with_cards.add("a", SEES + marks + ANYWHERE)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.workloads.outcome import Outcome
+from snnbench.workloads.outcome import failed
 from tests.fakes import CORRECT, altered, quantities, write
 from tests.processes import alive, noted
 from tests.recordings import EXACT
@@ -91,8 +91,8 @@ class Sweep:
     def csv(self) -> list[dict[str, str]]:
         """Its tidy table."""
         (recording,) = recordings(self.folder)
-        asked = snnbench(self.folder, "report", recording, "--format", "csv")
-        return list(csv.DictReader(io.StringIO(asked.stdout)))
+        printed = snnbench(self.folder, "report", recording, "--format", "csv")
+        return list(csv.DictReader(io.StringIO(printed.stdout)))
 
 
 def sweep(folder: Path, sources: dict[str, str], **settings: Any) -> Sweep:
@@ -109,32 +109,30 @@ def faults(tmp_path_factory: pytest.TempPathFactory) -> Sweep:
     return sweep(tmp_path_factory.mktemp("faults"), sources, **settings)
 
 
-def test_every_fault_is_recorded_as_what_it_is(faults: Sweep) -> None:
-    found = {record["library"]: record["outcome"] for record in faults.records if record["library"] in FAULTS}
-    assert found == {
-        name: Outcome(status="failed", kind=kind, reason=reason) for name, (_, kind, reason) in FAULTS.items()
-    }
+def test_every_fault_has_its_outcome(faults: Sweep) -> None:
+    outcomes = {line["library"]: line["outcome"] for line in faults.records if line["library"] in FAULTS}
+    assert outcomes == {name: failed(kind, reason).as_dict() for name, (_, kind, reason) in FAULTS.items()}
 
 
 def test_every_other_cell_is_measured(faults: Sweep) -> None:
     assert len(faults.records) == len(FAULTS) + len(SOUND)
-    found = {record["library"]: record["outcome"] for record in faults.records if record["library"] not in FAULTS}
-    assert found == {name: EXACT for name in SOUND}
+    outcomes = {line["library"]: line["outcome"] for line in faults.records if line["library"] not in FAULTS}
+    assert outcomes == {name: EXACT.as_dict() for name in SOUND}
 
 
-def test_a_sweep_with_failed_cells_ends_with_its_own_exit_code(faults: Sweep) -> None:
+def test_sweep_with_failed_cells_ends_with_its_own_exit_code(faults: Sweep) -> None:
     assert faults.done.returncode == 5
     assert f"{len(SOUND)} of {len(FAULTS) + len(SOUND)} cells measured" in faults.done.stderr
 
 
-def test_the_table_has_a_row_for_what_was_measured_and_a_reason_for_the_rest(faults: Sweep) -> None:
+def test_table_has_a_row_or_a_reason_for_every_fake(faults: Sweep) -> None:
     text = faults.done.stdout.splitlines()
     assert {line.split("|")[1].strip() for line in text if line.startswith("| ")} == {"library", "---", *SOUND}
     for name, (_, kind, reason) in FAULTS.items():
         assert f"- {name}: failed: {kind}: {reason}" in text
 
 
-def test_nothing_is_left_alive(faults: Sweep) -> None:
+def test_no_process_is_left_alive(faults: Sweep) -> None:
     """Neither workers nor their child processes are, in a separate session or not."""
     pids = noted(faults.folder / "pids")
     workers = len(set(FAULTS) - {"missing"}) + len(set(SOUND) - {"first", "last"})
@@ -144,7 +142,7 @@ def test_nothing_is_left_alive(faults: Sweep) -> None:
     assert not [pid for pid in pids if alive(pid)]
 
 
-def test_what_a_failed_worker_printed_is_kept_and_no_more_than_a_page_of_it(faults: Sweep) -> None:
+def test_log_of_a_failed_worker_is_kept_up_to_a_limit(faults: Sweep) -> None:
     log = {record["library"]: record["log"] for record in faults.records}
     assert "Traceback" in log["raise"] and "out of\nluck" in log["raise"]
     assert "No module named 'no_such_library'" in log["missing"]
@@ -190,25 +188,25 @@ def wrong(of: Sweep, name: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", LIARS)
-def test_an_incorrect_cell_has_no_time_in_its_record(lies: Sweep, name: str) -> None:
+def test_incorrect_cell_has_no_time_in_its_record(lies: Sweep, name: str) -> None:
     assert lies.done.returncode == 5
     _, cells = LIARS[name]
-    found = wrong(lies, name)
-    assert sorted((record["measure"], record["trial"]) for record in found) == sorted(cells)
-    for record in found:
-        told = {key: value for key, value in record.items() if value not in (None, {}, [], "")}
-        assert quantities(told) == []
+    incorrect = wrong(lies, name)
+    assert sorted((record["measure"], record["trial"]) for record in incorrect) == sorted(cells)
+    for record in incorrect:
+        filled = {key: value for key, value in record.items() if value not in (None, {}, [], "")}
+        assert quantities(filled) == []
 
 
 @pytest.mark.parametrize("name", LIARS)
-def test_a_contender_that_is_incorrect_in_any_cell_has_no_time_in_the_table(lies: Sweep, name: str) -> None:
+def test_incorrect_contender_has_no_time_in_the_table(lies: Sweep, name: str) -> None:
     text = lies.done.stdout.splitlines()
     assert [line.split("|")[1].strip() for line in text if line.startswith("| ")] == ["library", "---", "good"]
     for record in wrong(lies, name):
         assert f"- {name}: failed: incorrect: {record['outcome']['reason']}" in text
 
 
-def test_nor_in_the_csv(lies: Sweep) -> None:
+def test_incorrect_contender_has_no_value_in_the_csv(lies: Sweep) -> None:
     rows = lies.csv()
     assert {row["library"] for row in rows if row["value"]} == {"good"}
     assert {row["library"] for row in rows if row["kind"] == "incorrect"} == set(LIARS)

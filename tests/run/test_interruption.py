@@ -97,13 +97,13 @@ def measured(folder: Path) -> Counter[int]:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest(run: Run, how: signal.Signals) -> None:
+def test_interrupted_run_is_continued_by_the_same_command(run: Run, how: signal.Signals) -> None:
     run.stop(how)
     assert run.process.returncode == 130
     assert run.process.stdout is not None and run.process.stderr is not None
-    said = run.process.stderr.read().splitlines()
-    assert said[-2].endswith(": all records are kept, and the same command continues")
-    assert (said[-1], run.process.stdout.read()) == ("snnbench: interrupted", "")
+    messages = run.process.stderr.read().splitlines()
+    assert messages[-2].endswith(": all records are kept, and the same command continues")
+    assert (messages[-1], run.process.stdout.read()) == ("snnbench: interrupted", "")
     assert not [pid for pid in run.workers if alive(pid)]
     assert outcomes(run.folder) == ["measured", "cancelled"]
     done = run.finish()
@@ -114,7 +114,7 @@ def test_an_interrupted_run_keeps_what_it_has_and_the_same_command_does_the_rest
     assert "3 of 3 cells measured" in done.stdout
 
 
-def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(run: Run) -> None:
+def test_killed_harness_leaves_no_worker_and_is_continued(run: Run) -> None:
     run.stop(signal.SIGKILL)
     assert within(1, lambda: not alive(run.workers[-1]))
     assert outcomes(run.folder) == ["measured"]
@@ -122,10 +122,10 @@ def test_a_killed_harness_leaves_no_worker_and_the_same_command_does_the_rest(ru
     assert done.returncode == 0, done.stderr
     assert outcomes(run.folder) == ["measured"] * TRIALS
     assert measured(run.folder) == Counter(range(TRIALS))
-    assert len(run.workers) == TRIALS + 1, "what was measured is not measured again"
+    assert len(run.workers) == TRIALS + 1, "no measured cell is measured again"
 
 
-def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: Path) -> None:
+def test_harness_killed_during_a_workers_start_leaves_no_worker(tmp_path: Path) -> None:
     run = Run(tmp_path, f"import time\ntime.sleep(30)\n{CORRECT}", trials=1)
     harness = psutil.Process(run.process.pid)
     workers: list[int] = []
@@ -143,8 +143,8 @@ def test_a_harness_killed_while_its_worker_starts_leaves_none_either(tmp_path: P
 
 
 @pytest.mark.parametrize("run", [1], indirect=True, ids=["one cell"])
-def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after_that_is_new(run: Run) -> None:
-    """The run is killed between its last record and its end."""
+def test_run_killed_after_its_last_cell_is_only_finished(run: Run) -> None:
+    """The kill comes between the last record and the end. The next command ends the run; a third starts a new one."""
     assert run.process.wait(20) == 0
     (first,) = recordings(run.folder)
     config = (first / "config.json").read_text()
@@ -162,7 +162,7 @@ def test_a_run_killed_after_its_last_cell_is_ended_by_the_next_and_the_one_after
 
 
 @pytest.mark.parametrize("run", [2], indirect=True, ids=["two cells"])
-def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None:
+def test_second_run_into_the_same_folder_is_refused(run: Run) -> None:
     assert within(20, lambda: len(run.workers) == 2)
     other = run.finish()
     assert (other.returncode, other.stdout) == (1, "")
@@ -172,7 +172,7 @@ def test_two_runs_at_once_are_refused_to_write_into_one_folder(run: Run) -> None
     assert measured(run.folder) == Counter(range(2))
 
 
-def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tmp_path: Path) -> None:
+def test_run_on_a_full_disk_ends_with_one_line_and_is_continued(tmp_path: Path) -> None:
     """A file size limit stands in for the disk: bytes up to the limit are written, the rest is refused."""
     config = write_config(tmp_path, ["fake"], trials=2, memory_trials=0)
     arguments = run_arguments(config, [write(tmp_path, CORRECT)])
@@ -198,7 +198,7 @@ def test_a_disk_that_fills_up_ends_a_run_with_one_line_and_the_next_continues(tm
     assert "2 of 2 cells measured" in again.stdout
 
 
-def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) -> None:
+def test_random_kills_lose_and_duplicate_no_cell(tmp_path: Path) -> None:
     """kill -9 of the harness in a sweep of 30 cells; after the last rerun every cell is there, once."""
     random = Random(0)
     noting = f"import os\nfrom pathlib import Path\n{NOTING}{CORRECT}"
@@ -225,16 +225,16 @@ def test_twenty_kills_at_random_moments_lose_and_double_nothing(tmp_path: Path) 
     longest_s = 2 * (time.monotonic() - started)
     held += [killed_after(lambda: time.sleep(random.uniform(0.1, longest_s))) for _ in range(19)]
     assert held == sorted(held), "nothing that was there is lost"
-    assert any(before < after < 30 for before, after in pairwise(held)), "the kills came in the middle of it"
+    assert any(before < after < 30 for before, after in pairwise(held)), "the kills came in the middle of the run"
     done = snnbench(tmp_path, *arguments)
     assert done.returncode == 0, done.stderr
-    found = read(tmp_path / "recording")
-    assert Counter((one.case.neurons, one.trial) for one in found.records) == Counter(
+    recording = read(tmp_path / "recording")
+    assert Counter((one.case.neurons, one.trial) for one in recording.records) == Counter(
         (neurons, trial) for neurons in range(16, 26) for trial in range(3)
     )
     lines = (tmp_path / "recording" / RECORDS).read_text().splitlines()
     whole = [one.cell for line in lines if (one := parse(line, tmp_path))]
-    assert len(whole) == len(set(whole)) == 30 and len(lines) - 30 == found.torn, "what was torn is no record"
-    assert {one.status for one in found.records} == {"measured"}
+    assert len(whole) == len(set(whole)) == 30 and len(lines) - 30 == recording.torn, "a torn line is not a record"
+    assert {one.status for one in recording.records} == {"measured"}
     assert [one for one in checking.check(tmp_path / "recording") if "lines are no records" not in one.text] == []
     assert within(5, lambda: not [pid for pid in noted(tmp_path / "pids") if alive(pid)])

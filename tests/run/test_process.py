@@ -80,9 +80,7 @@ def hung(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Ending, li
 
 
 @pytest.mark.parametrize("grandchild", GRANDCHILDREN)
-def test_a_worker_that_hangs_is_killed_with_all_it_started(
-    hung: dict[str, tuple[Ending, list[int]]], grandchild: str
-) -> None:
+def test_hanging_worker_is_killed_with_its_children(hung: dict[str, tuple[Ending, list[int]]], grandchild: str) -> None:
     ending, pids = hung[grandchild]
     assert ending.timed_out and ending.reply is None and not ending.oom_killed
     assert ending.status == -signal.SIGKILL
@@ -93,14 +91,14 @@ def test_a_worker_that_hangs_is_killed_with_all_it_started(
 
 @pytest.mark.parametrize("grandchild", ADOPTED)
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGSEGV)", "return right"])
-def test_a_worker_that_ends_leaves_nothing_behind(tmp_path: Path, grandchild: str, end: str) -> None:
+def test_ended_worker_leaves_no_child_process(tmp_path: Path, grandchild: str, end: str) -> None:
     ask(tmp_path, family(grandchild, end), VERIFY)
     pids = recorded(tmp_path)
     assert len(set(pids)) >= 2
     assert within(SETTLED_S, lambda: not any(map(alive, pids)))
 
 
-def test_a_stranger_survives(tmp_path: Path) -> None:
+def test_unrelated_process_survives(tmp_path: Path) -> None:
     stranger = subprocess.Popen(["sleep", "60"])
     try:
         ask(tmp_path, CORRECT, VERIFY)
@@ -121,13 +119,13 @@ def test_a_stranger_survives(tmp_path: Path) -> None:
         ("sys.exit(4)", 4),
     ],
 )
-def test_a_death_without_a_reply_is_known_by_its_status(tmp_path: Path, statement: str, status: int) -> None:
+def test_death_without_a_reply_has_its_exit_status(tmp_path: Path, statement: str, status: int) -> None:
     ending = ask(tmp_path, dying(f"print('last words', flush=True)\n{statement}"), VERIFY)
     assert (ending.reply, ending.status, ending.timed_out, ending.oom_killed) == (None, status, False, False)
     assert "last words" in ending.log
 
 
-def test_a_death_in_a_pass_too(tmp_path: Path) -> None:
+def test_death_in_a_pass_has_its_exit_status(tmp_path: Path) -> None:
     source = altered("import ctypes\nreturn Network(lambda x: ctypes.string_at(0), right.backward)")
     assert ask(tmp_path, source, VERIFY).status == -signal.SIGSEGV
 
@@ -136,23 +134,23 @@ FIND_DESCRIPTOR = "descriptor = int(sys.argv[sys.argv.index('--reply-fd') + 1])\
 
 
 @pytest.mark.parametrize("part", ['{"protocol": 1, "outcome": {"sta', '{"protocol": 1, "outcome": {}}'])
-def test_a_reply_that_breaks_off_is_no_reply(tmp_path: Path, part: str) -> None:
+def test_truncated_reply_is_ignored(tmp_path: Path, part: str) -> None:
     ending = ask(tmp_path, dying(f"{FIND_DESCRIPTOR}os.write(descriptor, {part.encode()!r})\nos._exit(0)"), VERIFY)
     assert (ending.reply, ending.status, ending.timed_out) == (None, 0, False)
 
 
-def test_a_closed_descriptor_is_no_reply(tmp_path: Path) -> None:
+def test_closed_descriptor_gives_no_reply(tmp_path: Path) -> None:
     ending = ask(tmp_path, dying(f"{FIND_DESCRIPTOR}os.close(descriptor)"), VERIFY)
     assert ending.reply is None and ending.status == 1 and not ending.timed_out
 
 
-def test_a_reply_larger_than_a_pipe_arrives_whole(tmp_path: Path) -> None:
+def test_reply_larger_than_a_pipe_arrives_whole(tmp_path: Path) -> None:
     source = dying("from snnbench.adapter import Unsupported\nraise Unsupported('x' * 3_000_000)")
     assert len(reply_of(ask(tmp_path, source, VERIFY)).outcome.reason) == 3_000_000
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_megabyte_that_is_printed_neither_blocks_nor_hides_the_end(tmp_path: Path, stream: str) -> None:
+def test_large_output_neither_blocks_nor_hides_its_end(tmp_path: Path, stream: str) -> None:
     statement = f"sys.{stream}.write('noise ' * 200_000)\nprint('the end', file=sys.{stream}, flush=True)"
     ending = ask(tmp_path, dying(statement), VERIFY)
     assert reply_of(ending).outcome.status == "measured"
@@ -160,18 +158,18 @@ def test_a_megabyte_that_is_printed_neither_blocks_nor_hides_the_end(tmp_path: P
     assert len(ending.log) <= LOG_TAIL_BYTES
 
 
-def test_a_log_that_is_no_text_is_kept_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_binary_log_is_kept(tmp_path: Path) -> None:
     ending = ask(tmp_path, dying(r"os.write(1, b'\xff\xfe\n')"), VERIFY)
     assert reply_of(ending).outcome.status == "measured" and ending.log
 
 
-def test_a_worker_that_has_replied_and_then_hangs_is_ended(tmp_path: Path) -> None:
+def test_worker_that_hangs_after_its_reply_is_killed(tmp_path: Path) -> None:
     source = CORRECT + "\nimport atexit, time\natexit.register(time.sleep, 60)\n"
     ending = ask(tmp_path, source, VERIFY, 2.0)
     assert ending.timed_out and ending.status == -signal.SIGKILL
 
 
-def test_an_interpreter_that_is_not_there_is_an_error_and_leaks_nothing(tmp_path: Path) -> None:
+def test_missing_interpreter_is_an_error_without_a_leak(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
     with pytest.raises(FileNotFoundError):
         run(tmp_path / "python", write(tmp_path, CORRECT), VERIFY, environment(1, tmp_path), 1)
@@ -198,7 +196,7 @@ run(Path(sys.executable), Path(sys.argv[1]), decode_request(sys.stdin.read()), e
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_a_harness_that_is_stopped_leaves_no_worker(tmp_path: Path, number: signal.Signals) -> None:
+def test_stopped_harness_leaves_no_worker(tmp_path: Path, number: signal.Signals) -> None:
     adapter = write(tmp_path, family("a child in a session of its own", "time.sleep(60)"))
     harness = subprocess.Popen(
         [sys.executable, "-c", HARNESS, str(adapter), str(tmp_path)], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
@@ -220,7 +218,7 @@ def test_a_harness_that_is_stopped_leaves_no_worker(tmp_path: Path, number: sign
                 os.kill(pid, signal.SIGKILL)
 
 
-def test_the_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
+def test_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
     started, cpu = time.monotonic(), time.process_time()
     ending = ask(tmp_path, dying("time.sleep(1)"), VERIFY)
     used, lasted = time.process_time() - cpu, time.monotonic() - started
@@ -229,7 +227,7 @@ def test_the_parent_sleeps_while_a_worker_works(tmp_path: Path) -> None:
     assert used / lasted < 0.01
 
 
-def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: Path) -> None:
+def test_environment_sets_threads_and_only_this_packages_path(tmp_path: Path) -> None:
     env = environment(3, tmp_path, {"EXTRA": "1"})
     assert {env[name] for name in env if name.endswith("_NUM_THREADS")} == {"3"}
     assert env["OPENBLAS_THREAD_TIMEOUT"] == "18"
@@ -239,7 +237,7 @@ def test_the_environment_sets_threads_and_leads_to_this_package_alone(tmp_path: 
     assert (Path(env["PYTHONPATH"]) / "snnbench").resolve() == process.PACKAGE.resolve()
 
 
-def test_compilers_find_nothing_where_passes_are_timed_and_their_own_elsewhere(tmp_path: Path) -> None:
+def test_compiler_cache_is_empty_only_for_timed_passes(tmp_path: Path) -> None:
     """A timed worker's compiled files are removed at its end."""
     noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 found = [os.environ[name] for name in names]
@@ -248,25 +246,23 @@ os.makedirs(found[0], exist_ok=True)
 open(os.path.join(found[0], "kernel"), "w").close()
 raise ValueError
 """)
-    said = {measure: [ask(tmp_path, noting, request(measure)).log.split() for _ in range(2)] for measure in MEASURES}
-    timed = [(words[0], words[1]) for words in said["time"]]
+    logs = {measure: [ask(tmp_path, noting, request(measure)).log.split() for _ in range(2)] for measure in MEASURES}
+    timed = [(words[0], words[1]) for words in logs["time"]]
     assert timed[0][0] != timed[1][0] and [empty for _, empty in timed] == ["0", "0"]
     assert not any(Path(folder).exists() for folder, _ in timed)
-    kept = {words[0] for measure in ("memory", "verify") for words in said[measure]}
-    assert kept == {str(tmp_path / "compilers")}
-    assert said["verify"][1][1] == "1"
+    persistent = {words[0] for measure in ("memory", "verify") for words in logs[measure]}
+    assert persistent == {str(tmp_path / "compilers")}
+    assert logs["verify"][1][1] == "1"
 
 
-def test_the_environment_of_the_caller_does_not_choose_the_threads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_environment_of_the_caller_does_not_affect_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     env = environment(CASE.threads, tmp_path)
     assert env["OMP_NUM_THREADS"] == "1" and "/elsewhere" not in env["PYTHONPATH"]
 
 
-def test_torch_s_extensions_have_a_folder_for_each_python_that_stays(tmp_path: Path) -> None:
+def test_torch_extensions_have_a_permanent_folder_per_python(tmp_path: Path) -> None:
     noting = dying("print(os.environ['TORCH_EXTENSIONS_DIR'])\nraise ValueError")
     folders = {ask(tmp_path, noting, request(measure)).log.split()[0] for measure in MEASURES}
     (folder,) = folders
@@ -274,7 +270,7 @@ def test_torch_s_extensions_have_a_folder_for_each_python_that_stays(tmp_path: P
     assert Path(folder).is_relative_to(tmp_path)
 
 
-def test_a_worker_that_is_killed_leaves_no_lock_of_a_build(tmp_path: Path) -> None:
+def test_killed_worker_leaves_no_build_lock(tmp_path: Path) -> None:
     """Torch waits forever for the lock of a build, even if the lock's owner is dead."""
     folder = compiler_caches.extensions_folder(environment(1, tmp_path), Path(sys.executable)) / "dynamics"
     taken = f"os.makedirs({str(folder)!r}, exist_ok=True); open({str(folder / 'lock')!r}, 'w').close()"
@@ -282,7 +278,7 @@ def test_a_worker_that_is_killed_leaves_no_lock_of_a_build(tmp_path: Path) -> No
     assert ending.timed_out and folder.is_dir() and list(folder.iterdir()) == []
 
 
-def test_a_lock_is_released_once_no_worker_can_hold_it(tmp_path: Path) -> None:
+def test_lock_is_released_once_no_worker_can_hold_it(tmp_path: Path) -> None:
     old, young = tmp_path / "old" / "lock", tmp_path / "young" / "lock"
     for lock in (old, young):
         lock.parent.mkdir()
@@ -294,9 +290,7 @@ def test_a_lock_is_released_once_no_worker_can_hold_it(tmp_path: Path) -> None:
     assert not young.exists()
 
 
-def test_a_kernel_without_pidfd_is_said_to_be_one_and_the_worker_is_gone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_pidfd_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(pid: int) -> int:
         raise OSError(38, "Function not implemented")
 
@@ -305,22 +299,20 @@ def test_a_kernel_without_pidfd_is_said_to_be_one_and_the_worker_is_gone(
         ask(tmp_path, dying("time.sleep(60)"), VERIFY)
 
 
-def test_a_kernel_that_counts_no_kills_for_memory_makes_them_crashes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_oom_kill_is_a_crash_without_a_kernel_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "VMSTAT", tmp_path / "gone")
     ending = ask(tmp_path, dying("os.kill(os.getpid(), 9)"), VERIFY)
     assert (ending.status, ending.oom_killed) == (-9, False)
 
 
-def test_what_frameworks_are_told_of_a_card(tmp_path: Path) -> None:
+def test_environment_of_gpu_frameworks(tmp_path: Path) -> None:
     env = environment(1, tmp_path)
     assert env["XLA_PYTHON_CLIENT_PREALLOCATE"] == "false"
     assert env["XLA_CLIENT_MEM_FRACTION"] == env["XLA_PYTHON_CLIENT_MEM_FRACTION"] == "0.95"
     assert env["TEARDOWN_CUPTI"] == "0"
 
 
-def test_worker_in_the_current_python_sees_the_packages_that_its_parent_sees(
+def test_worker_in_the_current_python_sees_its_parents_packages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "site").mkdir()

@@ -105,7 +105,7 @@ class Bench:
             Executor(setup, writer, self.watcher).execute(plan)
         return [record for _, record in self.watcher.ended]
 
-    def one(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
+    def run_cell(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
         """The record of one cell."""
         (record,) = self.run([Cell(case, name, "default", 0, measure)])
         return record
@@ -118,7 +118,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(tmp_path)
 
 
-def test_every_planned_cell_becomes_one_record_and_only_what_is_missing_runs(bench: Bench) -> None:
+def test_every_planned_cell_is_run_and_recorded_once(bench: Bench) -> None:
     bench.add("a")
     bench.add("b", altered("raise ValueError('no')"))
     plan = cells([Work(SMALL, name, "default") for name in "ab"], PROTOCOL)
@@ -132,9 +132,9 @@ def test_every_planned_cell_becomes_one_record_and_only_what_is_missing_runs(ben
     assert bench.run(plan) == [], "a failed cell is a result, too"
 
 
-def test_a_measured_cell_keeps_every_raw_duration_and_what_ran(bench: Bench) -> None:
+def test_measured_cell_records_durations_and_provenance(bench: Bench) -> None:
     bench.add("a")
-    record = bench.one("a")
+    record = bench.run_cell("a")
     assert record.outcome == EXACT
     timing = record.phases["train"]
     assert len(timing["repetitions_ns"]) == PROTOCOL.repetitions and min(timing["repetitions_ns"]) > 0
@@ -143,23 +143,23 @@ def test_a_measured_cell_keeps_every_raw_duration_and_what_ran(bench: Bench) -> 
     assert set(record.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
     assert all(min(peak["repetitions_ns"]) > 0 for peak in record.peaks.values())
     assert set(record.checks) == {"exam-1", "spot-train", "fresh-train"}
-    assert record.version == record.settings["version"] != "0.0", "what the worker found, not what is installed here"
+    assert record.version == record.settings["version"] != "0.0", "the worker's version, not the one installed here"
     assert record.environment == "here" and record.adapter == bench.adapters["a"].digest
     assert record.wall_s is not None and record.wall_s > 0 and record.log == ""
 
 
 def test_memory_is_measured_alone_with_the_allocator_set(bench: Bench) -> None:
     bench.add("a")
-    record = bench.one("a", measure="memory")
+    record = bench.run_cell("a", measure="memory")
     assert record.memory["phase"] == "train" and record.memory["host"]["peak_bytes"] >= 0
     assert (record.phases, record.settings["malloc"]) == ({}, ALLOCATOR)
-    assert bench.one("a").settings["malloc"] != ALLOCATOR
+    assert bench.run_cell("a").settings["malloc"] != ALLOCATOR
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
-def test_an_incorrect_cell_holds_no_time(bench: Bench, measure: str) -> None:
+def test_incorrect_cell_holds_no_time(bench: Bench, measure: str) -> None:
     bench.add("a", altered("return network(replace(case, beta=case.beta - 0.1), weights)"))
-    record = bench.one("a", measure=measure)
+    record = bench.run_cell("a", measure=measure)
     assert record.outcome.kind == "incorrect"
     assert (record.phases, record.memory, record.wall_s) == ({}, {}, None)
     (line,) = (json.loads(line) for line in (bench.recording / RECORDS).read_text().splitlines())
@@ -167,7 +167,7 @@ def test_an_incorrect_cell_holds_no_time(bench: Bench, measure: str) -> None:
     assert line["wall_s"] is None
 
 
-def test_an_environment_that_is_not_to_be_had_fails_its_cells_and_no_other(bench: Bench) -> None:
+def test_missing_environment_fails_its_own_cells_only(bench: Bench) -> None:
     bench.add("a", NOTED + CORRECT, Interpreter(Path(), "", {}, "a: no such version; check the pins"))
     bench.add("b")
     records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
@@ -178,7 +178,7 @@ def test_an_environment_that_is_not_to_be_had_fails_its_cells_and_no_other(bench
     assert bench.workers("a") == 0
 
 
-def test_an_interpreter_that_is_gone_fails_its_cells_and_no_other(bench: Bench) -> None:
+def test_missing_interpreter_fails_its_own_cells_only(bench: Bench) -> None:
     bench.add("a", interpreter=Interpreter(bench.folder / "python", "gone", {}))
     bench.add("b")
     records = bench.run([Cell(SMALL, name, "default", 0, "time") for name in "ab"])
@@ -187,9 +187,9 @@ def test_an_interpreter_that_is_gone_fails_its_cells_and_no_other(bench: Bench) 
     assert records[1].status == "measured"
 
 
-def test_what_this_machine_lacks_is_skipped_without_a_worker(bench: Bench) -> None:
+def test_unavailable_device_or_cpus_start_no_worker(bench: Bench) -> None:
     bench.add("a", NOTED + CORRECT)
-    no_gpu, too_many = bench.one("a", SMALL.with_(device="cuda")), bench.one("a", SMALL.with_(threads=10_000))
+    no_gpu, too_many = bench.run_cell("a", SMALL.with_(device="cuda")), bench.run_cell("a", SMALL.with_(threads=10_000))
     assert no_gpu.outcome == Outcome(
         status="skipped", kind="unavailable", reason="no CUDA device on this machine; run it on one"
     )
@@ -198,7 +198,7 @@ def test_what_this_machine_lacks_is_skipped_without_a_worker(bench: Bench) -> No
     assert bench.workers("a") == 0
 
 
-def test_what_a_library_cannot_do_is_asked_in_its_first_trial_only(bench: Bench) -> None:
+def test_unsupported_case_runs_in_its_first_trial_only(bench: Bench) -> None:
     bench.add("a", NOTED + altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
     bench.protocol = PROTOCOL.model_copy(update={"trials": 3, "memory_trials": 1})
     records = bench.run(cells([Work(SMALL, "a", "default")], bench.protocol))
@@ -207,25 +207,25 @@ def test_what_a_library_cannot_do_is_asked_in_its_first_trial_only(bench: Bench)
     assert bench.workers("a") == 1
 
 
-def test_after_memory_ran_out_larger_sizes_are_inferred(bench: Bench) -> None:
+def test_larger_sizes_are_inferred_after_out_of_memory(bench: Bench) -> None:
     hog = altered("if case.time_steps > 8: np.ones((case.neurons << 26,), np.uint8)\nreturn right")  # 64 MiB a neuron
     bench.add("a", NOTED + hog)
     bench.add("b")
     sizes = [4, 16, 64]
     plan = [Cell(SMALL.with_(neurons=n), name, "default", 0, "time") for n in sizes for name in "ab"]
     records = {(record.library, record.case.neurons): record.outcome for record in bench.run(plan)}
-    assert {records["b", n]["status"] for n in sizes} == {"measured"}
-    assert [records["a", n].get("kind") for n in sizes] == [None, "oom-host", "oom-host"]
-    assert records["a", 16]["reason"].endswith(
+    assert {records["b", n].status for n in sizes} == {"measured"}
+    assert [records["a", n].kind for n in sizes] == [None, "oom-host", "oom-host"]
+    assert records["a", 16].reason.endswith(
         "Unable to allocate 1.00 GiB for an array with shape (1073741824,) and data type uint8"
     )
-    assert records["a", 64]["inferred_from"] == "neurons=16, batch=5, time_steps=12, layers=1"
+    assert records["a", 64].inferred_from == "neurons=16, batch=5, time_steps=12, layers=1"
     (later,) = bench.run([*plan, Cell(SMALL.with_(neurons=128), "a", "default", 0, "time")])
     assert later.outcome.inferred_from == "neurons=16, batch=5, time_steps=12, layers=1"
     assert bench.workers("a") == 2
 
 
-def test_an_interrupt_records_the_cell_that_it_stopped_and_the_next_run_does_it(bench: Bench) -> None:
+def test_interrupted_cell_is_recorded_and_run_again(bench: Bench) -> None:
     flag = bench.folder / "interrupted"
     bench.add("a")
     bench.add(
@@ -238,8 +238,8 @@ def test_an_interrupt_records_the_cell_that_it_stopped_and_the_next_run_does_it(
     plan = [Cell(SMALL, name, "default", trial, "time") for name, trial in (("a", 0), ("b", 0), ("a", 1))]
     with pytest.raises(KeyboardInterrupt):
         bench.run(plan)
-    found = [(record.library, record.outcome.kind) for record in read(bench.recording).records]
-    assert found == [("a", None), ("b", "cancelled")]
+    recorded = [(record.library, record.outcome.kind) for record in read(bench.recording).records]
+    assert recorded == [("a", None), ("b", "cancelled")]
     again = bench.run(plan)
     assert [(record.library, record.trial, record.status) for record in again] == [
         ("b", 0, "measured"),
@@ -248,55 +248,53 @@ def test_an_interrupt_records_the_cell_that_it_stopped_and_the_next_run_does_it(
     assert [record.status for record in read(bench.recording).records] == ["measured"] * 3
 
 
-def test_a_changed_adapter_is_measured_again(bench: Bench) -> None:
+def test_changed_adapter_is_measured_again(bench: Bench) -> None:
     bench.add("a")
-    old = bench.one("a")
+    old = bench.run_cell("a")
     bench.add("a", CORRECT + "\n# faster\n")
-    new = bench.one("a")
+    new = bench.run_cell("a")
     assert old.cell != new.cell and read(bench.recording).records == [new]
 
 
-def test_one_interpreter_for_all_is_known_by_what_is_installed_there(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_interpreter_key_depends_on_installed_packages(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in "ab":
         bench.add(name)
     say: list[str] = []
-    found = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
-    assert found["a", "default"] == found["b", "default"]
-    assert found["a", "default"].python == Path(sys.executable) and "numpy" in found["a", "default"].versions
+    first = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
+    assert first["a", "default"] == first["b", "default"]
+    assert first["a", "default"].python == Path(sys.executable) and "numpy" in first["a", "default"].versions
     installed = bench.folder / "site" / "extra-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
     other = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
     assert other["a", "default"].versions["extra"] == "1.0"
-    assert other["a", "default"].key != found["a", "default"].key
+    assert other["a", "default"].key != first["a", "default"].key
 
 
-def test_worker_in_the_current_python_imports_what_pythonpath_names(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_worker_in_the_current_python_imports_from_pythonpath(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     (bench.folder / "site").mkdir()
     (bench.folder / "site" / "carried.py").write_text("")
     monkeypatch.setenv("PYTHONPATH", str(bench.folder / "site"))
     bench.add("a", CORRECT + "\nimport carried\n")
-    assert bench.one("a").outcome.status == "measured"
+    assert bench.run_cell("a").outcome.status == "measured"
 
 
-def test_an_adapter_whose_pins_are_none_leaves_the_others_alone(bench: Bench) -> None:
+def test_malformed_pins_are_a_problem_of_their_adapter(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
-    found = interpreters.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
-    assert "script header" in found["a", "default"].problem
+    resolved = interpreters.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
+    assert "script header" in resolved["a", "default"].problem
 
 
-def test_nobody_waits_for_an_environment_in_which_nothing_will_run(bench: Bench) -> None:
+def test_unsupported_device_needs_no_environment(bench: Bench) -> None:
     """For example, an environment that needs a CUDA toolkit."""
     bench.add("elsewhere", CORRECT + '\nDEVICES = ("cuda",)\n', Interpreter(Path(), "", {}, "cannot be made"))
-    assert bench.one("elsewhere").outcome == Outcome(status="skipped", kind="unsupported", reason="runs on cuda only")
+    assert bench.run_cell("elsewhere").outcome == Outcome(
+        status="skipped", kind="unsupported", reason="runs on cuda only"
+    )
 
 
-def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cell_is_flagged_by_throttling_of_its_own_gpu(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     readings = count()
     hot_card = SimpleNamespace(
         NVMLError=OSError,
@@ -324,7 +322,7 @@ def test_only_the_card_of_a_cell_flags_it_as_throttled(bench: Bench, monkeypatch
     assert not flagged(None)
 
 
-def test_a_worker_may_use_the_machine_s_memory_or_its_control_group_s() -> None:
+def test_memory_limit_is_the_machines_or_its_control_groups() -> None:
     assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": None}}) == 8
     assert description.memory_bytes({"memory": {"total_bytes": 8, "limit_bytes": 4}}) == 4
     assert description.memory_bytes(description.facts()) > 0

@@ -43,14 +43,14 @@ def another(card: str | None) -> Iterator[Any]:
 
 def wait_for(card: str | None) -> str:
     """The message while waiting for a slot, before giving up; empty if the slot is free."""
-    said: list[str] = []
+    messages: list[str] = []
     stop = os.eventfd(0)
     try:
         os.eventfd_write(stop, 1)
-        with slots.held(card, said.append, stop):
+        with slots.held(card, messages.append, stop):
             return ""
     except Stopped:
-        return said[0]
+        return messages[0]
     finally:
         os.close(stop)
 
@@ -59,27 +59,29 @@ def wait_for(card: str | None) -> str:
     ("theirs", "mine", "free"),
     [(None, None, False), (None, "a", False), ("a", None, False), ("a", "a", False), ("a", "b", True)],
 )
-def test_who_may_measure_beside_whom(theirs: str | None, mine: str | None, free: bool) -> None:
+def test_slot_conflicts(theirs: str | None, mine: str | None, free: bool) -> None:
     with another(theirs):
-        said = wait_for(mine)
-        assert (said == "") is free
-        assert free or said.startswith(f"waiting for the {'card' if mine and theirs else 'CPUs'}, on which another run")
+        message = wait_for(mine)
+        assert (message == "") is free
+        assert free or message.startswith(
+            f"waiting for the {'card' if mine and theirs else 'CPUs'}, on which another run"
+        )
     assert wait_for(mine) == "", "free again"
 
 
-def test_whoever_waits_goes_on_when_it_is_free() -> None:
-    said: list[str] = []
+def test_waiting_process_continues_when_the_slot_is_free() -> None:
+    messages: list[str] = []
     with another(None) as go:
 
         def waiting(text: str) -> None:
-            said.append(text)
+            messages.append(text)
             go.set()
 
         with slots.held(None, waiting):
-            assert len(said) == 1
+            assert len(messages) == 1
 
 
-def test_a_slot_is_free_when_its_holder_is_killed() -> None:
+def test_slot_is_free_when_its_holder_is_killed() -> None:
     held, go = CONTEXT.Event(), CONTEXT.Event()
     process = CONTEXT.Process(target=hold, args=(None, held, go))
     process.start()
@@ -89,7 +91,7 @@ def test_a_slot_is_free_when_its_holder_is_killed() -> None:
     assert wait_for(None) == ""
 
 
-def test_a_link_in_the_place_of_a_slot_is_not_followed(tmp_path: Path) -> None:
+def test_link_instead_of_a_slot_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "slots").mkdir()
     (tmp_path / "slots" / "cpu").symlink_to(tmp_path / "precious")
     with pytest.raises(slots.SlotError, match=r"cannot be locked .*SNNBENCH_SLOTS"), slots.held(None, print):
@@ -106,7 +108,7 @@ def cells_of(card: str | None, count: int, order: Any, started: Any) -> None:
 
 
 @pytest.mark.parametrize("others", [["a", "b"], [None]])
-def test_cells_take_turns_and_none_is_kept_out(others: list[str | None]) -> None:
+def test_cells_take_turns_without_starvation(others: list[str | None]) -> None:
     """A process that wants the CPUs gets them, though others run cell after cell without a pause."""
     order, started = CONTEXT.Queue(), CONTEXT.Event()
     busy = [CONTEXT.Process(target=cells_of, args=(card, 200, order, started)) for card in others]

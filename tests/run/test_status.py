@@ -27,32 +27,32 @@ RUNNING = made("b", trial=1, outcome=Outcome(status="failed", kind="lost", reaso
 
 def write(folder: Path, *cells: record.Record, **about: object) -> Path:
     with append(folder, {"identity": "x", **about}, {"model": "server"}) as writer:
-        for one in cells:
-            writer.add(one)
+        for added in cells:
+            writer.add(added)
     return folder
 
 
-def test_a_local_run_says_what_runs_now_and_no_more_once_it_is_killed(run: Run) -> None:
+def test_status_lists_running_cells_until_the_run_is_killed(run: Run) -> None:
     assert within(20, lambda: len(run.workers) == 2)
     (folder,) = recordings(run.folder)
     first, *rest = snnbench(run.folder, "status", folder).stdout.splitlines()
     assert first.startswith(f"{folder}: 1 of 3 cells, about ") and first.endswith(" left; 1 measured")
     assert len(rest) == 1 and rest[0].startswith("  runs since ") and ": slow subtract N=" in rest[0]
     run.stop(signal.SIGKILL)
-    assert len(in_progress.read(folder)) == 1, "what it was at can be seen"
+    assert len(in_progress.read(folder)) == 1, "the running cell can be seen"
     assert snnbench(run.folder, "status", folder).stdout.splitlines() == [f"{folder}: 1 of 3 cells; 1 measured"]
     assert run.finish().returncode == 0
     assert snnbench(run.folder, "status", folder).stdout == f"{folder}: 3 of 3 cells, finished; 3 measured\n"
     assert not list(folder.glob("*.running"))
 
 
-def test_how_cells_ended_is_counted_and_what_is_to_be_repeated_is_not_done(tmp_path: Path) -> None:
+def test_cancelled_cell_is_counted_but_not_done(tmp_path: Path) -> None:
     cells = [made("a"), failed("a", "timeout", "late", trial=1), failed("b", "cancelled", "stopped")]
     folder = write(tmp_path / "r", *cells, planned=4)
     assert list(lines(folder)) == [f"{folder}: 2 of 4 cells; 1 cancelled, 1 measured, 1 timeout"]
 
 
-def test_the_time_left_is_that_of_an_average_cell_for_each_that_is_left(tmp_path: Path) -> None:
+def test_time_left_is_an_average_cell_for_each_remaining_cell(tmp_path: Path) -> None:
     timed = [replace(made("a", trial=trial), wall_s=seconds) for trial, seconds in enumerate((2.0, 4.0))]
     (part,) = parts(write(tmp_path / "r", *timed, planned=7))
     assert part.left_s == 15.0
@@ -60,14 +60,14 @@ def test_the_time_left_is_that_of_an_average_cell_for_each_that_is_left(tmp_path
     assert part.left_s is None
 
 
-def test_a_recording_that_does_not_say_how_many_cells_there_are_to_be(tmp_path: Path) -> None:
+def test_unknown_number_of_planned_cells(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", made("a"))
     assert list(lines(folder)) == [f"{folder}: 1 of ? cells; 1 measured"]
     folder = write(tmp_path / "finished", made("a"), finished=True)
     assert list(lines(folder)) == [f"{folder}: 1 of 1 cells, finished; 1 measured"]
 
 
-def test_a_run_has_a_line_for_each_shard_without_slurm_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_run_has_a_line_for_each_shard_even_without_slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     config = {"identity": "x", "shards": ["1/3", "2/3", "3/3"], "planned": 6}
     made_run = jobs.create(tmp_path / "runs" / "tiny", config)
@@ -82,7 +82,7 @@ def test_a_run_has_a_line_for_each_shard_without_slurm_too(tmp_path: Path, monke
     assert rest[2] == "shard 3/3: 0 of ? cells, no job yet"
 
 
-def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
+def test_mark_belongs_to_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", made("a"))
     in_progress.put(folder, RUNNING)
     assert in_progress.read(folder) == [RUNNING]
@@ -99,6 +99,6 @@ def test_a_mark_is_of_a_cell_until_it_is_removed(tmp_path: Path) -> None:
     assert list(folder.glob("*.running")) == []
 
 
-def test_what_is_neither_a_recording_nor_a_run_is_one_line(tmp_path: Path) -> None:
+def test_status_of_another_folder_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match=r": no recording here \(no records\.jsonl\)$"):
         list(lines(tmp_path))

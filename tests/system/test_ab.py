@@ -30,7 +30,7 @@ ALLOWED = ("--allow", "contended")
 """Other processes on the test machine do not matter here."""
 
 
-class Place:
+class Bench:
     """A folder with the adapter of a fake library `lib`, a slow version of the adapter, and a config."""
 
     def __init__(self, folder: Path) -> None:
@@ -42,7 +42,7 @@ class Place:
 
     def ab(self, *more: str | Path, trials: int = 4) -> "subprocess.CompletedProcess[str]":
         """`snnbench ab` in this Python, of one phase."""
-        asked: list[str | Path] = [
+        arguments: list[str | Path] = [
             "--config",
             self.config,
             "--env",
@@ -52,24 +52,24 @@ class Place:
             "--trials",
             str(trials),
         ]
-        asked += ["--set", 'protocol.phases=["inference"]', "--set", "protocol.repetitions=3", *ALLOWED]
-        return snnbench(self.folder, "ab", *asked, *more)
+        arguments += ["--set", 'protocol.phases=["inference"]', "--set", "protocol.repetitions=3", *ALLOWED]
+        return snnbench(self.folder, "ab", *arguments, *more)
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
 
 
-def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again(place: Place) -> None:
-    done = place.ab("--new", place.slow, "--fail-on", "slower")
+def test_slower_side_fails_and_its_recording_agrees(bench: Bench) -> None:
+    done = bench.ab("--new", bench.slow, "--fail-on", "slower")
     assert done.returncode == 6, done.stderr
-    assert f"{place.slow} over as pinned: above 1 is slower" in done.stdout
+    assert f"{bench.slow} over as pinned: above 1 is slower" in done.stdout
     assert "1 cell: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
-    (made,) = recordings(place.folder)
-    assert snnbench(place.folder, "compare", made, *ALLOWED).stdout == done.stdout
-    assert snnbench(place.folder, "compare", made, *ALLOWED, "--fail-on", "slower").returncode == 6
-    checked = snnbench(place.folder, "check", made)
+    (made,) = recordings(bench.folder)
+    assert snnbench(bench.folder, "compare", made, *ALLOWED).stdout == done.stdout
+    assert snnbench(bench.folder, "compare", made, *ALLOWED, "--fail-on", "slower").returncode == 6
+    checked = snnbench(bench.folder, "check", made)
     assert checked.returncode == 0, checked.stdout
     sides = [line["side"] for line in lines(made)]
     assert sorted(sides) == ["base"] * 4 + ["new"] * 4
@@ -77,117 +77,117 @@ def test_a_slower_side_is_found_and_fails_and_its_recording_tells_the_same_again
     assert sides[0] != sides[2] and sides[4] != sides[6], "each second trial begins with the other side"
 
 
-def test_a_library_may_be_known_by_the_files_of_its_sides_alone(place: Place) -> None:
-    asked = ["ab", "--config", place.config, "--env", "current", "--trials", "4", "--new", place.slow]
-    lacking = snnbench(place.folder, *asked)
+def test_sides_alone_may_name_a_library(bench: Bench) -> None:
+    arguments = ["ab", "--config", bench.config, "--env", "current", "--trials", "4", "--new", bench.slow]
+    lacking = snnbench(bench.folder, *arguments)
     assert lacking.returncode == 2 and "base has no adapter lib: name its file, too, with --base" in lacking.stderr
-    done = snnbench(place.folder, *asked, "--base", place.adapter)
+    done = snnbench(bench.folder, *arguments, "--base", bench.adapter)
     assert done.returncode == 0, done.stderr
-    assert f"{place.slow} over {place.adapter}" in done.stdout
+    assert f"{bench.slow} over {bench.adapter}" in done.stdout
 
 
-def test_memory_has_four_trials_unless_the_user_or_the_config_says_otherwise(place: Place) -> None:
-    place.config = write_config(place.folder, ["lib"], memory_trials=1)
+def test_memory_has_four_trials_by_default(bench: Bench) -> None:
+    bench.config = write_config(bench.folder, ["lib"], memory_trials=1)
     for more, count in (([], 4), (["--set", "protocol.memory_trials=2"], 2)):
-        done = place.ab("--fresh", *more, trials=4)
+        done = bench.ab("--fresh", *more, trials=4)
         assert done.returncode == 0, done.stderr
-        measures = [line["measure"] for line in lines(recordings(place.folder)[-1])]
+        measures = [line["measure"] for line in lines(recordings(bench.folder)[-1])]
         assert (measures.count("time"), measures.count("memory")) == (8, 2 * count)
 
 
-def test_a_config_that_only_verifies_is_refused(place: Place) -> None:
-    done = place.ab("--set", "protocol.phases=[]")
+def test_a_config_that_only_verifies_is_refused(bench: Bench) -> None:
+    done = bench.ab("--set", "protocol.phases=[]")
     assert done.returncode == 2 and "tiny only verifies; name a config that times something" in done.stderr
 
 
-def test_without_a_change_a_library_runs_against_itself(place: Place) -> None:
-    done = place.ab("--fail-on", "failed,missing,incomparable", trials=4)
+def test_without_a_change_a_library_runs_against_itself(bench: Bench) -> None:
+    done = bench.ab("--fail-on", "failed,missing,incomparable", trials=4)
     assert done.returncode == 0, done.stderr
     assert "as pinned over as pinned" in done.stdout
-    assert [line["side"] for line in lines(recordings(place.folder)[0])].count("new") == 4
+    assert [line["side"] for line in lines(recordings(bench.folder)[0])].count("new") == 4
 
 
-def test_a_run_that_has_its_words_stops_and_another_continues_what_is_there(place: Place) -> None:
-    done = place.ab("--new", place.slow, trials=12)
+def test_decided_run_stops_and_a_torn_one_continues(bench: Bench) -> None:
+    done = bench.ab("--new", bench.slow, trials=12)
     assert "[8/8]" in done.stderr and "1 slower" in done.stdout
-    (made,) = recordings(place.folder)
+    (made,) = recordings(bench.folder)
     config = json.loads((made / "config.json").read_text())
     assert (config["planned"], config["finished"], config["stops_early"]) == (8, True, True)
-    assert config["sides"] == {"base": [], "new": [str(place.slow)]}
+    assert config["sides"] == {"base": [], "new": [str(bench.slow)]}
     text = (made / "records.jsonl").read_text().splitlines(keepends=True)
     (made / "records.jsonl").write_text("".join(text[:5]))
     (made / "config.json").write_text(json.dumps(config | {"finished": False}))
-    again = place.ab("--new", place.slow, trials=12)
+    again = bench.ab("--new", bench.slow, trials=12)
     assert "[3/3]" in again.stderr and "continues; 5 of 24 cells are there" in again.stderr
-    assert len(read(made).records) == 8 and recordings(place.folder) == [made]
-    assert snnbench(place.folder, "check", made).returncode == 0
+    assert len(read(made).records) == 8 and recordings(bench.folder) == [made]
+    assert snnbench(bench.folder, "check", made).returncode == 0
 
 
-def test_progress_counts_the_cells_of_the_look_that_comes(place: Place) -> None:
+def test_progress_counts_the_cells_of_the_next_look(bench: Bench) -> None:
     """The alpha is too small for a word, and the floor too small to call two times the same."""
-    done = place.ab("--time-floor", "0", "--alpha", "1e-12", trials=12)
+    done = bench.ab("--time-floor", "0", "--alpha", "1e-12", trials=12)
     looks = [line for line in done.stderr.splitlines() if line.startswith("[1/")]
     assert [line.partition("]")[0] for line in looks] == ["[1/8", "[1/4", "[1/4", "[1/8"], done.stderr
 
 
-def test_a_variable_and_an_interpreter_are_sides_too(place: Place) -> None:
-    done = place.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=4)
+def test_a_variable_and_an_interpreter_are_sides_too(bench: Bench) -> None:
+    done = bench.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=4)
     assert done.returncode == 0, done.stderr
-    (made,) = recordings(place.folder)
+    (made,) = recordings(bench.folder)
     by_side = {line["side"]: line for line in lines(made)}
     assert by_side["base"]["settings"]["variables"] == {"SPECIAL": "1"}
     assert "variables" not in by_side["new"]["settings"]
     assert by_side["base"]["environment"].startswith("current-")
     assert by_side["new"]["environment"].startswith("python-")
-    assert snnbench(place.folder, "check", made).returncode == 0
+    assert snnbench(bench.folder, "check", made).returncode == 0
 
 
-def test_the_variable_of_a_side_reaches_its_workers_only(place: Place) -> None:
+def test_the_variable_of_a_side_reaches_its_workers_only(bench: Bench) -> None:
     refusing = 'import os\nif os.environ.get("BROKEN"):\n    raise ImportError("broken")\n' + CORRECT
-    place.adapter.write_text(refusing)
-    done = place.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=4)
+    bench.adapter.write_text(refusing)
+    done = bench.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=4)
     assert done.returncode == 6, done.stderr
     assert "failed" in done.stdout and "in new: failed: import: ImportError: broken" in done.stdout
-    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(recordings(place.folder)[0])}
+    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(recordings(bench.folder)[0])}
     assert statuses == {("base", "measured"), ("new", "failed")}
 
 
-def test_the_page_of_a_test_in_which_nothing_was_timed_says_why(place: Place) -> None:
-    place.adapter.write_text(altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
-    done = place.ab("--new", "SPECIAL=1", "-o", "one")
+def test_page_without_times_says_why(bench: Bench) -> None:
+    bench.adapter.write_text(altered("from snnbench.adapter import Unsupported\nraise Unsupported('no such reset')"))
+    done = bench.ab("--new", "SPECIAL=1", "-o", "one")
     assert done.returncode == 8 and "one: nothing to compare: unsupported: no such reset" in done.stderr
-    page = snnbench(place.folder, "report", "one", "--format", "html")
+    page = snnbench(bench.folder, "report", "one", "--format", "html")
     assert page.returncode == 0 and "nothing to compare: unsupported: no such reset" in page.stdout, page.stderr
 
 
-def test_shards_keep_the_sides_of_a_case_together_and_merge_to_one_test(place: Place) -> None:
-    wide = write_config(place.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
-    place.config = wide
+def test_shards_keep_sides_together_and_merge(bench: Bench) -> None:
+    wide = write_config(bench.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
+    bench.config = wide
     for shard in ("1/2", "2/2"):
-        done = place.ab("--new", place.slow, "--shard", shard, "-o", shard[0], trials=4)
+        done = bench.ab("--new", bench.slow, "--shard", shard, "-o", shard[0], trials=4)
         assert done.returncode == 0, done.stderr
-    merged = snnbench(place.folder, "merge", "1", "2", "-o", "whole")
+    merged = snnbench(bench.folder, "merge", "1", "2", "-o", "whole")
     assert merged.returncode == 0, merged.stderr
-    whole = read(place.folder / "whole")
+    whole = read(bench.folder / "whole")
     assert len(whole.records) == 16 and not whole.config["stops_early"]
-    compared = snnbench(place.folder, "compare", "whole", *ALLOWED)
+    compared = snnbench(bench.folder, "compare", "whole", *ALLOWED)
     assert compared.returncode == 0 and "2 cells: 2 slower" in compared.stdout, compared.stdout + compared.stderr
-    assert snnbench(place.folder, "check", "whole").returncode == 0
+    assert snnbench(bench.folder, "check", "whole").returncode == 0
 
 
-def test_the_table_of_a_test_names_the_side_beside_the_library(place: Place) -> None:
-    place.ab("--new", place.slow, trials=4)
-    (made,) = recordings(place.folder)
-    report = snnbench(place.folder, "report", made)
+def test_table_names_the_side_beside_the_library(bench: Bench) -> None:
+    bench.ab("--new", bench.slow, trials=4)
+    (made,) = recordings(bench.folder)
+    report = snnbench(bench.folder, "report", made)
     assert report.returncode == 0 and "| lib (base) |" in report.stdout and "| lib (new) |" in report.stdout
 
 
-def test_the_page_of_a_test_begins_with_its_words(place: Place) -> None:
-    place.ab("--new", place.slow, trials=4)
-    (made,) = recordings(place.folder)
-    page = snnbench(place.folder, "report", made, "--format", "html").stdout
+def test_page_begins_with_the_comparison(bench: Bench) -> None:
+    bench.ab("--new", bench.slow, trials=4)
+    (made,) = recordings(bench.folder)
+    page = snnbench(bench.folder, "report", made, "--format", "html").stdout
     assert page.index("Slower or not") < page.index("In short")
-    assert f"{place.slow} (new) over as pinned (base), which took turns" in page
+    assert f"{bench.slow} (new) over as pinned (base), which took turns" in page
 
 
 @pytest.mark.parametrize(
@@ -202,40 +202,40 @@ def test_the_page_of_a_test_begins_with_its_words(place: Place) -> None:
         (["--set", "protocol.remeasure=1"], "protocol.remeasure: a disturbed pair is left out instead"),
     ],
 )
-def test_what_cannot_be_asked_ends_with_one_line(place: Place, more: list[str], complaint: str) -> None:
-    done = place.ab(*more)
+def test_usage_error_is_one_line(bench: Bench, more: list[str], complaint: str) -> None:
+    done = bench.ab(*more)
     assert done.returncode == 2 and complaint in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1 and not done.stdout
 
 
-def test_what_has_been_edited_since_is_another_test(place: Place) -> None:
+def test_edited_side_starts_another_test(bench: Bench) -> None:
     """Otherwise trials of today's file are paired with trials of yesterday's file."""
-    place.ab("--new", place.slow, "-o", "one", trials=4)
-    place.slow.write_text(place.slow.read_text().replace("0.02", "0.01"))
-    again = place.ab("--new", place.slow, "-o", "one", trials=4)
+    bench.ab("--new", bench.slow, "-o", "one", trials=4)
+    bench.slow.write_text(bench.slow.read_text().replace("0.02", "0.01"))
+    again = bench.ab("--new", bench.slow, "-o", "one", trials=4)
     assert again.returncode == 1 and "holds a recording of another config or machine" in again.stderr
 
 
-def test_two_sides_that_come_to_the_same_are_refused(place: Place) -> None:
-    (place.folder / "same").mkdir()
-    done = place.ab("--new", write(place.folder / "same", CORRECT, "lib"))
+def test_equal_sides_are_refused(bench: Bench) -> None:
+    (bench.folder / "same").mkdir()
+    done = bench.ab("--new", write(bench.folder / "same", CORRECT, "lib"))
     assert done.returncode == 2 and "both sides come to the same" in done.stderr
 
 
-def test_other_commands_point_to_compare_for_a_recording_of_two_sides(place: Place) -> None:
-    place.ab("--new", place.slow, "-o", "one")
-    ranked = snnbench(place.folder, "rank", "one")
+def test_other_commands_point_to_compare(bench: Bench) -> None:
+    bench.ab("--new", bench.slow, "-o", "one")
+    ranked = snnbench(bench.folder, "rank", "one")
     assert ranked.returncode == 2 and "holds the two sides of an A/B test; snnbench compare one" in ranked.stderr
-    compared = snnbench(place.folder, "compare", "one", "one")
+    compared = snnbench(bench.folder, "compare", "one", "one")
     assert compared.returncode == 8 and "one: holds the two sides of an A/B test; compare it alone" in compared.stderr
 
 
-def test_a_side_that_fails_ends_with_the_code_of_failed_cells(place: Place) -> None:
-    place.adapter.write_text('import os\nassert "BROKEN" not in os.environ\n' + CORRECT)
-    assert place.ab("--new", "BROKEN=1").returncode == 5
+def test_a_side_that_fails_ends_with_the_code_of_failed_cells(bench: Bench) -> None:
+    bench.adapter.write_text('import os\nassert "BROKEN" not in os.environ\n' + CORRECT)
+    assert bench.ab("--new", "BROKEN=1").returncode == 5
 
 
-def test_what_one_side_cannot_do_the_other_is_still_asked(place: Place) -> None:
+def test_side_that_is_refused_does_not_stop_the_other(bench: Bench) -> None:
     refusing = altered(
         """
         import os
@@ -246,15 +246,15 @@ def test_what_one_side_cannot_do_the_other_is_still_asked(place: Place) -> None:
         return right
         """
     )
-    place.adapter.write_text(refusing)
-    place.ab("--base", "OLD=1", "-o", "one")
-    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(place.folder / "one")}
+    bench.adapter.write_text(refusing)
+    bench.ab("--base", "OLD=1", "-o", "one")
+    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(bench.folder / "one")}
     assert statuses == {("base", "skipped"), ("new", "measured")}
 
 
-def test_a_replay_of_one_side_is_refused(place: Place) -> None:
-    place.ab("--new", place.slow, trials=4)
-    (made,) = recordings(place.folder)
+def test_a_replay_of_one_side_is_refused(bench: Bench) -> None:
+    bench.ab("--new", bench.slow, trials=4)
+    (made,) = recordings(bench.folder)
     cell = lines(made)[0]["cell"]
-    done = snnbench(place.folder, "show", cell, "--in", made, "--replay", "--env", "current")
+    done = snnbench(bench.folder, "show", cell, "--in", made, "--replay", "--env", "current")
     assert done.returncode == 2 and "measure both again with snnbench ab" in done.stderr

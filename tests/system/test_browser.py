@@ -75,7 +75,7 @@ def show(browser: Any, path: Path, width: int, scheme: str, media: str = "") -> 
         time.sleep(0.05)
 
 
-def asked(browser: Any) -> list[str]:
+def requested_addresses(browser: Any) -> list[str]:
     """The addresses that the page requested."""
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = (m["params"] for m in messages if m["method"] in ("Network.requestWillBeSent", "Network.webSocketCreated"))
@@ -105,18 +105,18 @@ def test_every_chart_is_drawn_and_fits(
     show(browser, pages[name], width, scheme)
     drawn = browser.execute_script(DRAWN)
     assert len(drawn) > 12
-    for place, marks, wide, high, room, cut in drawn:
-        assert marks > 1, f"{place} is empty"
-        assert room - 30 < wide <= room + 1, f"{place} is {wide} px wide where there are {room}"
+    for chart, marks, wide, high, room, cut in drawn:
+        assert marks > 1, f"{chart} is empty"
+        assert room - 30 < wide <= room + 1, f"{chart} is {wide} px wide where there are {room}"
         assert high > 50
-        assert not cut, f"{place}: a legend or an axis is cut off"
+        assert not cut, f"{chart}: a legend or an axis is cut off"
     needed, there = browser.execute_script(OVERFLOW)
     assert needed <= there == width, "the page scrolls sideways"
     assert browser.get_log("browser") == []
-    assert asked(browser) == [pages[name].as_uri()]
+    assert requested_addresses(browser) == [pages[name].as_uri()]
 
 
-def test_a_chart_takes_the_colours_of_the_scheme(browser: Any, pages: dict[str, Path]) -> None:
+def test_chart_takes_the_colours_of_the_scheme(browser: Any, pages: dict[str, Path]) -> None:
     colours = {}
     for scheme in ("light", "dark"):
         show(browser, pages["sweep"], 1280, scheme)
@@ -129,13 +129,13 @@ def test_a_chart_takes_the_colours_of_the_scheme(browser: Any, pages: dict[str, 
     }
 
 
-def test_paper_is_white_whatever_the_screen_is(browser: Any, pages: dict[str, Path]) -> None:
+def test_printed_page_is_white(browser: Any, pages: dict[str, Path]) -> None:
     show(browser, pages["sweep"], 1280, "dark", media="print")
     assert browser.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_no_name_message_or_fact_runs_or_tears_the_page(browser: Any, pages: dict[str, Path], width: int) -> None:
+def test_hostile_text_neither_runs_nor_breaks_the_page(browser: Any, pages: dict[str, Path], width: int) -> None:
     show(browser, pages["hostile"], width, "light")
     assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
     drawn = browser.execute_script(DRAWN)
@@ -144,10 +144,10 @@ def test_no_name_message_or_fact_runs_or_tears_the_page(browser: Any, pages: dic
     needed, there = browser.execute_script(OVERFLOW)
     assert needed <= there == width
     assert browser.get_log("browser") == []
-    assert asked(browser) == [pages["hostile"].as_uri()]
+    assert requested_addresses(browser) == [pages["hostile"].as_uri()]
 
 
-def test_pointing_at_a_mark_shows_its_numbers_as_text(browser: Any, pages: dict[str, Path]) -> None:
+def test_tooltip_of_a_mark_is_plain_text(browser: Any, pages: dict[str, Path]) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.by import By
 
@@ -155,12 +155,12 @@ def test_pointing_at_a_mark_shows_its_numbers_as_text(browser: Any, pages: dict[
     mark = browser.find_element(By.CSS_SELECTOR, "#r1-time-1 .mark-symbol path")
     browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", mark)
 
-    def told() -> bool:
+    def tip_is_visible() -> bool:
         ActionChains(browser).move_by_offset(1, 0).move_to_element(mark).perform()
         tips = browser.find_elements(By.ID, "vg-tooltip-element")
         return bool(tips) and "visible" in tips[0].get_attribute("class") and "ms" in tips[0].text
 
-    assert within(20, told)
+    assert within(20, tip_is_visible)
     tip = browser.find_element(By.ID, "vg-tooltip-element")
     assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
     assert not tip.find_elements(By.CSS_SELECTOR, "img, script")

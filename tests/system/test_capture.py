@@ -33,8 +33,8 @@ NOTHING: dict[str, list[str]] = {"inference": [], "forward": [], "backward": [],
 
 
 OTHER_DEVICE: dict[tuple[str, Pins], list[str]] = {}
-"""Torch variants of both devices, by library and environment, without those that Inductor compiles: it does not support
-the device meta."""
+"""Torch variants of both devices, by library and environment, except if Inductor compiles them: it does not support the
+device meta."""
 for library, adapter in ADAPTERS.items():
     for name, variant in adapter.variants.items():
         eager = variant.backend == "torch" and variant.way == "" and "compile" not in f"{library}/{name}"
@@ -88,7 +88,7 @@ def test_sinabs_frees_its_state_unless_it_is_held() -> None:
 
 
 @pytest.mark.libraries
-def test_rockpool_copies_its_state_from_the_host_and_so_is_not_captured() -> None:
+def test_rockpool_copies_from_the_host_and_is_not_captured() -> None:
     host = watched("rockpool", "torch")["host"]
     assert host["train"] == host["inference"] == ["aten._to_copy.default copies between host and device"]
     assert "cuda-graph" not in ADAPTERS["rockpool"].variants
@@ -119,7 +119,7 @@ HOST = {
 
 
 @pytest.mark.parametrize("name", HOST)
-def test_watch_sees_what_needs_the_host(name: str) -> None:
+def test_watch_sees_operations_that_need_the_host(name: str) -> None:
     function, expected = HOST[name]
     with capture_watch.HostFunctions() as functions, capture_watch.HostOperators() as operators:
         try:
@@ -129,7 +129,7 @@ def test_watch_sees_what_needs_the_host(name: str) -> None:
     assert functions.seen + operators.seen == [expected]
 
 
-def test_watch_sees_nothing_in_what_stays_on_the_device() -> None:
+def test_watch_ignores_operations_on_the_device() -> None:
     with capture_watch.HostFunctions() as functions, capture_watch.HostOperators() as operators:
         state = torch.zeros(3, device="meta") + ON_META * 2.0
         torch.where(state > 0, state, torch.zeros_like(state)).sum()
@@ -147,7 +147,7 @@ class Network:
         return self.state
 
 
-def test_watch_sees_a_state_that_is_freed_and_not_one_that_is_held() -> None:
+def test_watch_sees_freed_but_not_held_state() -> None:
     network = Network()
     with capture_watch.Lifetimes() as lifetimes:
         network.run()
@@ -159,7 +159,7 @@ def test_watch_sees_a_state_that_is_freed_and_not_one_that_is_held() -> None:
     assert any(tensor is network.state for tensor in existing(torch.device("cpu"))) and held
 
 
-def test_existing_tensors_are_those_of_a_device_frozen_ones_too() -> None:
+def test_existing_tensors_of_a_device_include_frozen_ones() -> None:
     here = torch.ones(2)
     gc.freeze()  # as the measurement of memory does
     everything = existing(torch.device("cpu"))

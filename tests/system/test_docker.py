@@ -62,11 +62,11 @@ def reach() -> list[str]:
     options = []
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_CERT"):
         words = os.environ.get(name, "").split()
-        for place, word in enumerate(words):
+        for position, word in enumerate(words):
             if (path := Path(word).resolve()).exists() and "://" not in word:  # it must be there in the build, too
-                folder = f"/run/given/{name.lower()}-{place}"
+                folder = f"/run/given/{name.lower()}-{position}"
                 options.append(f"--volume={path.parent if path.is_file() else path}:{folder}:ro")
-                words[place] = f"{folder}/{path.name}" if path.is_file() else folder
+                words[position] = f"{folder}/{path.name}" if path.is_file() else folder
         if words:
             options.append(f"--build-arg={name}={' '.join(words)}")
     if os.environ.get("PIP_FIND_LINKS"):  # uv ignores a folder if its backend names its own index
@@ -76,9 +76,9 @@ def reach() -> list[str]:
 
 def mirror() -> str:
     """This machine's apt source of the suite, or "" for debootstrap's default."""
-    asked = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
-    said = subprocess.run(asked, capture_output=True, text=True).stdout.splitlines()
-    return next((line.split()[0] for line in said if line.split()[1:] == [SUITE]), "")
+    command = ["apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages"]
+    lines = subprocess.run(command, capture_output=True, text=True).stdout.splitlines()
+    return next((line.split()[0] for line in lines if line.split()[1:] == [SUITE]), "")
 
 
 @pytest.fixture(scope="module")
@@ -120,8 +120,8 @@ def owned(folder: Path, user: int) -> Path:
 
 def owners(folder: Path) -> set[tuple[int, int]]:
     """(user, group) ids of everything in a folder."""
-    found = [path.stat() for path in folder.rglob("*")]
-    return {(one.st_uid, one.st_gid) for one in found}
+    statuses = [path.stat() for path in folder.rglob("*")]
+    return {(one.st_uid, one.st_gid) for one in statuses}
 
 
 SMALL = [
@@ -132,13 +132,13 @@ SMALL = [
 ]
 
 
-def test_a_build_for_gpus_with_pytorch_for_the_cpu_says_what_to_do(engine: Engine) -> None:
-    said = engine.build("localhost/base", "DEVICE=cuda", "UV_TORCH_BACKEND=cpu", fails=True)
-    assert "DEVICE=cuda needs PyTorch for CUDA: say UV_TORCH_BACKEND=cu130, too" in said
+def test_gpu_build_with_cpu_pytorch_is_refused(engine: Engine) -> None:
+    output = engine.build("localhost/base", "DEVICE=cuda", "UV_TORCH_BACKEND=cpu", fails=True)
+    assert "DEVICE=cuda needs PyTorch for CUDA: say UV_TORCH_BACKEND=cu130, too" in output
     assert "DEVICE=gpu: expected cpu or cuda" in engine.build("localhost/base", "DEVICE=gpu", fails=True)
 
 
-def test_a_recording_belongs_to_the_owner_of_the_folder_and_names_the_image(image: Engine, tmp_path: Path) -> None:
+def test_recording_has_the_folders_owner_and_names_the_image(image: Engine, tmp_path: Path) -> None:
     results = owned(tmp_path / "results", OWNER)
     image.run("snnbench", "run", *SMALL, results=results)
     (folder,) = results.iterdir()
@@ -159,21 +159,21 @@ def test_a_recording_belongs_to_the_owner_of_the_folder_and_names_the_image(imag
     }
 
 
-def test_any_user_id_runs_what_compiles_at_run_time(image: Engine, tmp_path: Path) -> None:
+def test_any_user_id_can_compile_at_run_time(image: Engine, tmp_path: Path) -> None:
     results = owned(tmp_path / "results", STRANGER)
     few = ("--set", 'sweep.libraries=["fused/cpu", "torch-loop/compile"]', "--set", "protocol.memory_trials=0")
     image.run("snnbench", "run", *SMALL, *few, "-o", "/results/mine", results=results, user=STRANGER)
     assert owners(results) == {(STRANGER, STRANGER)}
-    found = {(f"{one.library}/{one.variant}", one.status) for one in record.read(results / "mine").records}
-    assert found == {(name, "measured") for name in ("fused/cpu", "torch-loop/compile")}
+    statuses = {(f"{one.library}/{one.variant}", one.status) for one in record.read(results / "mine").records}
+    assert statuses == {(name, "measured") for name in ("fused/cpu", "torch-loop/compile")}
 
 
-def test_the_labels_are_those_of_the_open_container_initiative(image: Engine) -> None:
+def test_labels_follow_the_open_container_initiative(image: Engine) -> None:
     labels = json.loads(image("inspect", "--type", "image", "snnbench"))["Docker"]["config"]["Labels"]
     prefix = "org.opencontainers.image."
-    found = {name.removeprefix(prefix): value for name, value in labels.items() if name.startswith(prefix)}
-    assert found.pop("description")
-    assert found == {
+    standard = {name.removeprefix(prefix): value for name, value in labels.items() if name.startswith(prefix)}
+    assert standard.pop("description")
+    assert standard == {
         "title": "snnbench",
         "licenses": "MIT",
         "version": snnbench.__version__,

@@ -27,14 +27,14 @@ def instructions() -> list[tuple[str, str]]:
 
 def arguments() -> dict[str, str | None]:
     """Name -> default of every build argument; the first default if several exist."""
-    found: dict[str, str | None] = {}
+    defaults: dict[str, str | None] = {}
     for _, rest in (one for one in instructions() if one[0] == "ARG"):
         for name, default in re.findall(r'(\w+)(?:=("[^"]*"|\S*))?', rest):
-            found[name] = found.get(name) or (default.strip('"') if default else None)
-    return found
+            defaults[name] = defaults.get(name) or (default.strip('"') if default else None)
+    return defaults
 
 
-def test_the_base_image_is_pinned_to_a_release_and_every_stage_is_made_from_it() -> None:
+def test_base_image_is_pinned_and_used_by_every_stage() -> None:
     assert re.fullmatch(r"debian:[a-z]+-slim", str(arguments()["BASE_IMAGE"]))
     assert [rest for name, rest in instructions() if name == "FROM"] == [
         "${BASE_IMAGE} AS base",
@@ -43,31 +43,32 @@ def test_the_base_image_is_pinned_to_a_release_and_every_stage_is_made_from_it()
     ]
 
 
-def test_the_entry_point_is_snnbench_in_the_folder_of_results() -> None:
+def test_entry_point_is_snnbench_in_the_folder_of_results() -> None:
     last = dict(instructions())
     assert json.loads(last["ENTRYPOINT"]) == ["snnbench"]
     assert (last["WORKDIR"], "UV_OFFLINE=1" in last["ENV"]) == ("/", True)
 
 
 @pytest.mark.parametrize("cuda", [False, True])
-def test_the_standard_environments_are_those_of_quick_and_core_and_need_no_compiler_of_cuda(cuda: bool) -> None:
+def test_standard_environments_are_of_quick_and_core(cuda: bool) -> None:
+    """No package of them is built by a CUDA compiler."""
     adapters = discover()
     loaded = [config.load(config_path(name), default_threads=2) for name in ("quick", "core")]
-    asked = {name for one in loaded for sweep in one.sweeps for name in sweep.libraries}
+    required = {name for one in loaded for sweep in one.sweeps for name in sweep.libraries}
     named = {name if "/" in name else f"{name}/*" for name in str(arguments()["LIBRARIES"]).split()}
 
     def planned(patterns: set[str]) -> dict[str, tuple[str, ...]]:
-        found = [one for pattern in patterns for one in find(pattern, adapters)]
-        environments = [plan(adapters[library], variant, cuda) for library, variant in found]
+        contenders = [one for pattern in patterns for one in find(pattern, adapters)]
+        environments = [plan(adapters[library], variant, cuda) for library, variant in contenders]
         return {one.key: one.built for one in environments}
 
     made = planned(named)
-    assert set(made) == set(planned(asked))
+    assert set(made) == set(planned(required))
     assert set(made.values()) == {()}
-    assert ("sinabs-exodus==2.0.0",) in planned({"sinabs/*"}).values(), "what is left out"
+    assert ("sinabs-exodus==2.0.0",) in planned({"sinabs/*"}).values(), "this one is left out"
 
 
-def test_the_image_names_the_version_that_it_holds() -> None:
+def test_image_names_its_version() -> None:
     assert arguments()["VERSION"] == snnbench.__version__
 
 
@@ -78,11 +79,13 @@ def test_every_build_argument_is_documented() -> None:
     assert set(re.findall(r"--build-arg (\w+)", README)) <= set(arguments())
 
 
-def test_what_is_copied_from_the_folder_is_not_ignored() -> None:
+def test_copied_files_are_not_ignored() -> None:
     """Only the named files of the folder get into the build, and snnbench is installed from them."""
-    _, rule, *kept = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    _, rule, *exceptions = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert rule == "*"
-    assert all((ROOT / line.removeprefix("!")).exists() for line in kept if line.startswith("!"))
+    assert all((ROOT / line.removeprefix("!")).exists() for line in exceptions if line.startswith("!"))
     copied = [rest.split()[0] for name, rest in instructions() if name == "COPY" and "--from" not in rest]
     assert copied == [".", "docker/snnbench"]
-    assert {f"!{name}" for name in ("README.md", "adapters", "configs", "docker/snnbench", "snnbench")} <= set(kept)
+    assert {f"!{name}" for name in ("README.md", "adapters", "configs", "docker/snnbench", "snnbench")} <= set(
+        exceptions
+    )

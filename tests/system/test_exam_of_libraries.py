@@ -38,9 +38,9 @@ def adapters() -> dict[str, Adapter]:
 def by_contender(records: list[Record], verdict: str) -> dict[str, set[str]]:
     """Contender -> profiles in which it got this verdict."""
     profiles: dict[str, set[str]] = defaultdict(set)
-    for one in records:
-        if one.outcome.verdict == verdict:
-            profiles[label(one.library, one.variant)].add(one.case.profile)
+    for record in records:
+        if record.outcome.verdict == verdict:
+            profiles[label(record.library, record.variant)].add(record.case.profile)
     return profiles
 
 
@@ -52,19 +52,17 @@ def here(adapters: dict[str, Adapter]) -> Iterator[tuple[str, str, Variant]]:
                 yield adapter.name, label(adapter.name, name), variant
 
 
-def test_what_libraries_do_with_their_state_without_a_reset(exam: list[Record]) -> None:
+def test_state_of_libraries_without_a_reset(exam: list[Record]) -> None:
     states = {label(one.library, one.variant): one.settings.get("state") for one in exam if one.status == "measured"}
     assert {states[name] for name in ("sinabs", "spikingjelly/auto")} == {"continues"}
     assert states["rockpool/torch"] == "neither", "it keeps the state of the batch's first sample for all"
     assert states["torch-loop/unbind"] is None
 
 
-def test_each_is_exact_in_the_profiles_that_it_declares_and_refuses_the_others(
-    exam: list[Record], adapters: dict[str, Adapter]
-) -> None:
-    for one in exam:
-        assert one.status in ("measured", "skipped"), (one.library, one.variant, one.outcome)
-        assert one.status == "measured" or (one.outcome.kind in SKIPS and one.outcome.reason)
+def test_each_library_is_exact_in_its_declared_profiles_only(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+    for record in exam:
+        assert record.status in ("measured", "skipped"), (record.library, record.variant, record.outcome)
+        assert record.status == "measured" or (record.outcome.kind in SKIPS and record.outcome.reason)
     exact = by_contender(exam, "exact")
     declared = {name: variant for _, name, variant in here(adapters)}
     slow = ("/compile", "/compile-cell")
@@ -81,30 +79,30 @@ def test_16_bits_are_equivalent_and_never_exact(exam: list[Record], adapters: di
     own = {"torch-loop/unbind", "jax-scan", "spikingjelly/auto", "spyx/linear-outside", "spyx/run"}
     own.add("spyx-haiku/time-major")
     assert equivalent.keys() == own | {name for _, name, variant in here(adapters) if variant.way == "amp"}
-    for one in exam:
-        if one.outcome.verdict == "equivalent":
+    for record in exam:
+        if record.outcome.verdict == "equivalent":
             errors = [
                 error
-                for name, check in one.checks.items()
+                for name, check in record.checks.items()
                 if "spot" in name
                 for error in check["gradient_errors"].values()
             ]
             assert max(errors) > 1e-5, "16 bits show"
 
 
-def test_what_deviates_is_what_declares_it(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+def test_deviating_contenders_are_the_declared_ones(exam: list[Record], adapters: dict[str, Adapter]) -> None:
     deviating = by_contender(exam, "deviates")
     declared = {name for _, name, variant in here(adapters) if variant.deviation and not name.endswith("/defaults")}
     assert deviating.keys() == declared
-    for one in exam:
-        if one.outcome.verdict == "deviates" and one.library == "fused":
-            for name, check in one.checks.items():
+    for record in exam:
+        if record.outcome.verdict == "deviates" and record.library == "fused":
+            for name, check in record.checks.items():
                 assert check["differing"] == 0, name
                 errors = check["gradient_errors"].values()
                 assert 1e-5 < max(errors, default=1e-4) < 5e-3, (name, errors)
 
 
-def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+def test_list_names_the_needs_of_missing_contenders(exam: list[Record], adapters: dict[str, Adapter]) -> None:
     ran = {label(one.library, one.variant) for one in exam if one.status == "measured"}
     printed = snnbench("list", cwd=ROOT).stdout
     for adapter in adapters.values():
@@ -120,17 +118,15 @@ def test_what_cannot_run_here_says_what_it_needs(exam: list[Record], adapters: d
                 assert contender in ran and state == "ready", row
 
 
-def test_exact_means_that_spikes_and_all_three_gradients_were_compared(
-    exam: list[Record], adapters: dict[str, Adapter]
-) -> None:
-    measured = [one for one in exam if one.outcome.verdict == "exact"]
+def test_exact_contender_has_spikes_and_gradients_compared(exam: list[Record], adapters: dict[str, Adapter]) -> None:
+    measured = [record for record in exam if record.outcome.verdict == "exact"]
     assert len(measured) > 60
-    for one in measured:
-        checks = one.checks
+    for record in measured:
+        checks = record.checks
         assert checks["exam-1"]["compared"] == 3 * 8 * 5 * 37
         assert checks["exam-1"]["differing"] == 0
-        if adapters[one.library].variants[one.variant].inference_only:
-            assert one.outcome.inference_only and "spot-train" not in checks
+        if adapters[record.library].variants[record.variant].inference_only:
+            assert record.outcome.inference_only and "spot-train" not in checks
             continue
         assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == {"weight", "bias", "input"}
         assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == {"weight", "bias", "input"}

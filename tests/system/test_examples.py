@@ -22,21 +22,21 @@ WORKFLOW = ROOT / "examples" / "github-actions.yml"
 
 def job() -> dict[str, Any]:
     """The only job of the workflow."""
-    (found,) = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"].values()
-    return dict(found)
+    (only_job,) = yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["jobs"].values()
+    return dict(only_job)
 
 
 def calls() -> list[list[str]]:
     """The arguments of every call of snnbench, with the job's variables put in as a shell would."""
-    found = []
+    commands = []
     for step in job()["steps"]:
         for line in step.get("run", "").replace("\\\n", " ").splitlines():
             for name, value in job()["env"].items():  # in quotation marks a variable is one word
                 line = line.replace(f'"${name}"', shlex.quote(value)).replace(f"${name}", value)
             words = shlex.split(line.partition(">>")[0])
             if words and words[0] == "snnbench":
-                found.append(words[1:])
-    return found
+                commands.append(words[1:])
+    return commands
 
 
 def parsed(words: list[str]) -> dict[str, Any]:
@@ -53,47 +53,47 @@ def options(name: str) -> Iterator[dict[str, Any]]:
     return (parsed(words) for words in calls() if words[0] == name)
 
 
-def test_every_call_is_one_that_the_command_line_takes() -> None:
+def test_every_call_is_accepted_by_the_command_line() -> None:
     assert [words[0] for words in calls()] == ["ab", "report", "compare"]
     for words in calls():
         assert parsed(words)
 
 
 @pytest.mark.parametrize("wrong", [["run"], ["compare", "a", "b", "--fail-if", "slower"], ["doctor", "--trials", "1"]])
-def test_a_call_that_it_does_not_take_is_found(wrong: list[str]) -> None:
+def test_wrong_call_is_found(wrong: list[str]) -> None:
     with pytest.raises(TyperException):
         parsed(wrong)
 
 
-def test_base_and_head_are_revisions_of_the_library_that_the_config_runs() -> None:
-    (asked,) = options("ab")
-    assert asked["base"] == [".@${{ github.event.pull_request.base.sha }}"] and asked["new"] == [".@HEAD"]
-    loaded = config.load(config_path(asked["config"]), asked["settings"], default_threads=2)
+def test_base_and_head_are_revisions_of_the_configs_library() -> None:
+    (call,) = options("ab")
+    assert call["base"] == [".@${{ github.event.pull_request.base.sha }}"] and call["new"] == [".@HEAD"]
+    loaded = config.load(config_path(call["config"]), call["settings"], default_threads=2)
     assert (
         {name for sweep in loaded.sweeps for name in sweep.libraries}
         == {"mylif"}
-        == {path.stem for path in asked["adapter"]}
+        == {path.stem for path in call["adapter"]}
     )
     (checkout,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/checkout@"))
     assert checkout["with"] == {"fetch-depth": 0}, "a shallow clone lacks the base"
 
 
-def test_what_was_recorded_is_what_is_compared_and_reported() -> None:
+def test_recording_is_compared_and_reported() -> None:
     recorded = [one["output"] for one in options("ab")]
     assert [[one["base"]] for one in options("compare")] == [recorded]
     assert [one["recordings"] for one in options("report")] == [recorded]
 
 
-def test_it_fails_on_words_of_the_run_and_uploads_the_page_and_the_junit_file() -> None:
-    for one in (*options("ab"), *options("compare")):
-        assert set(one["fail_on"].split(",")) == {"slower", "failed", "missing", "incomparable"} <= set(WORDS)
+def test_job_fails_on_words_and_uploads_page_and_junit() -> None:
+    for call in (*options("ab"), *options("compare")):
+        assert set(call["fail_on"].split(",")) == {"slower", "failed", "missing", "incomparable"} <= set(WORDS)
     (upload,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/upload-artifact@"))
-    files = [one["output"] for name in ("compare", "report") for one in options(name)]
+    files = [call["output"] for name in ("compare", "report") for call in options(name)]
     assert [file.name for file in files] == ["ab.xml", "page.html"]
     assert all(file.is_relative_to(upload["with"]["path"]) for file in files)
 
 
-def test_actions_are_pinned_and_the_readers_of_pull_requests_get_no_rights() -> None:
+def test_actions_are_pinned_and_permissions_are_read_only() -> None:
     used = [step["uses"] for step in job()["steps"] if "uses" in step]
     assert used and all(re.fullmatch(r"actions/[a-z-]+@v\d+", name) for name in used)
     assert yaml.safe_load(WORKFLOW.read_text(encoding="utf-8"))["permissions"] == {"contents": "read"}

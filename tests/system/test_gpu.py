@@ -98,12 +98,12 @@ def ask(library: str, name: str, measure: Measure, **changes: Any) -> Reply:
     """A worker's reply, in the first profile and surrogate that the contender accepts."""
     adapter = ADAPTERS[library]
     variant = adapter.variants[name]
-    asked: dict[str, Any] = {"time_steps": SHORT.get(name, GPU.time_steps)}
-    asked |= {"dtype": "bfloat16"} if variant.way == "amp" else {}
+    fields: dict[str, Any] = {"time_steps": SHORT.get(name, GPU.time_steps)}
+    fields |= {"dtype": "bfloat16"} if variant.way == "amp" else {}
     for surrogate, profile in product(("fast_sigmoid", "rectangle", "one_sided"), variant.exact or PROFILES):
         reset, detach_reset = PROFILES[profile]
         given = {"reset": reset, "detach_reset": detach_reset, "surrogate": surrogate}
-        ending = start(library, name, adapter.path, measure, GPU.with_(**asked | given | changes))
+        ending = start(library, name, adapter.path, measure, GPU.with_(**fields | given | changes))
         assert ending.reply is not None, ending.log
         if ending.reply.outcome.kind == "unavailable":
             pytest.skip(ending.reply.outcome.reason)
@@ -119,7 +119,7 @@ EACH_FRAMEWORK = pytest.mark.parametrize(("library", "name"), FRAMEWORKS, ids=["
 
 @EACH_CONTENDER
 @pytest.mark.usefixtures("share")
-def test_exam_and_spot_check_find_what_is_declared(library: str, name: str) -> None:
+def test_exam_and_spot_check_give_the_declared_verdict(library: str, name: str) -> None:
     variant = ADAPTERS[library].variants[name]
     reply = ask(library, name, "verify")
     expected = "deviates" if variant.deviation else "equivalent" if variant.way == "amp" else "exact"
@@ -128,7 +128,7 @@ def test_exam_and_spot_check_find_what_is_declared(library: str, name: str) -> N
 
 @EACH_KERNEL
 @pytest.mark.usefixtures("alone")
-def test_timed_passes_run_the_kernel_that_a_variant_is_named_after(library: str, name: str) -> None:
+def test_timed_passes_run_the_declared_kernel(library: str, name: str) -> None:
     reply = ask(library, name, "time")
     assert reply.outcome.status == "measured", reply.outcome
     assert reply.settings["ran"]
@@ -158,7 +158,7 @@ def test_another_kernel_than_the_declared_one_is_incorrect(library: str, name: s
 
 @EACH_FRAMEWORK
 @pytest.mark.usefixtures("share")
-def test_verdict_tells_tf32_from_ieee(library: str, name: str) -> None:
+def test_tf32_is_equivalent_and_not_exact(library: str, name: str) -> None:
     reply = ask(library, name, "verify", precision="tf32")
     assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     assert reply.settings["matmul_precision"] in ("tf32", "tensorfloat32")
@@ -166,7 +166,7 @@ def test_verdict_tells_tf32_from_ieee(library: str, name: str) -> None:
 
 @EACH_FRAMEWORK
 @pytest.mark.usefixtures("alone")
-def test_pass_is_not_faster_than_its_matrix_product_could_be(library: str, name: str) -> None:
+def test_pass_is_slower_than_the_fastest_matrix_product(library: str, name: str) -> None:
     case = {"neurons": 4096, "batch": 16, "time_steps": 500}
     reply = ask(library, name, "time", **case)
     assert reply.outcome.status == "measured", reply.outcome
@@ -211,7 +211,7 @@ def build(case, weights, variant):
 
 
 @pytest.mark.usefixtures("share")
-def test_pass_that_asks_for_more_than_the_device_has_is_out_of_device_memory(tmp_path: Path) -> None:
+def test_too_large_allocation_is_out_of_device_memory(tmp_path: Path) -> None:
     library, name = FRAMEWORKS[0]
     greedy = tmp_path / "greedy.py"
     greedy.write_text(ADAPTERS[library].path.read_text() + GREEDY)

@@ -1,4 +1,4 @@
-"""test_gpu.py on a machine without a GPU: it can be collected there, and chooses the right libraries."""
+"""Tests of test_gpu.py on a machine without a GPU: it can be collected, and chooses the right libraries."""
 
 import re
 import subprocess
@@ -37,13 +37,11 @@ def test_gpu_tests_are_collected_without_uv() -> None:
         ("3", "3.1.0", True),
     ],
 )
-def test_release_is_the_same_by_its_major_version_or_before_1_by_its_minor_one(
-    installed: str, pinned: str, expected: bool
-) -> None:
+def test_same_release_compares_major_or_early_minor_versions(installed: str, pinned: str, expected: bool) -> None:
     assert same_release(installed, pinned) is expected
 
 
-def test_greedy_adapter_asks_for_memory_on_the_device_in_every_pass(tmp_path: Path) -> None:
+def test_greedy_adapter_allocates_on_the_device_in_every_pass(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     from snnbench.backends.torch import Weights
 
@@ -65,7 +63,7 @@ def nothing_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pytest.Monk
     return monkeypatch
 
 
-def test_library_of_another_release_is_skipped_with_both_versions(nothing_made: pytest.MonkeyPatch) -> None:
+def test_other_release_of_a_library_is_skipped(nothing_made: pytest.MonkeyPatch) -> None:
     nothing_made.setattr(metadata, "version", lambda distribution: "2.0.0")
     sentence = r"this Python has spikingjelly 2\.0\.0, and spikingjelly/old-torch is written for 0\.0\.0\.0\.14"
     with pytest.raises(pytest.skip.Exception, match=sentence):

@@ -42,37 +42,37 @@ def adapters() -> dict[str, Adapter]:
 
 def test_defaults_are_the_neuron_that_their_adapter_declares(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     records = recorded("library-defaults", tmp_path / "recording")
-    for one in records:
-        if one.variant != "defaults":
-            assert one.outcome == EXACT
+    for record in records:
+        if record.variant != "defaults":
+            assert record.outcome == EXACT
             continue
-        assert one.outcome.verdict == "deviates", (one.library, one.outcome)
-        held = [check["correct"] for name, check in one.checks.items() if not name.startswith("common-")]
-        assert one.outcome.own_rule and all(held), one.library
-        inference_only = adapters[one.library].variants[one.variant].inference_only
-        common = one.checks["common-inference" if inference_only else "common-train"]
+        assert record.outcome.verdict == "deviates", (record.library, record.outcome)
+        held = [check["correct"] for name, check in record.checks.items() if not name.startswith("common-")]
+        assert record.outcome.own_rule and all(held), record.library
+        inference_only = adapters[record.library].variants[record.variant].inference_only
+        common = record.checks["common-inference" if inference_only else "common-train"]
         assert common["differing"] > 0.01 * common["compared"], "or the defaults are the common neuron"
         assert inference_only or -1 < common["cosines"]["weight"] < 0.95
-    assert {one.library for one in records if one.variant == "defaults"} == {
+    assert {record.library for record in records if record.variant == "defaults"} == {
         found.name for found in adapters.values() if "defaults" in found.variants
     }
 
 
 def test_every_library_is_measured_with_raw_durations(quick: list[Record], adapters: dict[str, Adapter]) -> None:
-    timed = [one for one in quick if one.measure == "time"]
+    timed = [record for record in quick if record.measure == "time"]
     loaded = config.load(ROOT / "configs" / "quick.toml", default_threads=2)
-    assert {one.library for one in timed} == {work.library for work in config.expand(loaded, adapters)}
-    for one in timed:
-        assert one.outcome == EXACT
-        assert set(one.phases) == {"inference", "forward", "backward", "train"}
-        for phase in one.phases.values():
+    assert {record.library for record in timed} == {work.library for work in config.expand(loaded, adapters)}
+    for record in timed:
+        assert record.outcome == EXACT
+        assert set(record.phases) == {"inference", "forward", "backward", "train"}
+        for phase in record.phases.values():
             assert len(phase["repetitions_ns"]) == 3 and min(phase["repetitions_ns"]) > 0
             assert len(phase["warmup_ns"]) == 2 and phase["first_call_ns"] > 0 and phase["compilations"] == 0
             assert phase["floor_ns"] > 0 and phase["times_floor"] > 1
-    for one in quick:
-        if one.measure == "memory":
-            assert one.memory["host"]["peak_bytes"] > 0 and one.memory["host"]["retained_bytes"] > 0
-            assert one.memory["static_bytes"] >= 4 * (64 * 64 + 64 + 2 * 50 * 16 * 64)
+    for record in quick:
+        if record.measure == "memory":
+            assert record.memory["host"]["peak_bytes"] > 0 and record.memory["host"]["retained_bytes"] > 0
+            assert record.memory["static_bytes"] >= 4 * (64 * 64 + 64 + 2 * 50 * 16 * 64)
 
 
 def test_old_releases_are_made_again_without_the_network(
@@ -104,12 +104,12 @@ def test_pins_resolve_as_on_a_machine_with_a_gpu(adapters: dict[str, Adapter]) -
             planned = store.plan(adapter, name, cuda=True)
             kept_out = {Requirement(line).name for line in planned.overrides}
             pinned = {Requirement(line).name for line in planned.requirements} - kept_out
-            found = {pin.split("==")[0] for pin in resolved[planned.adapter].split()}
-            assert pinned <= found, (planned.adapter, variant.pins)
+            names = {pin.split("==")[0] for pin in resolved[planned.adapter].split()}
+            assert pinned <= names, (planned.adapter, variant.pins)
 
 
 @pytest.mark.skipif(gpus.has_cuda(), reason="there is a CUDA device")
-def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
+def test_cuda_variant_without_a_device_is_refused(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     """On the CPU the declaration refuses; on a missing device the framework does. It never crashes."""
     ready = {"torch": "torch-loop", "jax": "jax-scan"}
     for adapter in adapters.values():
@@ -139,17 +139,17 @@ def test_what_is_for_cuda_devices_says_so_up_to_the_launch(tmp_path: Path, adapt
 
 
 def test_versions_and_settings_are_read_back(quick: list[Record], adapters: dict[str, Adapter]) -> None:
-    for one in quick:
-        pinned = adapters[one.library].variants[one.variant].pins.version
-        assert str(one.version).partition("+")[0] == pinned
-        assert one.settings["provider"]
-        assert len(one.settings["cpus"]) == one.case.threads
-        if "torch" in one.settings:
-            assert one.settings["threads"] == one.case.threads
-            assert one.settings["matmul_precision"] == "ieee"
+    for record in quick:
+        pinned = adapters[record.library].variants[record.variant].pins.version
+        assert str(record.version).partition("+")[0] == pinned
+        assert record.settings["provider"]
+        assert len(record.settings["cpus"]) == record.case.threads
+        if "torch" in record.settings:
+            assert record.settings["threads"] == record.case.threads
+            assert record.settings["matmul_precision"] == "ieee"
         else:
-            assert one.settings["matmul_precision"] == "float32"
-    assert {one.settings["provider"] for one in quick if one.library == "spikingjelly"} == {"torch-reference"}
+            assert record.settings["matmul_precision"] == "float32"
+    assert {record.settings["provider"] for record in quick if record.library == "spikingjelly"} == {"torch-reference"}
 
 
 def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
@@ -189,8 +189,8 @@ def test_several_layers_in_16_bits_are_judged_layer_by_layer(
 ) -> None:
     library, variant = contender.split("/")
     reset, detach_reset = PROFILES["zero"]
-    asked = {"dtype": dtype, "layers": 3, "reset": reset, "detach_reset": detach_reset}
-    outcome = ask(adapters[library].path, adapters[library], variant, **asked)
+    changes = {"dtype": dtype, "layers": 3, "reset": reset, "detach_reset": detach_reset}
+    outcome = ask(adapters[library].path, adapters[library], variant, **changes)
     assert outcome == Outcome(status="measured", verdict="equivalent")
 
 
@@ -241,7 +241,7 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("name", CHANGED)
-def test_a_library_set_otherwise_is_incorrect(
+def test_library_with_changed_settings_is_incorrect(
     name: str, tmp_path: Path, adapters: dict[str, Adapter], quick: Any
 ) -> None:
     library, variant, *changes = CHANGED[name]

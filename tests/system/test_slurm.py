@@ -64,8 +64,8 @@ class Run:
     def end(self) -> tuple[int, str]:
         """Wait for the command's end. Returns its exit status and its messages."""
         assert self.process is not None
-        _, said = self.process.communicate(timeout=SLOW_S)
-        return self.process.returncode, said
+        _, messages = self.process.communicate(timeout=SLOW_S)
+        return self.process.returncode, messages
 
     def whole(self, *more: str) -> tuple[int, str]:
         """Run the command from its start to its end."""
@@ -102,10 +102,10 @@ class Run:
     @property
     def ids(self) -> dict[str, str]:
         """The last submitted job of each shard."""
-        found: dict[str, str] = {}
+        submitted: dict[str, str] = {}
         for jobs in (self.folder / "runs").glob("*/jobs.json"):
-            found |= json.loads(jobs.read_text())
-        return found
+            submitted |= json.loads(jobs.read_text())
+        return submitted
 
     def running(self) -> set[str]:
         """The jobs that run a cell."""
@@ -115,8 +115,8 @@ class Run:
     @property
     def records(self) -> list[Record]:
         """The records of the merged recording."""
-        (found,) = (self.folder / "results").glob("*")
-        return read(found).records
+        (folder,) = (self.folder / "results").glob("*")
+        return read(folder).records
 
 
 def arguments(folder: Path) -> list[str | Path]:
@@ -163,89 +163,91 @@ def assert_as_local(run: Run, local: Path) -> None:
 
 def test_shards_become_jobs_and_one_recording(run: Run, local: Path) -> None:
     run.go()
-    status, said = run.whole("--slurm", "time=5")
-    assert status == 0, said
+    status, messages = run.whole("--slurm", "time=5")
+    assert status == 0, messages
     assert sorted(run.jobs.values()) == ["COMPLETED"] * 3, "an array job with a task for each case"
-    assert f"[{CELLS}/{CELLS}]" in said and "submitted 3 of 3 shards" in said
+    assert f"[{CELLS}/{CELLS}]" in messages and "submitted 3 of 3 shards" in messages
     assert_as_local(run, local)
     (folder,) = (run.folder / "runs").glob("*")
     assert run.say("status", folder).splitlines()[0].endswith(f": {CELLS} of {CELLS} cells, finished; {CELLS} measured")
     assert not list(folder.glob("*/*.running"))
 
 
-def test_an_interrupt_leaves_the_jobs_and_the_same_command_attaches_to_them(run: Run, local: Path) -> None:
+def test_interrupt_leaves_jobs_and_the_same_command_attaches(run: Run, local: Path) -> None:
     started = run.start("--shards", "2")
     assert run.waits()
     (folder,) = (run.folder / "runs").glob("*")
-    found = run.say("status", folder)
+    status_text = run.say("status", folder)
     job, shard = run.at()
-    assert f"shard {shard}: " in found and f"job {job} RUNNING" in found and "  runs since " in found
+    assert f"shard {shard}: " in status_text and f"job {job} RUNNING" in status_text and "  runs since " in status_text
     started.send_signal(signal.SIGINT)
-    status, said = run.end()
+    status, messages = run.end()
     assert status == 130
-    assert f"snnbench status {folder.relative_to(run.folder)}" in said and f"scancel {job.split('_')[0]}" in said
+    assert (
+        f"snnbench status {folder.relative_to(run.folder)}" in messages and f"scancel {job.split('_')[0]}" in messages
+    )
     assert set(run.jobs.values()) <= {"RUNNING", "COMPLETED"} and "RUNNING" in run.jobs.values()
     run.start()
     run.go()
-    status, said = run.end()
-    assert status == 0, said
-    assert "wait or run already" in said and "submitted" not in said
+    status, messages = run.end()
+    assert status == 0, messages
+    assert "wait or run already" in messages and "submitted" not in messages
     assert len(run.jobs) == 2
     assert_as_local(run, local)
 
 
-def test_a_cancelled_job_s_cell_is_cancelled_and_run_again_alone(run: Run, local: Path) -> None:
+def test_cell_of_a_cancelled_job_is_run_again_alone(run: Run, local: Path) -> None:
     run.start()
     assert run.waits()
     job, shard = run.at()
     run.slurm.say("scancel", job)
-    status, said = run.end()
-    assert (status, "not finished; the same command runs the missing cells" in said) == (1, True), said
-    assert f"shard {shard}: job {job} CANCELLED" in said
+    status, messages = run.end()
+    assert (status, "not finished; the same command runs the missing cells" in messages) == (1, True), messages
+    assert f"shard {shard}: job {job} CANCELLED" in messages
     (cancelled,) = [one for one in run.records if one.status == "failed"]
     assert (cancelled.outcome.kind, cancelled.outcome.scheduler) == ("cancelled", "CANCELLED")
     before = len(run.jobs)
-    status, said = run.whole()
-    assert status == 0, said
-    assert len(run.jobs) == before + 1 and "submitted 1 of 3 shards" in said
+    status, messages = run.whole()
+    assert status == 0, messages
+    assert len(run.jobs) == before + 1 and "submitted 1 of 3 shards" in messages
     assert_as_local(run, local)
 
 
-def test_a_lost_node_is_no_result_of_the_cell(run: Run, local: Path) -> None:
+def test_cell_of_a_lost_node_is_run_again(run: Run, local: Path) -> None:
     run.start("--slurm", "no-requeue")
     assert run.waits()
     job, _ = run.at()
     run.slurm.lose(run.slurm.node_of(job))
-    status, said = run.end()
-    assert status == 1 and f"job {job} NODE_FAIL" in said, said
+    status, messages = run.end()
+    assert status == 1 and f"job {job} NODE_FAIL" in messages, messages
     lost = [one for one in run.records if one.outcome.scheduler == "NODE_FAIL"]
     assert {one.outcome.kind for one in lost} == {"lost"} and lost
     assert run.whole()[0] == 0
     assert_as_local(run, local)
 
 
-def test_a_requeued_job_goes_on_with_its_shard(run: Run, local: Path) -> None:
+def test_requeued_job_continues_its_shard(run: Run, local: Path) -> None:
     run.start()
     assert run.waits()
     job, _ = run.at()
     run.slurm.say("scontrol", "requeue", job)
     assert within(SLOW_S, lambda: run.jobs[job] == "PENDING")
     run.go()
-    status, said = run.end()
-    assert status == 0, said
+    status, messages = run.end()
+    assert status == 0, messages
     assert len(run.jobs) == 3, "nothing was submitted again"
     (log,) = (run.folder / "runs").glob(f"*/jobs/{job}_0_log.err")
     assert "DUE TO JOB REQUEUE" in log.read_text()
     assert_as_local(run, local)
 
 
-def test_an_ab_test_on_shards_is_one_test_of_all_of_its_trials(slurm: Slurm, tmp_path: Path) -> None:
+def test_ab_test_on_shards_is_one_test(slurm: Slurm, tmp_path: Path) -> None:
     adapter = write(tmp_path, CORRECT, "lib")
     config = write_config(tmp_path, ["lib"], neurons="[16, 24]", memory_trials=0)
-    asked = ["ab", "--config", config, "--env", "current", "--adapter", adapter, "--new", "SPECIAL=1", "--trials", "4"]
-    status, said = Run(tmp_path, slurm, asked).whole("--slurm", "time=5")
-    assert status == 0, said
-    assert "submitted 2 of 2 shards" in said and "[16/16]" in said
+    words = ["ab", "--config", config, "--env", "current", "--adapter", adapter, "--new", "SPECIAL=1", "--trials", "4"]
+    status, messages = Run(tmp_path, slurm, words).whole("--slurm", "time=5")
+    assert status == 0, messages
+    assert "submitted 2 of 2 shards" in messages and "[16/16]" in messages
     (merged,) = (tmp_path / "results").glob("*")
     recording = read(merged)
     assert {(one.side, one.trial) for one in recording.records} == {(s, t) for s in ("base", "new") for t in range(4)}
@@ -253,11 +255,11 @@ def test_an_ab_test_on_shards_is_one_test_of_all_of_its_trials(slurm: Slurm, tmp
     assert checking.check(merged) == []
 
 
-def test_what_a_job_cannot_be_given_is_one_line(run: Run) -> None:
-    status, said = run.whole("--slurm", "partition=none")
+def test_invalid_job_option_is_one_line(run: Run) -> None:
+    status, messages = run.whole("--slurm", "partition=none")
     assert status == 1
-    assert said.splitlines()[-1].startswith("snnbench: sbatch: "), said
-    assert "invalid partition" in said.splitlines()[-1]
+    assert messages.splitlines()[-1].startswith("snnbench: sbatch: "), messages
+    assert "invalid partition" in messages.splitlines()[-1]
     assert run.jobs == {}
 
 
@@ -276,9 +278,9 @@ def test_real_libraries_survive_a_cancelled_job_and_a_lost_node(slurm: Slurm, tm
     assert within(SLOW_S, lambda: bool(run.running() - {cancelled}))
     (lost,) = list(run.running() - {cancelled})[:1]
     slurm.lose(slurm.node_of(lost))
-    status, said = run.end()
-    assert status == 1 and f"job {cancelled} CANCELLED" in said and f"job {lost} NODE_FAIL" in said, said
-    status, said = run.whole()
-    assert status == 0, said
+    status, messages = run.end()
+    assert status == 1 and f"job {cancelled} CANCELLED" in messages and f"job {lost} NODE_FAIL" in messages, messages
+    status, messages = run.whole()
+    assert status == 0, messages
     run.say(*run.arguments, "-o", "local")
     assert_as_local(run, tmp_path / "local")

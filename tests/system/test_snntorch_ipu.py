@@ -62,14 +62,14 @@ class Options:
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """Install the stand-ins. Returns the options of each compiled network."""
-    asked: list[Options] = []
+    compiled: list[Options] = []
     poptorch, snntorch = ModuleType("poptorch"), ModuleType("snntorch")
     poptorch.Options = Options
-    poptorch.inferenceModel = lambda net, options: (asked.append(options), net)[1]
+    poptorch.inferenceModel = lambda net, options: (compiled.append(options), net)[1]
     snntorch.Leaky = Leaky
     for module in (poptorch, snntorch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
-    return asked
+    return compiled
 
 
 def complaints(profile_name: str, layers: int, variant: str) -> str:
@@ -88,22 +88,22 @@ def complaints(profile_name: str, layers: int, variant: str) -> str:
 @pytest.mark.parametrize("variant", ["model", "ipu"])
 @pytest.mark.parametrize("layers", [1, 2])
 @pytest.mark.parametrize("name", reading.read(PATH).variants["ipu"].exact)
-def test_is_the_reference(name: str, layers: int, variant: str, stand_ins: list[Options]) -> None:
+def test_adapter_equals_the_reference(name: str, layers: int, variant: str, stand_ins: list[Options]) -> None:
     assert complaints(name, layers, variant) == ""
     assert [options.model for options in stand_ins] == [variant == "model"]
 
 
-def test_another_neuron_is_found_out(stand_ins: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_neuron_is_found(stand_ins: list[Options], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leaky, "late", True)
     assert "spikes differ" in complaints("subtract", 1, "model")
 
 
-def test_it_refuses_a_reset_to_zero(stand_ins: list[Options]) -> None:
+def test_reset_to_zero_is_refused(stand_ins: list[Options]) -> None:
     with pytest.raises(refusal.Unsupported, match="drops an input"):
         complaints("zero", 1, "model")
 
 
-def test_without_poptorch_it_says_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_poptorch_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "poptorch", None)
     with pytest.raises(refusal.Unavailable, match="Poplar SDK"):
         complaints("subtract", 1, "model")

@@ -35,14 +35,14 @@ def first_cell(folder: Path) -> str:
     return str(json.loads((folder / RECORDS).read_text().splitlines()[0])["cell"])
 
 
-def test_the_traps_work(trapped: Path) -> None:
+def test_traps_work(trapped: Path) -> None:
     import subprocess
 
     subprocess.run([sys.executable, "-c", "import evil"], cwd=trapped, check=True)
     assert (trapped.parent / "ran").exists()
 
 
-def test_no_command_that_reads_a_recording_runs_anything_of_it(trapped: Path) -> None:
+def test_no_command_runs_code_of_a_recording(trapped: Path) -> None:
     here = "."
     commands = [
         ["report", here],
@@ -60,7 +60,7 @@ def test_no_command_that_reads_a_recording_runs_anything_of_it(trapped: Path) ->
         assert not (trapped.parent / "ran").exists(), command
 
 
-def test_a_replay_runs_the_installed_adapter_and_not_the_recording_s(trapped: Path) -> None:
+def test_replay_runs_the_installed_adapter_only(trapped: Path) -> None:
     """If the contender is not installed, nothing runs at all."""
     lines = (trapped / RECORDS).read_text().replace('"library": "snntorch"', '"library": "evil"')
     (trapped / RECORDS).write_text(lines)
@@ -72,7 +72,7 @@ def test_a_replay_runs_the_installed_adapter_and_not_the_recording_s(trapped: Pa
 @pytest.mark.parametrize(
     "name", ["../../evil", "/etc/passwd", "..", "a/b", "a\\b", "~root", "$(id)", "-rf", "a\nb", "\x1b[2J"]
 )
-def test_names_that_lead_elsewhere_are_no_names(trapped: Path, name: str) -> None:
+def test_names_with_path_or_shell_characters_are_refused(trapped: Path, name: str) -> None:
     line = json.loads((trapped / RECORDS).read_text().splitlines()[0])
     (trapped / RECORDS).write_text(
         json.dumps(line | {"library": name}) + "\n" + json.dumps(line | {"variant": name}) + "\n"
@@ -81,7 +81,8 @@ def test_names_that_lead_elsewhere_are_no_names(trapped: Path, name: str) -> Non
     assert done.returncode == 7 and "2 lines are no records" in done.stdout
 
 
-def test_figures_stay_in_their_folder_whatever_a_config_is_called(trapped: Path) -> None:
+def test_figures_stay_in_their_folder(trapped: Path) -> None:
+    """The config's name is a path that leads elsewhere."""
     config = json.loads((trapped / CONFIG).read_text())
     config["config"]["name"] = "../../../outside"
     (trapped / CONFIG).write_text(json.dumps(config))
@@ -94,7 +95,7 @@ def test_figures_stay_in_their_folder_whatever_a_config_is_called(trapped: Path)
     )
 
 
-def test_an_adapter_of_one_s_own_is_said_to_run_code(tmp_path: Path) -> None:
+def test_help_warns_that_adapter_code_runs(tmp_path: Path) -> None:
     for command in ("run", "verify", "list", "show", "doctor"):
-        said = " ".join(snnbench(tmp_path, command, "--help").stdout.replace("│", " ").split())
-        assert "Its code runs with your rights" in said, command
+        help_text = " ".join(snnbench(tmp_path, command, "--help").stdout.replace("│", " ").split())
+        assert "Its code runs with your rights" in help_text, command

@@ -42,17 +42,17 @@ def attached(y: Any, v: Any, surrogate: Any, decay: float, threshold: float) -> 
 
 
 def fused_forward(
-    x: Any, kept: Any, y: Any, steps: int, decay: float, threshold: float, rest: float, every: bool
+    x: Any, stored: Any, y: Any, steps: int, decay: float, threshold: float, rest: float, every: bool
 ) -> None:
     """Compute the same as fusedForwardLIF."""
-    assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in (x, kept, y))
-    assert len(x) == steps and kept.shape == (x.shape if every else x[0].shape)
+    assert all(tensor.is_contiguous() and tensor.dtype == torch.float32 for tensor in (x, stored, y))
+    assert len(x) == steps and stored.shape == (x.shape if every else x[0].shape)
     v = torch.full_like(x[0], rest)
     s = torch.zeros_like(v)
     for t in range(steps):
         v = decay * v * (1 - s) + rest * s + x[t]
         y[t] = s = (v >= threshold).float()
-        (kept[t] if every else kept).copy_(v)
+        (stored[t] if every else stored).copy_(v)
 
 
 def module(forward: Any = fused_forward, through: Gradient = attached, half_width: float = 0.5) -> ModuleType:
@@ -95,7 +95,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> Callable[[ModuleType | None], 
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_is_the_reference(layers: int, installed: Any) -> None:
+def test_adapter_equals_the_reference(layers: int, installed: Any) -> None:
     installed(module())
     case = NEURON.with_(layers=layers)
     assert complaints(case) == ""
@@ -107,9 +107,9 @@ def test_is_the_reference(layers: int, installed: Any) -> None:
         assert SpotCheck(problem, 1).check(piece.read(outputs)).message == ""
 
 
-def undecayed(x: Any, kept: Any, y: Any, steps: int, decay: float, *rest: Any) -> None:
+def undecayed(x: Any, stored: Any, y: Any, steps: int, decay: float, *rest: Any) -> None:
     """fused_forward without decay."""
-    fused_forward(x, kept, y, steps, 1.0, *rest)
+    fused_forward(x, stored, y, steps, 1.0, *rest)
 
 
 @pytest.mark.parametrize(
@@ -122,12 +122,12 @@ def undecayed(x: Any, kept: Any, y: Any, steps: int, decay: float, *rest: Any) -
     ],
     ids=["detached", "subtracting", "wide", "undecayed"],
 )
-def test_another_neuron_is_found_out(wrong: ModuleType, complaint: str, installed: Any) -> None:
+def test_another_neuron_is_found(wrong: ModuleType, complaint: str, installed: Any) -> None:
     installed(wrong)
     assert complaint in complaints(NEURON)
 
 
-def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
+def test_missing_module_is_unavailable(installed: Any) -> None:
     installed(None)
     with pytest.raises(refusal.Unavailable, match="EMI-Group/snn-temporal-fusion"):
         session(Problem(NEURON))
@@ -137,7 +137,7 @@ def test_without_the_module_it_says_what_it_needs(installed: Any) -> None:
     "changes",
     [{"surrogate": "fast_sigmoid"}, {"slope": 2.0}, {"dtype": "float64"}, {"threshold": 0.0}],
 )
-def test_it_refuses_what_it_cannot_be(changes: dict[str, Any], installed: Any) -> None:
+def test_unsupported_case_is_refused(changes: dict[str, Any], installed: Any) -> None:
     installed(module())
     with pytest.raises(refusal.Unsupported):
         session(Problem(NEURON.with_(**changes)))

@@ -19,20 +19,20 @@ def spin(seconds: float) -> None:
         pass
 
 
-def test_an_idle_process_is_settled_at_once() -> None:
+def test_idle_process_is_settled_at_once() -> None:
     started = time.perf_counter()
     afterwork.settle()
     assert time.perf_counter() - started < afterwork.LONGEST_NS / 1e9
 
 
-def test_a_thread_that_spins_is_waited_for() -> None:
+def test_settle_waits_for_a_spinning_thread() -> None:
     thread = threading.Thread(target=spin, args=(0.05,))
     thread.start()
     afterwork.settle()
     assert not thread.is_alive()
 
 
-def test_waiting_ends_where_spinning_does_not() -> None:
+def test_settle_gives_up_on_endless_spinning() -> None:
     now = [0]
 
     def sleep(seconds: float) -> None:
@@ -53,8 +53,6 @@ def test_waiting_ends_where_spinning_does_not() -> None:
         ([], 5 * MS, None),
     ],
 )
-def test_an_answer_that_takes_a_tenth_of_the_pass_to_be_read_is_found_out(
-    reading_ns: list[int], pass_ns: float, expected: str | None
-) -> None:
-    said = complaint("train", reading_ns, pass_ns)
-    assert said is None if expected is None else said is not None and said.endswith(expected)
+def test_slow_reading_of_an_answer_is_reported(reading_ns: list[int], pass_ns: float, expected: str | None) -> None:
+    message = complaint("train", reading_ns, pass_ns)
+    assert message is None if expected is None else message is not None and message.endswith(expected)

@@ -15,11 +15,11 @@ intr 1234
 """
 
 
-def test_usage_is_that_of_all_cpus_or_of_some(tmp_path: Path) -> None:
+def test_usage_of_all_or_some_cpus(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text(STAT)
-    found = {cpus: contention.usage(stat, cpus) for cpus in ((), (0,), (1,), (0, 10))}
-    assert {cpus: (one.busy_s, one.stolen_s) for cpus, one in found.items()} == {
+    usages = {cpus: contention.usage(stat, cpus) for cpus in ((), (0,), (1,), (0, 10))}
+    assert {cpus: (one.busy_s, one.stolen_s) for cpus, one in usages.items()} == {
         (): (12.0, 2.0),
         (0,): (6.0, 2.0),
         (1,): (5.0, 0.0),
@@ -27,7 +27,7 @@ def test_usage_is_that_of_all_cpus_or_of_some(tmp_path: Path) -> None:
     }
 
 
-def test_time_in_interrupts_is_busy_and_waiting_is_not(tmp_path: Path) -> None:
+def test_interrupts_are_busy_but_waiting_is_not(tmp_path: Path) -> None:
     """user 1, nice 2, system 4, idle 8, iowait 16, irq 32, softirq 64, steal 128."""
     stat = tmp_path / "stat"
     stat.write_text("cpu " + " ".join(str(2**power * TICKS) for power in range(8)) + " 0 0\n")
@@ -35,19 +35,19 @@ def test_time_in_interrupts_is_busy_and_waiting_is_not(tmp_path: Path) -> None:
     assert (counted.busy_s, counted.stolen_s) == (1 + 2 + 4 + 32 + 64, 128)
 
 
-def test_others_took_no_less_than_nothing() -> None:
+def test_foreign_cpus_are_never_negative() -> None:
     """A process's own clock is finer than the counter of /proc/stat, and can be ahead of it."""
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 11.0, 1.0, 6.5)
     assert between(before, after) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.15}
     assert between(before, before) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.0}
 
 
-def test_cpus_are_told_to_the_thousandth() -> None:
+def test_cpus_are_rounded_to_thousandths() -> None:
     before, after = Usage(0.0, 0.0, 0.0, 0.0), Usage(1.0, 0.35791, 0.23456, 0.12345)
     assert between(before, after) == {"foreign_cpus": 0.234, "stolen_cpus": 0.235, "own_cpus": 0.123}
 
 
-def test_the_most_disturbed_phase_speaks_for_all_with_what_was_stolen() -> None:
+def test_most_disturbed_phase_counts_including_stolen_time() -> None:
     def phase(foreign: float, stolen: float) -> dict[str, dict[str, float]]:
         return {"contention": {"foreign_cpus": foreign, "stolen_cpus": stolen}}
 
@@ -56,6 +56,6 @@ def test_the_most_disturbed_phase_speaks_for_all_with_what_was_stolen() -> None:
     assert contention.others_cpus({}) == contention.others_cpus({"train": {}}) == 0.0
 
 
-def test_what_this_process_used_is_not_foreign() -> None:
+def test_own_usage_is_not_foreign() -> None:
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 30.0, 2.0, 20.0)
     assert between(before, after) == {"foreign_cpus": 0.5, "stolen_cpus": 0.1, "own_cpus": 1.5}

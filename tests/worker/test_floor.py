@@ -1,4 +1,4 @@
-"""Tests of the roofline: formulas computed by hand, and fakes slower and faster than the machine can be."""
+"""Tests of the floor: formulas computed by hand, and fakes slower and faster than the machine can be."""
 
 import re
 from pathlib import Path
@@ -26,7 +26,7 @@ DEEP_INNER = DEEP.with_(input_gradient=False)
     [(SMALL, 300, 600), (INNER, 300, 300), (DEEP, 900, 1800), (DEEP_INNER, 900, 1500)],
     ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
 )
-def test_flops_are_those_of_the_products(case: Case, inference: int, backward: int) -> None:
+def test_flops_of_the_products(case: Case, inference: int, backward: int) -> None:
     assert {phase: floor.flops(case, phase) for phase in PHASES} == {
         "inference": inference,
         "forward": inference,
@@ -46,7 +46,7 @@ def test_flops_are_those_of_the_products(case: Case, inference: int, backward: i
     ],
     ids=["one layer", "without the input's gradient", "three layers", "three without the input's gradient"],
 )
-def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, backward: int, train: int) -> None:
+def test_least_bytes_of_inputs_and_outputs(case: Case, forward: int, backward: int, train: int) -> None:
     assert {phase: floor.least_bytes(case, phase) for phase in PHASES} == {
         "inference": 4 * forward,
         "forward": 4 * forward,
@@ -56,13 +56,13 @@ def test_least_bytes_are_what_goes_in_and_comes_out(case: Case, forward: int, ba
 
 
 @pytest.mark.parametrize(("dtype", "size"), [("float64", 8), ("float32", 4), ("bfloat16", 2), ("float16", 2)])
-def test_bytes_are_those_of_the_dtype_and_flops_have_none(dtype: Any, size: int) -> None:
+def test_bytes_depend_on_the_dtype_but_flops_do_not(dtype: Any, size: int) -> None:
     case = SMALL.with_(dtype=dtype)
     assert floor.least_bytes(case, "inference") == 90 * size
     assert floor.flops(case, "inference") == 300
 
 
-def test_a_phase_that_is_none_is_refused() -> None:
+def test_unknown_phase_is_refused() -> None:
     with pytest.raises(ValueError, match="'sleep' is no phase"):
         floor.least_bytes(SMALL, "sleep")
 
@@ -88,7 +88,7 @@ STEADY = peaks(current=40, weight_gradient=50, input_gradient=60)
         (DEEP_INNER, "train", 3 * 40 + 3 * 50 + 2 * 40),
     ],
 )
-def test_a_floor_is_the_sum_of_its_products_as_measured(case: Case, phase: str, floor_ns: float) -> None:
+def test_floor_is_the_sum_of_its_measured_products(case: Case, phase: str, floor_ns: float) -> None:
     assert floor.floor_ns(case, phase, STEADY) == floor_ns
 
 
@@ -102,29 +102,29 @@ def test_a_floor_is_the_sum_of_its_products_as_measured(case: Case, phase: str, 
         (DEEP_INNER, "train", 3 * 40 + 3 * 50 + 2 * 40 - 7 * 7),
     ],
 )
-def test_a_phase_may_be_one_call_where_every_product_was_one(case: Case, phase: str, floor_ns: float) -> None:
+def test_floor_counts_the_overhead_of_a_call_once(case: Case, phase: str, floor_ns: float) -> None:
     calling = peaks(call_ns=7, current=40, weight_gradient=50, input_gradient=60)
     assert floor.floor_ns(case, phase, calling) == floor_ns
 
 
-def test_of_products_of_one_shape_the_faster_counts_whichever_it_is() -> None:
+def test_faster_product_of_a_shape_counts() -> None:
     slow_current = peaks(current=60, weight_gradient=50, input_gradient=40)
     assert floor.floor_ns(SMALL, "train", slow_current) == 40 + 50 + 40
     assert floor.floor_ns(INNER, "train", peaks(current=60, weight_gradient=50)) == 60 + 50
 
 
-def test_or_the_least_bytes_at_the_speed_of_the_copy_whichever_is_longer_and_not_both() -> None:
+def test_floor_is_the_longer_of_products_and_copy() -> None:
     """360 bytes in a forward pass of 90 values."""
     assert floor.floor_ns(SMALL, "forward", peaks(11, current=40)) == 40
     assert floor.floor_ns(SMALL, "forward", peaks(12, current=40)) == pytest.approx(43.2)
 
 
-def test_a_peak_that_nobody_measured_yet_has_no_passes() -> None:
+def test_unmeasured_peak_has_no_passes() -> None:
     """So the first look knows that it must find the number of passes in a repetition."""
     assert Peak(300) == Peak(300, 0, 0, [])
 
 
-def test_the_fastest_repetition_counts_and_the_first_call_does_not() -> None:
+def test_fastest_repetition_counts_but_not_the_first_call() -> None:
     peak = Peak(300, passes=4, first_call_ns=1, repetitions_ns=[4000, 400, 800])
     assert peak.fastest_ns == 100
 
@@ -133,7 +133,7 @@ def test_the_fastest_repetition_counts_and_the_first_call_does_not() -> None:
     ("durations", "expected"),
     [([8], 0.0), ([7, 7, 7], 0.0), ([4, 1, 3, 2], 1.5 / 2.5), ([100, 100, 100, 900], 200 / 100), ([0, 0], 0.0)],
 )
-def test_a_spread_is_the_interquartile_range_over_the_median(durations: list[float], expected: float) -> None:
+def test_spread_is_the_interquartile_range_over_the_median(durations: list[float], expected: float) -> None:
     """Quartiles of 1, 2, 3, 4 stand at 1.75 and 3.25."""
     assert floor.relative_spread(durations) == pytest.approx(expected)
 
@@ -143,35 +143,35 @@ def wobbling(by: int) -> list[int]:
     return [100 - by, 100 - by // 2, 100, 100 + (by - by // 2), 100 + by]
 
 
-@pytest.mark.parametrize("place", ["current", COPY, "itself"])
-def test_the_spread_of_a_comparison_is_the_largest_of_all_that_is_compared(place: str) -> None:
-    found = peaks(1, current=100)
-    own = wobbling(20) if place == "itself" else [100] * 5
-    if place != "itself":
-        found[place] = Peak(300, 1, 0, wobbling(20))
-    assert floor.spread(SMALL, "forward", found, own) == pytest.approx(0.2)
+@pytest.mark.parametrize("source", ["current", COPY, "itself"])
+def test_spread_of_a_comparison_is_the_largest_spread(source: str) -> None:
+    measured = peaks(1, current=100)
+    own = wobbling(20) if source == "itself" else [100] * 5
+    if source != "itself":
+        measured[source] = Peak(300, 1, 0, wobbling(20))
+    assert floor.spread(SMALL, "forward", measured, own) == pytest.approx(0.2)
 
 
-def test_what_a_phase_does_not_need_does_not_widen_its_spread() -> None:
-    found = STEADY | {"weight_gradient": Peak(300, 1, 0, wobbling(30)), CALL: Peak(2, 1, 0, wobbling(40))}
-    assert floor.spread(SMALL, "forward", found, [40]) == SMALLEST_SPREAD
-    assert floor.spread(SMALL, "train", found, [40]) == pytest.approx(0.3)
+def test_unneeded_peaks_do_not_widen_the_spread() -> None:
+    noisy = STEADY | {"weight_gradient": Peak(300, 1, 0, wobbling(30)), CALL: Peak(2, 1, 0, wobbling(40))}
+    assert floor.spread(SMALL, "forward", noisy, [40]) == SMALLEST_SPREAD
+    assert floor.spread(SMALL, "train", noisy, [40]) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(("by", "spread"), [(0, SMALLEST_SPREAD), (10, 0.1), (80, LARGEST_SPREAD)])
-def test_the_spread_has_bounds(by: int, spread: float) -> None:
+def test_spread_has_bounds(by: int, spread: float) -> None:
     assert floor.spread(SMALL, "forward", STEADY, wobbling(by)) == pytest.approx(spread)
 
 
 @pytest.mark.parametrize(("pass_ns", "below"), [(37, True), (38, False), (40, False), (400, False)])
-def test_a_median_below_the_floor_by_more_than_the_spread_cannot_be_true(pass_ns: int, below: bool) -> None:
+def test_median_below_the_floor_by_more_than_the_spread_fails(pass_ns: int, below: bool) -> None:
     """The floor is 40 ns and the spread 5 %."""
-    found = floor.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
-    assert (found is not None) is below
+    message = floor.complaint(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3)
+    assert (message is not None) is below
     assert floor.under(SMALL, "forward", STEADY, [3 * pass_ns] * 3, passes=3) is (pass_ns < 40)
 
 
-def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
+def test_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
     slow = peaks(current=2_000_000, weight_gradient=3_000_000, input_gradient=2_000_000)
     assert floor.complaint(SMALL, "train", slow, [1_000_000, 2_000_000, 2_000_000], passes=2) == (
         "a pass of train took 1 ms, which is below the floor of 7 ms by more than the spread of 25%"
@@ -179,8 +179,8 @@ def test_the_complaint_is_a_line_with_phase_time_floor_and_spread() -> None:
 
 
 @pytest.mark.parametrize("speed", [1.0, 1.8], ids=["steady", "a clock that jumps"])
-def test_half_the_floor_is_always_found_and_a_jump_of_the_clock_is_none(speed: float) -> None:
-    """Half of the peaks' repetitions run in the fast mode; or none of them does, and only the phase is fast."""
+def test_half_the_floor_is_found_but_not_a_clock_jump(speed: float) -> None:
+    """Either half of the peaks' repetitions run in the fast mode, or only the phase does."""
     jumping = peaks() | {"current": Peak(300, 1, 0, [1000, round(1000 * speed)] * 4)}
     assert floor.complaint(SMALL, "forward", jumping, [500] * 5, 1) is not None
     assert (floor.complaint(SMALL, "forward", jumping, [round(1000 / 1.8)] * 5, 1) is None) is (speed > 1)
@@ -215,7 +215,7 @@ def timed(folder: Path, source: str, **changes: Any) -> Reply:
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_an_answer_faster_than_the_machine_can_is_no_time(tmp_path: Path, phase: str) -> None:
+def test_answer_faster_than_the_machine_has_no_time(tmp_path: Path, phase: str) -> None:
     reply = timed(tmp_path, overridden(READY), phases=(phase,))
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "below-floor"), reply.outcome
     number = r"[\d.e-]+"
@@ -226,7 +226,7 @@ def test_an_answer_faster_than_the_machine_can_is_no_time(tmp_path: Path, phase:
     assert quantities(document(reply)) == []
 
 
-def test_one_phase_that_is_too_fast_takes_the_time_of_all(tmp_path: Path) -> None:
+def test_one_too_fast_phase_removes_all_times(tmp_path: Path) -> None:
     inference = READY[READY.index("def inference") : READY.index("def forward")]
     reply = timed(tmp_path, overridden(READY[: READY.index("def inference")] + inference))
     assert reply.outcome.kind == "below-floor"
@@ -234,28 +234,28 @@ def test_one_phase_that_is_too_fast_takes_the_time_of_all(tmp_path: Path) -> Non
     assert (reply.phases, reply.peaks) == ({}, {})
 
 
-def test_a_declared_deviation_does_not_excuse_it(tmp_path: Path) -> None:
+def test_deviation_does_not_excuse_a_too_fast_phase(tmp_path: Path) -> None:
     reply = timed(tmp_path, overridden(READY) + '\nDEVIATION = "in no time"\n', phases=("train",))
     assert reply.outcome.kind == "below-floor"
 
 
-def test_an_honest_answer_is_measured_in_times_of_its_floor(tmp_path: Path) -> None:
+def test_honest_answer_is_measured_as_a_multiple_of_its_floor(tmp_path: Path) -> None:
     reply = timed(tmp_path, CORRECT)
     assert reply.outcome == EXACT
     assert set(reply.peaks) == {"current", "weight_gradient", "input_gradient", "copy", "call"}
-    found = {name: Peak(**peak) for name, peak in reply.peaks.items()}
+    measured = {name: Peak(**peak) for name, peak in reply.peaks.items()}
     for name in PHASES:
         phase = reply.phases[name]
         assert phase["flops"] == floor.flops(CASE_256, name)
         assert phase["least_bytes"] == floor.least_bytes(CASE_256, name)
-        assert phase["floor_ns"] == pytest.approx(floor.floor_ns(CASE_256, name, found), abs=1)
+        assert phase["floor_ns"] == pytest.approx(floor.floor_ns(CASE_256, name, measured), abs=1)
         middle = sorted(phase["repetitions_ns"])[1] / phase["passes"]
         assert phase["times_floor"] == pytest.approx(middle / phase["floor_ns"], rel=1e-3)
         assert phase["times_floor"] >= 1
     assert reply.phases["train"]["floor_ns"] > reply.phases["inference"]["floor_ns"] > 1000
 
 
-def test_peaks_are_measured_for_the_phases_asked_for_and_no_others(tmp_path: Path) -> None:
+def test_peaks_are_measured_for_the_requested_phases_only(tmp_path: Path) -> None:
     assert set(timed(tmp_path, CORRECT, phases=("inference",)).peaks) == {"current", "copy", "call"}
 
 
@@ -275,14 +275,14 @@ class Backend(driver.Backend):
 
 
 @pytest.mark.parametrize(("measure", "met"), [("time", True), ("memory", False), ("verify", False)])
-def test_only_a_process_that_times_looks_at_peaks(tmp_path: Path, measure: Any, met: bool) -> None:
+def test_only_a_timing_process_measures_peaks(tmp_path: Path, measure: Any, met: bool) -> None:
     outcome = reply_of(ask(tmp_path, WITHOUT_PEAKS, request(measure))).outcome
     assert (outcome.status == "failed") is met
     assert not met or outcome.reason == "RuntimeError: a look at the peaks"
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
-def test_a_backend_without_peaks_is_told_what_it_lacks(tmp_path: Path, measure: Any) -> None:
+def test_backend_without_peaks_is_refused(tmp_path: Path, measure: Any) -> None:
     """Without peaks, no floor can disprove its times."""
     source = (
         CORRECT
@@ -331,9 +331,7 @@ class Backend(driver.Backend):
 
 
 @pytest.mark.parametrize(("disturbed", "looks"), [(0, 2), (3, 4)])
-def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
-    tmp_path: Path, disturbed: int, looks: int
-) -> None:
+def test_peaks_are_measured_again_before_a_time_is_rejected(tmp_path: Path, disturbed: int, looks: int) -> None:
     source = DISTURBED.format(disturbed=disturbed)
     reply = reply_of(ask(tmp_path, source, request("time", phases=("train",))))
     assert reply.outcome == EXACT
@@ -341,7 +339,7 @@ def test_before_a_time_is_called_false_the_peaks_are_looked_at_again(
     assert reply.phases["train"]["times_floor"] > 1
 
 
-def test_peaks_are_looked_at_before_between_and_after_the_phases(tmp_path: Path) -> None:
+def test_peaks_are_measured_before_between_and_after_phases(tmp_path: Path) -> None:
     """Here always, because SHARE is 0."""
     source = "from snnbench.worker import peaks\npeaks.SHARE = 0\n" + DISTURBED.format(disturbed=0)
     reply = reply_of(ask(tmp_path, source, request("time")))

@@ -30,7 +30,7 @@ def test_threads_that_start_later_are_counted() -> None:
     """Counts the task clock in nanoseconds, which every kernel has: many virtual machines cannot count instructions."""
     count = counter(SOFTWARE, TASK_CLOCK)
     if count is uncounted:
-        pytest.skip("this kernel lets nobody count")
+        pytest.skip("this kernel does not allow counting")
     before = count()
     spin(0.05)
     alone = count()
@@ -43,17 +43,17 @@ def test_threads_that_start_later_are_counted() -> None:
     assert both - alone >= 190_000_000
 
 
-def test_what_the_kernel_does_not_count_has_no_number() -> None:
+def test_uncountable_event_has_no_count() -> None:
     assert counter(SOFTWARE, NO_EVENT) is uncounted
     assert uncounted() is None
 
 
-def test_a_processor_whose_system_call_is_not_known_has_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_processor_has_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(instructions.platform, "machine", lambda: "riscv64")
     assert counter(SOFTWARE, TASK_CLOCK) is uncounted
 
 
-def test_instructions_that_are_counted_grow_with_the_work() -> None:
+def test_counted_instructions_grow_with_the_work() -> None:
     count = counter()
     first = count()
     if first is None:
@@ -76,7 +76,7 @@ def measured(folder: Path, count: Count) -> Reply:
     return reply
 
 
-def test_a_reply_has_the_instructions_of_every_repetition_where_they_are_counted(tmp_path: Path) -> None:
+def test_reply_has_the_instructions_of_every_repetition(tmp_path: Path) -> None:
     so_far = numbers(0, 1000)  # a thousand more at each call
     counted = measured(tmp_path, lambda: next(so_far))
     assert {name: counted.phases[name]["instructions"] for name in PHASES} == {name: [1000] * 3 for name in PHASES}

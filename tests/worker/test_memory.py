@@ -46,7 +46,7 @@ def measured(folder: Path, source: str, case: Any = SMALL, **changes: Any) -> di
     return reply.memory
 
 
-def test_what_the_parent_holds_does_not_count(tmp_path: Path) -> None:
+def test_memory_of_the_parent_is_not_counted(tmp_path: Path) -> None:
     alone = measured(tmp_path, CORRECT, LARGE)["host"]["peak_bytes"]
     held = np.ones(1 << 30, np.uint8)
     beside = measured(tmp_path, CORRECT, LARGE)["host"]["peak_bytes"]
@@ -55,40 +55,40 @@ def test_what_the_parent_holds_does_not_count(tmp_path: Path) -> None:
     assert abs(beside - alone) < MIB
 
 
-def test_a_spike_of_five_milliseconds_is_seen(tmp_path: Path) -> None:
-    found = measured(tmp_path, altered(SPIKE))["host"]
-    assert abs(found["peak_bytes"] - 64 * MIB) < 2 * MIB
-    assert found["retained_bytes"] < MIB, "it is gone when the pass is over"
+def test_spike_of_five_milliseconds_is_seen(tmp_path: Path) -> None:
+    host = measured(tmp_path, altered(SPIKE))["host"]
+    assert abs(host["peak_bytes"] - 64 * MIB) < 2 * MIB
+    assert host["retained_bytes"] < MIB, "it is gone when the pass is over"
 
 
 @pytest.mark.parametrize("mib", [0, 32])
-def test_what_a_forward_pass_keeps_for_the_backward_pass_is_seen(tmp_path: Path, mib: int) -> None:
-    found = measured(tmp_path, altered(KEEPING.format(mib=mib)))["host"]
-    assert abs(found["retained_bytes"] - mib * MIB) < 2 * MIB
-    assert abs(found["peak_bytes"] - mib * MIB) < 2 * MIB
+def test_memory_kept_for_the_backward_pass_is_counted(tmp_path: Path, mib: int) -> None:
+    host = measured(tmp_path, altered(KEEPING.format(mib=mib)))["host"]
+    assert abs(host["retained_bytes"] - mib * MIB) < 2 * MIB
+    assert abs(host["peak_bytes"] - mib * MIB) < 2 * MIB
 
 
-def test_a_peak_before_the_pass_is_forgotten(tmp_path: Path) -> None:
+def test_earlier_peak_is_not_counted(tmp_path: Path) -> None:
     """Earlier memory of an import or the exam does not belong to the pass."""
     source = CORRECT + "\nnp.ones(200 << 20, np.uint8)\n"
     assert measured(tmp_path, source)["host"]["peak_bytes"] < 2 * MIB
 
 
-def test_the_peak_is_what_the_arrays_of_the_case_need(tmp_path: Path) -> None:
+def test_peak_agrees_with_the_arrays_of_the_case(tmp_path: Path) -> None:
     """At least spikes, potentials and decayed potentials, and the gradients of input and current."""
-    found = measured(tmp_path, CORRECT, LARGE)
+    measurement = measured(tmp_path, CORRECT, LARGE)
     array = 4 * LARGE.updates
-    assert found["phase"] == "train"
-    assert found["static_bytes"] == 2 * array + 4 * 256 * 257
-    assert 5 * array < found["host"]["peak_bytes"] < 15 * array
-    assert 3 * array <= found["host"]["retained_bytes"] < 3 * array + 2 * MIB
-    assert "device" not in found
+    assert measurement["phase"] == "train"
+    assert measurement["static_bytes"] == 2 * array + 4 * 256 * 257
+    assert 5 * array < measurement["host"]["peak_bytes"] < 15 * array
+    assert 3 * array <= measurement["host"]["retained_bytes"] < 3 * array + 2 * MIB
+    assert "device" not in measurement
 
 
-def test_inference_alone_keeps_nothing_for_later(tmp_path: Path) -> None:
-    found = measured(tmp_path, altered(SPIKE), phases=("inference",))
-    assert (found["phase"], found["host"]["retained_bytes"]) == ("inference", None)
-    assert abs(found["host"]["peak_bytes"] - 64 * MIB) < 2 * MIB
+def test_inference_retains_no_memory(tmp_path: Path) -> None:
+    measurement = measured(tmp_path, altered(SPIKE), phases=("inference",))
+    assert (measurement["phase"], measurement["host"]["retained_bytes"]) == ("inference", None)
+    assert abs(measurement["host"]["peak_bytes"] - 64 * MIB) < 2 * MIB
 
 
 DEVICE = (
@@ -109,7 +109,7 @@ class Backend(Backend):
 
 
 @pytest.mark.parametrize(("used", "unaccounted"), [("9500", 1500), ("None", None)])
-def test_a_device_s_bytes_are_its_allocators(tmp_path: Path, used: str, unaccounted: int | None) -> None:
+def test_device_bytes_come_from_its_allocator(tmp_path: Path, used: str, unaccounted: int | None) -> None:
     device = measured(tmp_path, DEVICE % {"used": used})["device"]
     assert device == {
         "before_bytes": 1100,
@@ -171,7 +171,7 @@ class Pass:
         return {"peak": self.in_use + 5000, "in_use": self.in_use, "reserved": 8000, "used": 9000}
 
 
-def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they_are_read_again(
+def test_bytes_are_read_after_compilation_and_after_waiting(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(memory, "GROWTH_NS", 10**12)  # even on a slow machine
@@ -194,7 +194,7 @@ def test_a_pass_is_compiled_before_its_bytes_are_read_and_waited_for_before_they
     }
 
 
-def test_inference_has_no_gradients_and_keeps_nothing() -> None:
+def test_inference_has_no_gradients_and_retains_nothing() -> None:
     bench = Pass()
     measurement, spikes, gradients = memory.measure(bench, bench, "inference")  # type: ignore[arg-type]
     assert bench.events[:7] == ["compile inference", "wait", "reset", "read", "inference", "wait", "read"]
@@ -203,7 +203,7 @@ def test_inference_has_no_gradients_and_keeps_nothing() -> None:
     assert (measurement["device"]["retained_bytes"], measurement["device"]["growth_bytes"]) == (None, 0)
 
 
-def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> None:
+def test_growth_is_measured_for_300_ms_and_at_least_ten_passes() -> None:
     """The clock starts at 0 and gains 40 ms at each call: 7 passes after the tenth begin before 300 ms."""
     bench, ticks = Pass(), iter(range(0, 10**9, 40_000_000))
     measurement = memory._growth(bench, bench, "train", lambda: next(ticks))  # type: ignore[arg-type]
@@ -211,13 +211,13 @@ def test_growth_is_looked_at_for_300_ms_and_after_ten_passes_at_the_least() -> N
     assert measurement.device_bytes == 40
 
 
-def test_where_the_time_is_up_growth_is_that_of_the_first_ten_passes() -> None:
+def test_growth_of_slow_passes_is_of_the_first_ten() -> None:
     bench, ticks = Pass(), iter([0, *[10**9] * 99])
     assert memory._growth(bench, bench, "train", lambda: next(ticks)).device_bytes == 40  # type: ignore[arg-type]
     assert bench.events.count("train") == 10
 
 
-def test_an_allocator_that_says_nothing_at_first_is_read_from_where_it_does() -> None:
+def test_growth_starts_at_the_first_reading_of_an_allocator() -> None:
     bench = Pass()
     reads = iter([{}, {"in_use": 1000}, {"in_use": 1400}])
     bench.device_bytes = lambda: next(reads)  # type: ignore[method-assign, assignment, return-value]
@@ -228,14 +228,12 @@ def test_an_allocator_that_says_nothing_at_first_is_read_from_where_it_does() ->
 @pytest.mark.parametrize(
     ("used", "reserved", "unaccounted"), [(9, 4, 5), (9, None, None), (None, 4, None), (None, None, None)]
 )
-def test_what_is_unaccounted_is_known_where_both_counts_are(
-    used: int | None, reserved: int | None, unaccounted: int | None
-) -> None:
+def test_unaccounted_bytes_need_both_counts(used: int | None, reserved: int | None, unaccounted: int | None) -> None:
     measurement = memory._device({"in_use": 1}, {"peak": 3, "used": used, "reserved": reserved})
     assert (measurement["unaccounted_bytes"], measurement["peak_bytes"]) == (unaccounted, 2)
 
 
-def test_a_pass_that_gives_bytes_back_grows_by_nothing() -> None:
+def test_freed_bytes_are_zero_growth() -> None:
     bench = Pass()
 
     def train() -> tuple[str, str]:
@@ -246,7 +244,7 @@ def test_a_pass_that_gives_bytes_back_grows_by_nothing() -> None:
     assert memory._growth(bench, bench, "train").device_bytes == 0  # type: ignore[arg-type]
 
 
-def test_the_high_water_mark_falls_when_it_is_reset_and_rises_with_what_is_touched() -> None:
+def test_high_water_mark_falls_on_reset_and_rises_with_use() -> None:
     np.ones(64 << 20, np.uint8)
     memory.settle()
     memory.reset_peak()
@@ -298,16 +296,12 @@ class Backend(Backend):
         ("9000", "False", "3000", 7777),  # it cannot be reset, and does not rise: the compiler's plan
     ],
 )
-def test_a_device_s_peak_is_the_pass_s_own(
-    tmp_path: Path, reset: str, resets: str, pass_peak: str, expected: int
-) -> None:
+def test_device_peak_is_the_passes_own(tmp_path: Path, reset: str, resets: str, pass_peak: str, expected: int) -> None:
     source = COUNTER % {"reset": reset, "resets": resets, "pass_peak": pass_peak}
     assert measured(tmp_path, source)["device"]["peak_bytes"] == expected
 
 
-def test_a_kernel_that_resets_no_high_water_mark_is_said_to_be_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernel_without_peak_reset_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(memory, "CLEAR_REFS", tmp_path / "gone" / "clear_refs")
     with pytest.raises(Unavailable, match=r"clear_refs cannot be written .*CONFIG_PROC_PAGE_MONITOR; gVisor has none$"):
         memory.reset_peak()
@@ -325,13 +319,13 @@ return Network(forward, right.backward)
 
 
 @pytest.mark.parametrize(("kib", "grows"), [(0, False), (8, False), (512, True)])
-def test_memory_that_every_pass_leaves_behind_is_measured_and_flagged(tmp_path: Path, kib: int, grows: bool) -> None:
+def test_leak_of_every_pass_is_measured_and_flagged(tmp_path: Path, kib: int, grows: bool) -> None:
     reply = reply_of(ask(tmp_path, altered(LEAKING.format(kib=kib)), request("memory", SMALL)))
     grown_bytes = reply.memory["host"]["growth_bytes"]
     assert abs(grown_bytes - (kib << 10)) < 48 << 10
     assert ("grows" in raised({}, reply.memory, {}, 1, ())) is grows
 
 
-def test_memory_that_the_first_passes_take_for_good_is_no_growth(tmp_path: Path) -> None:
+def test_memory_taken_only_by_first_passes_is_not_growth(tmp_path: Path) -> None:
     once = LEAKING.format(kib=4096).replace("held.append(", "len(held) > 5 or held.append(")
     assert measured(tmp_path, altered(once))["host"]["growth_bytes"] < 48 << 10

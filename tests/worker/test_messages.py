@@ -19,22 +19,22 @@ REPLY = Reply(
 )
 
 
-def test_a_request_arrives_as_it_was_sent() -> None:
+def test_request_round_trip() -> None:
     sent = request("memory", CASE, memory_limit_bytes=1 << 40, cpus=(1, 3), phases=("train",))
     assert decode_request(sent.encode()) == sent
     assert decode_request(request("verify").encode()).memory_limit_bytes is None
 
 
-def test_a_reply_arrives_as_it_was_sent() -> None:
+def test_reply_round_trip() -> None:
     assert decode_reply(REPLY.encode()) == REPLY
 
 
-def test_a_reply_is_one_line() -> None:
+def test_reply_is_one_line() -> None:
     encoded = Reply(failed("crash", "two\nlines")).encode()
     assert encoded.count(b"\n") == 1 and encoded.endswith(b"\n")
 
 
-def test_no_part_of_a_reply_is_a_reply() -> None:
+def test_truncated_reply_is_rejected() -> None:
     encoded = REPLY.encode()
     assert [cut for cut in range(len(encoded)) if decode_reply(encoded[:cut]) is not None] == []
 
@@ -55,12 +55,12 @@ def test_no_part_of_a_reply_is_a_reply() -> None:
         b"printed before it " + REPLY.encode(),
     ],
 )
-def test_what_is_no_reply_is_not_taken_for_one(data: bytes) -> None:
+def test_malformed_reply_is_rejected(data: bytes) -> None:
     assert decode_reply(data) is None
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_reply_holds_no_number_that_json_has_not(value: float) -> None:
+def test_reply_refuses_nan_and_infinity(value: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
         Reply(EXACT, phases={"train": value}).encode()
 
@@ -88,6 +88,6 @@ def changed(**fields: Any) -> str:
         (changed(phases=1), "request: "),
     ],
 )
-def test_a_bad_request_says_what_is_wrong(text: str, message: str) -> None:
+def test_malformed_request_is_refused_with_its_reason(text: str, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         decode_request(text)

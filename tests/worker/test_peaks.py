@@ -1,4 +1,4 @@
-"""Peaks, on a backend whose products take as long as they are told to; then the products of every framework."""
+"""Tests of peaks, on a backend with products of a given duration, and of the products of every framework."""
 
 import weakref
 from collections.abc import Callable
@@ -71,7 +71,7 @@ def at(machine: Machine, phases: tuple[str, ...] = ("inference",), case: Case = 
     return Peaks(backend, backend, case, phases, machine.clock)
 
 
-def test_a_look_keeps_every_repetition_and_the_first_call_apart() -> None:
+def test_look_keeps_every_repetition_and_the_first_call() -> None:
     peaks = at(Machine(pass_ns=100_000, first_ns=7 * MS))
     peaks.look()
     passes = REPETITION_NS // 100_000
@@ -87,7 +87,8 @@ def test_a_look_keeps_every_repetition_and_the_first_call_apart() -> None:
     assert peaks.found["current"].first_call_ns == 100_000 + 7 * MS
 
 
-def test_what_takes_long_is_called_twice_in_the_first_look_and_once_in_another() -> None:
+def test_slow_product_is_called_twice_in_the_first_look() -> None:
+    """Each later look calls it once."""
     machine = Machine(pass_ns=LOOK_NS)
     peaks = at(machine)
     peaks.look()
@@ -99,14 +100,14 @@ def test_what_takes_long_is_called_twice_in_the_first_look_and_once_in_another()
 
 
 @pytest.mark.parametrize("pass_ns", [REPETITION_NS, LOOK_NS // 4])
-def test_a_look_ends_with_its_repetitions_or_its_time(pass_ns: int) -> None:
+def test_look_ends_with_its_repetitions_or_its_time(pass_ns: int) -> None:
     peaks = at(Machine(pass_ns))
     peaks.look()
     expected = REPETITIONS if pass_ns == REPETITION_NS else 3  # and the first call, which is as long
     assert len(peaks.found["current"].repetitions_ns) == expected
 
 
-def test_nothing_of_a_look_is_there_after_it() -> None:
+def test_operands_are_freed_after_a_look() -> None:
     machine = Machine(pass_ns=MS)
     peaks = at(machine)
     peaks.look()
@@ -114,7 +115,7 @@ def test_nothing_of_a_look_is_there_after_it() -> None:
     assert [one() for one in machine.seen] == [None] * 3, "without waiting for the garbage collector"
 
 
-def test_looks_between_phases_keep_to_a_tenth_of_the_time() -> None:
+def test_looks_between_phases_take_at_most_a_tenth_of_the_time() -> None:
     machine = Machine(pass_ns=REPETITION_NS, operands_ns=6 * MS)
     peaks = at(machine)
     peaks.look()
@@ -130,7 +131,7 @@ def test_looks_between_phases_keep_to_a_tenth_of_the_time() -> None:
 
 
 @pytest.mark.parametrize(("doubts", "looks"), [(0, 1), (1, 2), (3, 4), (99, 1 + SECOND_LOOKS)])
-def test_a_doubt_is_looked_into_until_it_is_settled_or_there_have_been_enough(doubts: int, looks: int) -> None:
+def test_number_of_second_looks_at_a_doubtful_time_is_limited(doubts: int, looks: int) -> None:
     machine = Machine(pass_ns=LOOK_NS)
     peaks = at(machine)
     doubted = iter([False] * doubts)
@@ -138,8 +139,8 @@ def test_a_doubt_is_looked_into_until_it_is_settled_or_there_have_been_enough(do
     assert machine.called.count("current") == 1 + looks, "and one more in the first look"
 
 
-def test_but_not_for_long() -> None:
-    """One more look there is however long a look takes."""
+def test_second_looks_are_limited_in_time() -> None:
+    """At least one more look is taken, however long it takes."""
     for pass_ns, looks in ((SECOND_LOOKS_NS, 2), (SECOND_LOOKS_NS // 4, 3)):
         machine = Machine(pass_ns)
         at(machine).look_until(lambda: False)
@@ -154,14 +155,14 @@ def test_but_not_for_long() -> None:
         (PHASES, {*PRODUCTS, "copy", "call"}),
     ],
 )
-def test_only_what_the_phases_need_is_called(phases: tuple[str, ...], called: set[str]) -> None:
+def test_only_needed_products_are_called(phases: tuple[str, ...], called: set[str]) -> None:
     machine = Machine(pass_ns=MS)
     peaks = at(machine, phases)
     peaks.look()
     assert set(machine.called) == set(peaks.found) == called
 
 
-def test_the_copy_moves_as_much_as_the_phases_do_and_never_more_than_enough() -> None:
+def test_copy_moves_the_bytes_of_the_phases_up_to_a_limit() -> None:
     small = at(Machine(MS), PHASES)
     small.look()
     assert small.copied_bytes == floor.least_bytes(CASE, "train") // 2
@@ -171,7 +172,7 @@ def test_the_copy_moves_as_much_as_the_phases_do_and_never_more_than_enough() ->
 
 
 @pytest.mark.parametrize("rows", [PATTERN_ROWS // 2, PATTERN_ROWS, 3 * PATTERN_ROWS + 1])
-def test_operands_are_like_the_case_s_own(rows: int) -> None:
+def test_operands_resemble_the_cases_own(rows: int) -> None:
     case = CASE.with_(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
     entering, cotangent, weight = operands(case)
     assert (entering.shape, cotangent.shape, weight.shape) == ((rows, 150), (rows, 150), (150, 150))
@@ -184,7 +185,7 @@ def test_operands_are_like_the_case_s_own(rows: int) -> None:
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-13), ("bfloat16", 0.05)])
-def test_every_framework_multiplies_and_copies_what_it_is_given(name: str, dtype: Any, tolerance: float) -> None:
+def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, tolerance: float) -> None:
     pytest.importorskip(name)
     if (name, dtype) == ("numpy", "bfloat16"):
         pytest.skip("NumPy has no bfloat16")
@@ -209,8 +210,8 @@ def test_every_framework_multiplies_and_copies_what_it_is_given(name: str, dtype
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_a_product_writes_where_it_wrote_before(name: str) -> None:
-    """And so does the copy: else each call would wait for the system to find and clear fresh pages."""
+def test_product_reuses_its_output_memory(name: str) -> None:
+    """So does the copy. Otherwise each call would wait for the system to find and clear fresh pages."""
     pytest.importorskip(name)
     runs = open_backend(name, CASE, np).peaks(*operands(CASE), 1000)
     address: Callable[[Any], int] = {
@@ -219,11 +220,13 @@ def test_a_product_writes_where_it_wrote_before(name: str) -> None:
         "jax": lambda array: array.unsafe_buffer_pointer(),
     }[name]
     for run in runs.values():
-        held = [(output := run(), address(output)) for _ in range(4)]  # held, so that none of it is free for the next
+        held = [
+            (output := run(), address(output)) for _ in range(4)
+        ]  # held, so that no output's memory is free for the next
         assert len({where for _, where in held}) == 1
 
 
-def test_a_look_begins_on_a_device_that_is_busy() -> None:
+def test_look_begins_on_a_busy_device() -> None:
     machine = Machine(pass_ns=MS, operands_ns=1000 * MS)
     peaks = Peaks(machine, machine, CASE, PHASES, machine.clock, busy_ns=50 * MS)  # type: ignore[arg-type]
     peaks.look()

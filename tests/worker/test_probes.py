@@ -51,22 +51,22 @@ def small(**fields: Any) -> Case:
     return CASE.with_(**fields)
 
 
-def test_each_look_times_every_probe_so_many_times() -> None:
+def test_each_look_times_every_probe() -> None:
     settled: list[int] = []
     session: Any = Session()
     looked = Probes(Backend(small()), session, small(), lambda: settled.append(1))
     looked.look()
     looked.look()
-    found = looked.as_dict()
-    assert list(found) == ["interpreter", "calls", "copy", "product"]
-    for probe in found.values():
+    timings = looked.as_dict()
+    assert list(timings) == ["interpreter", "calls", "copy", "product"]
+    for probe in timings.values():
         assert [len(look) for look in probe["looks_ns"]] == [REPETITIONS, REPETITIONS]
         assert all(type(ns) is int and ns > 0 for look in probe["looks_ns"] for ns in look)
     assert len(settled) == 2
     assert looked.settings().keys() == {"probes_ms"} and looked.settings()["probes_ms"] >= 1
 
 
-def test_a_card_has_larger_probes_and_a_launch_that_is_waited_for_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_has_larger_probes_a_launch_probe_and_clocks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module.clocks, "mhz", lambda: {"sm": 1980})
     backend: Any = Card()
     session: Any = Session()

@@ -30,7 +30,7 @@ class Bench:
     runs: int = 0
     device_clock: bool = False
     events: list[str] = field(default_factory=list)
-    kept: list[Any] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
 
     def clock(self) -> int:
         self.events.append("clock")
@@ -72,7 +72,7 @@ class Bench:
 
     def keep(self, outputs: Any) -> None:
         self.now += 10**6
-        self.kept.append(outputs)
+        self.answers.append(outputs)
         self.events.append("kept")
 
     @property
@@ -93,7 +93,7 @@ class Bench:
         return measure(self.phase(prepared), budget, self.renewal, self.clock)
 
 
-def test_first_call_warm_ups_and_repetitions_are_three_things() -> None:
+def test_first_call_warm_ups_and_repetitions_are_separate() -> None:
     timing, _ = Bench(first_ns=5000).measure()
     assert timing == Timing(
         first_call_ns=5000,
@@ -105,13 +105,13 @@ def test_first_call_warm_ups_and_repetitions_are_three_things() -> None:
     )
 
 
-def test_the_device_s_own_time_stands_beside_and_holds_no_synchronisation() -> None:
+def test_device_time_excludes_synchronisation() -> None:
     timing, _ = Bench(sync_ns=7, device_clock=True).measure()
     assert timing.device_ns == [100 * timing.passes] * 4
     assert timing.repetitions_ns == [100 * timing.passes + 7] * 4
 
 
-def test_instructions_are_those_of_a_repetition_without_what_prepares_it() -> None:
+def test_instructions_of_a_repetition_exclude_preparation() -> None:
     bench = Bench()
     phase = replace(bench.phase(prepared=True), instructions=lambda: bench.events.count("run") * 7 + 1000)
     timing, _ = measure(phase, BUDGET, bench.renewal, bench.clock)
@@ -122,29 +122,27 @@ def test_instructions_are_those_of_a_repetition_without_what_prepares_it() -> No
 @pytest.mark.parametrize(
     ("min_repetition_ns", "pass_ns", "passes"), [(1, 100, 1), (100, 100, 1), (101, 100, 2), (10 * MS, 300_000, 34)]
 )
-def test_a_repetition_lasts_at_least_as_long_as_was_asked(min_repetition_ns: int, pass_ns: int, passes: int) -> None:
+def test_repetition_lasts_at_least_its_minimum(min_repetition_ns: int, pass_ns: int, passes: int) -> None:
     timing, _ = Bench(pass_ns=pass_ns).measure(replace(BUDGET, min_repetition_ns=min_repetition_ns))
     assert timing.passes == passes
     assert timing.repetitions_ns == [passes * pass_ns] * 4
     assert min(timing.repetitions_ns) >= min_repetition_ns
 
 
-def test_a_repetition_lasts_at_least_a_thousand_empty_synchronisations() -> None:
+def test_repetition_lasts_at_least_a_thousand_synchronisations() -> None:
     timing, _ = Bench(pass_ns=100, sync_ns=7).measure()
     assert timing.passes == 66  # 7000 ns, if a pass and its synchronisation take 107
     assert timing.repetitions_ns == [66 * 100 + 7] * 4
 
 
-def test_the_number_of_passes_comes_from_warm_ups_and_without_any_from_the_first_call() -> None:
+def test_number_of_passes_comes_from_warm_ups_or_first_call() -> None:
     budget = replace(BUDGET, min_repetition_ns=1000)
     assert Bench(first_ns=10**9).measure(budget)[0].passes == 10
     assert Bench(first_ns=500).measure(replace(budget, warmup_passes=0))[0].passes == 2
 
 
 @pytest.mark.parametrize(("warmups_ns", "passes"), [([400, 100, 250], 10), ([100, 400], 10), ([400, 250], 4)])
-def test_of_unequal_warm_ups_the_fastest_says_how_many_passes_a_repetition_has(
-    warmups_ns: list[int], passes: int
-) -> None:
+def test_fastest_warm_up_determines_the_number_of_passes(warmups_ns: list[int], passes: int) -> None:
     """A slow one would make repetitions shorter than requested."""
     bench = Bench()
     durations = iter([5000, *warmups_ns])
@@ -158,21 +156,21 @@ def test_of_unequal_warm_ups_the_fastest_says_how_many_passes_a_repetition_has(
     assert (timing.warmup_ns, timing.passes) == (warmups_ns, passes)
 
 
-def test_passes_are_waited_for_once_and_inside_the_clock() -> None:
+def test_passes_are_waited_for_once_inside_the_clock() -> None:
     bench = Bench(pass_ns=400)
     bench.measure(replace(BUDGET, min_repetition_ns=1000, repetitions=3))
     end = bench.events[-6:]
     assert end == ["clock", "run", "run", "run", "wait", "clock"]
-    assert bench.events[-7] == "wait", "what was under way before must not be timed"
+    assert bench.events[-7] == "wait", "earlier work must not be timed"
 
 
-def test_the_outputs_of_the_very_last_pass_come_back() -> None:
+def test_outputs_of_the_very_last_pass_come_back() -> None:
     bench = Bench(pass_ns=400)
     _, outputs = bench.measure(replace(BUDGET, min_repetition_ns=1000))
     assert outputs == ("output", bench.runs, None)
 
 
-def test_what_backward_needs_is_prepared_outside_the_clock_and_each_used_once() -> None:
+def test_backward_is_prepared_outside_the_clock() -> None:
     bench = Bench()
     timing, outputs = bench.measure(replace(BUDGET, min_repetition_ns=250), prepared=True)
     assert (timing.first_call_ns, timing.warmup_ns, timing.repetitions_ns) == (100, [100, 100], [300] * 4)
@@ -181,14 +179,15 @@ def test_what_backward_needs_is_prepared_outside_the_clock_and_each_used_once() 
     assert outputs[2] == f"kept {3 + 4 * 3}"
 
 
-def test_no_more_graphs_are_kept_than_fit() -> None:
+def test_number_of_kept_graphs_is_limited() -> None:
     budget = replace(BUDGET, min_repetition_ns=10**6)
     assert Bench().measure(budget, prepared=True)[0].passes == 64
     assert Bench().measure(budget)[0].passes == 10**4
 
 
 @pytest.mark.parametrize("repetitions", [1, 2, 4])
-def test_repetitions_of_one_pass_are_all_on_new_content_put_in_place_outside_the_clock(repetitions: int) -> None:
+def test_single_pass_repetitions_use_new_content(repetitions: int) -> None:
+    """The content is put in place outside the clock."""
     bench = Bench(pass_ns=10 * MS)
     timing, outputs = bench.measure(replace(BUDGET, repetitions=repetitions))
     assert timing.repetitions_ns == [10 * MS] * repetitions and outputs is None
@@ -197,23 +196,23 @@ def test_repetitions_of_one_pass_are_all_on_new_content_put_in_place_outside_the
     each = ["settled", "loaded", "wait", "clock", "run", "wait", "clock", "kept"]
     contents = [*["ordered"] * len(timing.fresh_ns), *["drawn"] * len(timing.drawn_ns)]
     assert bench.events[-9 * repetitions :] == [event for content in contents for event in (content, *each)]
-    assert [output[1] for output in bench.kept] == [*range(4, 4 + repetitions)], "each answer is kept"
+    assert [output[1] for output in bench.answers] == [*range(4, 4 + repetitions)], "each answer is kept"
 
 
-def test_repetitions_of_several_passes_repeat_and_fresh_passes_follow() -> None:
+def test_fresh_passes_follow_repetitions_of_several_passes() -> None:
     bench = Bench(pass_ns=6 * MS)
     budget = replace(BUDGET, min_repetition_ns=10 * MS)
     timing, outputs = bench.measure(budget)
-    assert (timing.passes, timing.fresh_ns, bench.kept) == (2, [], []) and outputs is not None
+    assert (timing.passes, timing.fresh_ns, bench.answers) == (2, [], []) and outputs is not None
     before = len(bench.events)
     run_fresh(bench.phase(), timing, bench.renewal, passes=3, drawn=1, clock=bench.clock)
     each = ["settled", "loaded", "wait", "clock", "run", "wait", "clock", "kept"]
     assert bench.events[before:] == ["ordered", *each, "ordered", *each, "drawn", *each]
     assert (timing.fresh_ns, timing.drawn_ns) == ([6 * MS] * 2, [6 * MS])
-    assert timing.repetitions_ns == [12 * MS] * 4, "which stay what they were"
+    assert timing.repetitions_ns == [12 * MS] * 4, "the repetitions stay unchanged"
 
 
-def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() -> None:
+def test_pair_is_a_fresh_pass_and_its_last_repeat() -> None:
     bench = Bench(pass_ns=10 * MS)
     timing, _ = bench.measure()
     before, runs = len(timing.drawn_ns), bench.runs
@@ -228,13 +227,13 @@ def test_a_pair_is_a_fresh_pass_and_the_last_of_those_that_repeat_its_content() 
             bench.pending_ns = MS
         return outputs
 
-    kept = replace(bench.phase(), run=run)
+    keeper = replace(bench.phase(), run=run)
     timing.drawn_ns.append(5)
-    pair = run_pair(kept, timing, bench.renewal, False, 3, bench.clock)
+    pair = run_pair(keeper, timing, bench.renewal, False, 3, bench.clock)
     assert pair == (10 * MS, MS), "the first repeat was honest, and the fresh pass is one in another order"
 
 
-def test_repeated_passes_run_on_the_content_of_the_pass_before() -> None:
+def test_repeated_passes_reuse_the_previous_content() -> None:
     bench = Bench(pass_ns=10 * MS)
     timing, _ = bench.measure()
     bench.events.clear()
@@ -246,7 +245,7 @@ def test_repeated_passes_run_on_the_content_of_the_pass_before() -> None:
 
 
 @pytest.mark.parametrize("pass_ns", [5 * MS - 1, 5 * MS])
-def test_both_passes_of_a_pair_find_the_process_in_the_same_state(pass_ns: int) -> None:
+def test_both_passes_of_a_pair_start_in_the_same_state(pass_ns: int) -> None:
     bench = Bench(pass_ns=pass_ns)
     timing, _ = bench.measure()
     bench.events.clear()
@@ -256,7 +255,7 @@ def test_both_passes_of_a_pair_find_the_process_in_the_same_state(pass_ns: int) 
     assert events == f"ordered|settled|{between}loaded|pass|kept|settled|{between}touched|pass"
 
 
-def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
+def test_short_pass_runs_once_more_before_new_content() -> None:
     bench = Bench(pass_ns=5 * MS - 1)
     timing, _ = bench.measure(replace(BUDGET, repetitions=2))
     each = ["wait", "clock", "run", "wait", "clock"]
@@ -269,7 +268,7 @@ def test_a_short_pass_runs_once_more_before_its_content_is_new() -> None:
 
 
 @pytest.mark.parametrize(("max_phase_ns", "repetitions"), [(1, 3), (349, 3), (500, 5), (10**9, 20)])
-def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: int, repetitions: int) -> None:
+def test_phase_ends_early_but_not_before_three_repetitions(max_phase_ns: int, repetitions: int) -> None:
     bench = Bench()
     timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
     assert len(timing.repetitions_ns) == repetitions
@@ -277,7 +276,7 @@ def test_a_phase_whose_time_is_up_ends_early_but_not_before_three(max_phase_ns: 
     assert bench.events[-14:] == ["drawn", "settled", *each, "loaded", *each, "kept"]
 
 
-def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
+def test_only_compilations_inside_the_clock_are_counted() -> None:
     bench = Bench(pass_ns=10 * MS)
     compiles_at = {1, 2, 5, 6}  # first call, a warm-up, and the second and third repetition
 
@@ -290,7 +289,8 @@ def test_compilations_inside_are_counted_and_those_before_are_not() -> None:
     assert timing.compilations == 2
 
 
-def test_what_new_content_compiles_is_not_counted_and_what_a_fresh_pass_compiles_is() -> None:
+def test_compilations_for_new_content_are_not_counted() -> None:
+    """Compilations of a fresh pass are counted."""
     bench = Bench(pass_ns=10 * MS)
 
     def renew(drawn: bool) -> None:
@@ -387,16 +387,16 @@ def passes_ms(folder: Path, synchronise: str, **changes: Any) -> dict[str, list[
     }
 
 
-def timed_in_full(found: dict[str, list[float]]) -> bool:
+def timed_in_full(by_phase: dict[str, list[float]]) -> bool:
     """Whether every phase's fastest repetition takes its true time within 2 %."""
     true = {"inference": TRUE_MS, "forward": TRUE_MS, "backward": TRUE_MS, "train": 2 * TRUE_MS}
-    return all(0.98 * true[name] < min(passes) < 1.02 * true[name] for name, passes in found.items())
+    return all(0.98 * true[name] < min(passes) < 1.02 * true[name] for name, passes in by_phase.items())
 
 
 @pytest.mark.parametrize("min_repetition_ns", [1, 50 * MS], ids=["one pass", "passes in a row"])
-def test_work_that_lands_when_synchronised_is_timed_in_full(tmp_path: Path, min_repetition_ns: int) -> None:
-    found = passes_ms(tmp_path, "self.device.wait()", min_repetition_ns=min_repetition_ns)
-    assert timed_in_full(found), found
+def test_asynchronous_work_is_timed_in_full(tmp_path: Path, min_repetition_ns: int) -> None:
+    by_phase = passes_ms(tmp_path, "self.device.wait()", min_repetition_ns=min_repetition_ns)
+    assert timed_in_full(by_phase), by_phase
 
 
 def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path) -> None:
@@ -408,14 +408,14 @@ def test_without_synchronisation_a_pass_is_faster_than_its_floor(tmp_path: Path)
     assert all(f"a pass of {name} took" in outcome.reason for name in PHASES), outcome
 
 
-def test_a_device_is_kept_busy_between_the_first_call_and_the_warm_up() -> None:
+def test_device_is_kept_busy_before_the_warm_up() -> None:
     timing, _ = Bench(first_ns=5000).measure(replace(BUDGET, busy_ns=950))
     assert (timing.busy_passes, timing.first_call_ns, timing.warmup_ns) == (10, 5000, [100, 100])
     assert timing.repetitions_ns == [100] * 4
     assert Bench().measure()[0].busy_passes == 0
 
 
-def test_a_cell_on_a_card_keeps_it_busy_and_one_on_the_cpu_does_not(tmp_path: Path) -> None:
+def test_only_a_gpu_is_kept_busy(tmp_path: Path) -> None:
     cuda = altered_device("cuda")
     busy = reply_of(ask(tmp_path, cuda, request("time", CASE.with_(device="cuda"))))
     assert all(phase["busy_passes"] > 1 for phase in busy.phases.values()), busy.outcome

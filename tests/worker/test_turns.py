@@ -60,7 +60,7 @@ def run(turns: Turns, name: str, steps: list[int], events: list[str], waits: boo
         turns.pass_on(step)
 
 
-def test_each_works_while_the_other_waits(ends: Callable[..., Ends]) -> None:
+def test_each_worker_works_while_the_other_waits(ends: Callable[..., Ends]) -> None:
     first, second = ends()
     events: list[str] = []
     other = threading.Thread(target=run, args=(second, "b", [1, 1, 2, 2], events, True))
@@ -77,7 +77,7 @@ def test_each_works_while_the_other_waits(ends: Callable[..., Ends]) -> None:
     other.join(5)
 
 
-def test_one_that_is_behind_has_turns_until_it_is_there(ends: Callable[..., Ends]) -> None:
+def test_worker_behind_gets_turns_until_it_catches_up(ends: Callable[..., Ends]) -> None:
     first, second = ends()
     events: list[str] = []
     other = threading.Thread(target=run, args=(second, "b", [1, 1, 1, 2], events, True))
@@ -89,7 +89,7 @@ def test_one_that_is_behind_has_turns_until_it_is_there(ends: Callable[..., Ends
     other.join(5)
 
 
-def test_where_the_other_one_is_gone_a_worker_goes_on_alone() -> None:
+def test_worker_continues_alone_if_the_other_is_gone() -> None:
     read, write = os.pipe()
     back, forth = os.pipe()
     turns = Turns(read, forth, 10.0)
@@ -106,14 +106,14 @@ def test_where_the_other_one_is_gone_a_worker_goes_on_alone() -> None:
     os.close(forth)
 
 
-def test_patience_is_for_all_waits_together(ends: Callable[..., Ends]) -> None:
+def test_patience_is_shared_by_all_waits(ends: Callable[..., Ends]) -> None:
     first, _ = ends(patience_s=0.2)
     started = time.monotonic()
     first.pass_on(1)
     assert first.alone and 0.15 < time.monotonic() - started < 5
 
 
-def test_the_sides_of_a_pair_of_times_run_together_and_nothing_else() -> None:
+def test_only_both_sides_of_a_time_run_together() -> None:
     def cell(side: str, trial: int = 0, measure: str = "time", library: str = "a") -> Cell:
         return Cell(CASE, library, "default", trial, measure, side)  # type: ignore[arg-type]
 
@@ -164,11 +164,11 @@ def test_repetitions_of_two_processes_alternate(bench: Bench, tmp_path: Path) ->
     assert len(runs) >= 2 * 7 and (base.settings["turns"], new.settings["turns"]) == (7, 7)
     assert len(base.phases["inference"]["repetitions_ns"]) == 6
     for side in (base, new):
-        assert contention.others_cpus(side.phases) <= 0.5, "the other one's work is no disturbance"
+        assert contention.others_cpus(side.phases) <= 0.5, "the other side's work is not contention"
 
 
 @pytest.mark.parametrize("fault", ["os._exit(3)", "raise RuntimeError('no more')"])
-def test_a_side_that_fails_leaves_the_other_its_time(bench: Bench, fault: str) -> None:
+def test_failing_side_leaves_the_other_its_time(bench: Bench, fault: str) -> None:
     broken = altered(
         f"""
 import os
@@ -189,7 +189,7 @@ return Network(forward, right.backward)
 
 
 @pytest.mark.quiet
-def test_a_side_that_hangs_leaves_the_other_its_time(bench: Bench) -> None:
+def test_hanging_side_leaves_the_other_its_time(bench: Bench) -> None:
     hanging = altered(
         """
 import time
@@ -209,12 +209,12 @@ return Network(forward, right.backward)
     assert (base.status, new.outcome.kind) == ("measured", "timeout"), (base, new)
 
 
-def test_a_side_that_cannot_run_leaves_the_other_alone(bench: Bench) -> None:
+def test_side_that_cannot_run_leaves_the_other_its_time(bench: Bench) -> None:
     base, new = pair(bench, CORRECT, CORRECT + "\nimport nothing_of_this_name\n")
     assert (base.status, new.status) == ("measured", "failed")
 
 
-def test_a_phase_whose_partner_has_gone_reckons_others_to_its_end() -> None:
+def test_phase_without_partner_counts_contention_to_its_end() -> None:
     phase = object.__new__(TimedPhase)
     turns, phase._ended = Turns(0, 0, 1.0), contention.usage()
     turns.alone = True

@@ -19,9 +19,9 @@ from tests.recordings import EXACT
 BRIEF = request("verify")
 
 
-def replied(folder: Path, source: str, asked: Request = BRIEF) -> Reply:
+def replied(folder: Path, source: str, sent: Request = BRIEF) -> Reply:
     """A worker's reply about the adapter with this text."""
-    return reply_of(ask(folder, source, asked))
+    return reply_of(ask(folder, source, sent))
 
 
 def piped(folder: Path, source: str, standard_input: str) -> "subprocess.CompletedProcess[bytes]":
@@ -47,7 +47,7 @@ os.system("echo from a child")
     """).lstrip()
 
 
-def test_by_a_pipe_the_reply_is_alone_on_standard_output(tmp_path: Path) -> None:
+def test_standard_output_of_a_pipe_has_only_the_reply(tmp_path: Path) -> None:
     done = piped(tmp_path, LOUD, request("time").encode())
     reply = decode_reply(done.stdout)
     assert done.returncode == 0
@@ -58,13 +58,13 @@ def test_by_a_pipe_the_reply_is_alone_on_standard_output(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["", "{}", "what?"])
-def test_a_bad_request_is_one_line_and_a_status(tmp_path: Path, text: str) -> None:
+def test_malformed_request_is_one_line_and_a_status(tmp_path: Path, text: str) -> None:
     done = piped(tmp_path, CORRECT, text)
     assert (done.returncode, done.stdout) == (2, b"")
     assert done.stderr.startswith(b"request: ") and done.stderr.count(b"\n") == 1
 
 
-def test_what_is_printed_is_kept_and_does_not_disturb_the_reply(tmp_path: Path) -> None:
+def test_printed_text_is_logged_beside_the_reply(tmp_path: Path) -> None:
     ending = ask(tmp_path, LOUD, request("time"))
     assert reply_of(ending).outcome.status == "measured"
     assert "in build" in ending.log
@@ -87,7 +87,7 @@ def test_what_is_printed_is_kept_and_does_not_disturb_the_reply(tmp_path: Path) 
         (altered("return None"), "crash", "AttributeError: 'NoneType' object has no attribute 'forward'"),
     ],
 )
-def test_whatever_is_raised_becomes_a_reply(tmp_path: Path, source: str, kind: str, reason: str) -> None:
+def test_every_exception_becomes_a_reply(tmp_path: Path, source: str, kind: str, reason: str) -> None:
     ending = ask(tmp_path, source, BRIEF)
     outcome = reply_of(ending).outcome
     assert (outcome.status, outcome.kind) == ("failed", kind)
@@ -96,7 +96,7 @@ def test_whatever_is_raised_becomes_a_reply(tmp_path: Path, source: str, kind: s
     assert "Traceback" in ending.log or kind == "oom-host"
 
 
-def test_a_pass_that_raises_late_leaves_no_time(tmp_path: Path) -> None:
+def test_late_exception_leaves_no_time(tmp_path: Path) -> None:
     source = altered("""
     calls = []
 
@@ -113,7 +113,7 @@ def test_a_pass_that_raises_late_leaves_no_time(tmp_path: Path) -> None:
     assert quantities(document(reply)) == []
 
 
-def test_what_a_library_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> None:
+def test_unsupported_exception_is_a_skip_with_its_reason(tmp_path: Path) -> None:
     source = altered("from snnbench.adapter import Unsupported; raise Unsupported('no such reset here')")
     assert replied(tmp_path, source).outcome == Outcome(
         status="skipped", kind="unsupported", reason="no such reset here"
@@ -121,7 +121,7 @@ def test_what_a_library_cannot_do_is_skipped_with_its_reason(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("change", [{"device": "cuda"}, {"dtype": "float16"}, {"precision": "tf32"}])
-def test_what_the_backend_cannot_do_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_unsupported_case_of_the_backend_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
     assert replied(tmp_path, CORRECT, request("time", CASE.with_(**change))).outcome.kind == "unsupported"
 
 
@@ -143,7 +143,7 @@ class Backend(driver.Backend):
 )
 
 
-def test_what_compiles_inside_the_clock_has_no_time(tmp_path: Path) -> None:
+def test_compilation_inside_the_clock_leaves_no_time(tmp_path: Path) -> None:
     reply = replied(tmp_path, COMPILING, request("time", phases=("train",)))
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "recompiled")
     reason = re.fullmatch(r"(\d+) compilations inside the timed region of train", reply.outcome.reason)
@@ -159,7 +159,7 @@ def test_more_memory_than_allowed_is_out_of_memory(tmp_path: Path) -> None:
     assert replied(tmp_path, CORRECT, request("time", memory_limit_bytes=1 << 30)).outcome.status == "measured"
 
 
-def test_what_is_in_force_is_read_back(tmp_path: Path) -> None:
+def test_settings_in_force_are_read_back(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     settings = replied(tmp_path, CORRECT, request("memory", cpus=(cpu,))).settings
     assert settings["cpus"] == [cpu]
@@ -169,8 +169,8 @@ def test_what_is_in_force_is_read_back(tmp_path: Path) -> None:
     assert settings["python"] == sys.version.split()[0]
 
 
-def test_the_import_diet(tmp_path: Path) -> None:
-    """A worker imports none of the harness's own dependencies, and no framework that the adapter does not bring."""
+def test_worker_imports_no_heavy_package(tmp_path: Path) -> None:
+    """A worker imports neither the harness's own dependencies nor a framework that its adapter does not use."""
     source = CORRECT + (
         "\nimport atexit, sys\n"
         "atexit.register(lambda: print('modules:', *sorted({name.split('.')[0] for name in sys.modules})))\n"
@@ -183,7 +183,7 @@ def test_the_import_diet(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["numpy", "json", "snnbench"])
-def test_an_adapter_s_name_shadows_no_library(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_adapter_name_shadows_no_library(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither in the file's folder, nor in the harness's working directory."""
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path, CORRECT, name)
@@ -191,20 +191,20 @@ def test_an_adapter_s_name_shadows_no_library(tmp_path: Path, name: str, monkeyp
     assert reply.outcome == EXACT
 
 
-def test_the_reply_says_nothing_of_the_adapter_s_own_stdout_even_as_json(tmp_path: Path) -> None:
+def test_json_printed_by_an_adapter_is_not_a_reply(tmp_path: Path) -> None:
     lie = json.dumps({"protocol": 1, "outcome": {"status": "measured", "verdict": "exact"}})
     done = piped(tmp_path, f"print({lie!r})\n" + altered("raise ValueError('really')"), BRIEF.encode())
     reply = decode_reply(done.stdout)
     assert reply is not None and reply.outcome.reason == "ValueError: really"
 
 
-def test_where_a_repetition_is_one_pass_three_passes_repeat_their_content(tmp_path: Path) -> None:
+def test_single_pass_repetitions_have_repeated_passes(tmp_path: Path) -> None:
     timing = replied(tmp_path, CORRECT, request("time", phases=("train",))).phases["train"]
     assert timing["passes"] == 1 and len(timing["warmup_ns"]) == 1
     assert len(timing["repeated_ns"]) >= 2
 
 
-def test_the_worker_takes_nothing_apart_once_it_has_replied(tmp_path: Path) -> None:
+def test_worker_runs_no_destructor_after_its_reply(tmp_path: Path) -> None:
     source = CORRECT + (
         "\nclass Slow:\n    def __del__(self):\n        print('taken apart')\n\n"
         "slow = Slow()\nimport atexit\natexit.register(print, 'at exit')\n"
