@@ -73,7 +73,7 @@ def compare_sides(recording: Recording, rule: Rule | None = None, explained: boo
 
     Raises RecordingError, Incomparable.
     """
-    changes = recording.config.get("sides")
+    changes = recording.sides
     if not changes:
         raise RecordingError(f"{recording.folder}: holds no two sides; name two recordings to compare")
     rule = rule or recorded_rule(recording.config)

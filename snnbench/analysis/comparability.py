@@ -37,7 +37,7 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
     Raises Incomparable if any other fact differs.
     """
     for recording in (base, new):
-        if recording.config.get("sides"):
+        if recording.sides:
             raise Incomparable(f"{recording.name}: holds the two sides of an A/B test; compare it alone")
     allowed = set(allowed)
     left_out = {name for kind in allowed & FIELDS.keys() for name in FIELDS[kind]}
@@ -51,7 +51,7 @@ def matched(base: Recording, new: Recording, allowed: Iterable[str] = ()) -> tup
 
 def changed(base: Recording, new: Recording) -> list[str]:
     """Other changes: snnbench, the machine's software, adapters, and the packages of every library."""
-    pairs = [("snnbench", base.config.get("snnbench"), new.config.get("snnbench"))]
+    pairs = [("snnbench", base.version, new.version)]
     old, other = (
         dict(flat({name: value for name, value in recording.machine.items() if name not in VOLATILE_FACTS}))
         for recording in (base, new)
@@ -92,10 +92,10 @@ def _own_version(recording: Recording, library: str) -> str:
 
 
 def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
-    models = base.machine.get("model"), new.machine.get("model")
+    models = base.model, new.model
     if models[0] != models[1] or models[0] is None:
         yield "machine", f"machine: {_said(models[0])} in {base.name}, {_said(models[1])} in {new.name}"
-    old, other = (recording.config.get("config", {}).get("protocol", {}) for recording in (base, new))
+    old, other = base.protocol, new.protocol
     for key in dict.fromkeys((*old, *other)):
         if key not in FREE_KEYS and old.get(key) != other.get(key):
             there = f"{_said(old.get(key))} in {base.name}, {_said(other.get(key))} in {new.name}"

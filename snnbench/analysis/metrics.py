@@ -1,10 +1,10 @@
 """Metrics: the numbers of a record, and the key of its contender and case."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from snnbench.recording.record import Record
-from snnbench.worker.durations import trial_median
+from snnbench.worker.durations import median_ns
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -17,6 +17,11 @@ def common(record: Record) -> list[dict[str, Any]]:
     return [check for name, check in record.checks.items() if name.startswith("common-") and check["compared"]]
 
 
+def gradient_errors(checks: Iterable[Mapping[str, Any]]) -> list[float]:
+    """The relative errors of all gradients that these checks compared."""
+    return [error for check in checks for error in check["gradient_errors"].values()]
+
+
 def pair(record: Record) -> tuple[Any, ...]:
     """(case, contender), the key of both within a recording."""
     return record.case, record.label
@@ -25,14 +30,14 @@ def pair(record: Record) -> tuple[Any, ...]:
 def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
     """(phase, metric, unit, value) of one measured record."""
     for phase, timing in record.phases.items():
-        yield phase, "time", "ns", trial_median(timing["repetitions_ns"], timing["passes"])
+        yield phase, "time", "ns", median_ns(timing)
         if timing.get("device_ns"):
-            yield phase, "device_time", "ns", trial_median(timing["device_ns"], timing["passes"])
+            yield phase, "device_time", "ns", median_ns(timing, "device_ns")
         if "floor_ns" in timing:  # not in recordings of schema 1
             yield phase, "floor", "ns", timing["floor_ns"]
             yield phase, "times_floor", "ratio", timing["times_floor"]
         if timing.get("instructions"):
-            yield phase, "instructions", "count", trial_median(timing["instructions"], timing["passes"])
+            yield phase, "instructions", "count", median_ns(timing, "instructions")
         yield phase, "first_call", "ns", timing["first_call_ns"]
     if record.memory:
         phase = record.memory["phase"]

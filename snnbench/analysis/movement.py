@@ -13,6 +13,7 @@ from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
 from snnbench.recording.record import Record, Recording
+from snnbench.worker.durations import pass_ns
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.workloads.case import Case
 
@@ -98,7 +99,7 @@ def movement(
     for (case, name, phase), ratio in ratios.items():
         if (case, name) in same:
             controls[case, phase][name] = log(ratio)
-    baseline = str(new.config.get("baseline", ""))
+    baseline = new.baseline
     level = alpha / max(1, len(ratios))
     explained = {}
     for case, name, phase in ratios:
@@ -153,7 +154,7 @@ def _levels(record: Record, probed: bool) -> dict[str, float]:
     if probed:
         return levels(record.probes)
     peaks = {PEAKS[name]: peak for name, peak in record.peaks.items() if name in PEAKS}
-    return {name: log(min(peak["repetitions_ns"]) / peak["passes"]) for name, peak in peaks.items()}
+    return {name: log(min(pass_ns(peak))) for name, peak in peaks.items()}
 
 
 def _moved(old: Sequence[Record], new: Sequence[Record], probed: bool, same_packages: bool) -> dict[str, float]:

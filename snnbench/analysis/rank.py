@@ -100,7 +100,7 @@ def rank(
 
 def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Result]]) -> str:
     known = sorted({result.contender for group in by_case.values() for result in group})
-    name = wanted or str(recording.config.get("baseline", ""))
+    name = wanted or recording.baseline
     if name in known:
         return name
     of_library = [one for one in known if one.partition("/")[0] == name]

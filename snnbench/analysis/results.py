@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench.analysis.coverage import coverage
-from snnbench.analysis.metrics import common, incorrect, metrics, pair
+from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.recording.record import Record
-from snnbench.worker.durations import Summary, summarise
+from snnbench.worker.durations import Summary, pass_ns, summarise
 from snnbench.workloads.case import Case
 
 PHASES = ("train", "forward", "backward", "inference")
@@ -87,8 +87,7 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
         for phase, metric, _, value in metrics(record):
             values.setdefault((phase, metric), []).append(value)
         for phase, timing in record.phases.items():
-            by_pass = tuple(repetition / timing["passes"] for repetition in timing["repetitions_ns"])
-            repetitions.setdefault(phase, []).append(by_pass)
+            repetitions.setdefault(phase, []).append(tuple(pass_ns(timing)))
     if not wrong:
         verdicts = [str(record.outcome.verdict) for record in records if record.status == "measured"]
         result.verdict = max(verdicts, key=["exact", "equivalent", "deviates"].index, default="")
@@ -123,7 +122,7 @@ def _deviation(records: list[Record]) -> str:
     checks = [check for record in records for check in common(record)]
     checks = checks or [check for record in records for check in record.checks.values()]
     share = max((check["differing"] / check["compared"] for check in checks if check["compared"]), default=0.0)
-    errors = [error for check in checks for error in check["gradient_errors"].values()]
+    errors = gradient_errors(checks)
     gradients = f", gradients by up to {max(errors):.1e}" if errors else ""
     return f"deviates: {declared} (up to {share:.2%} of the spikes differ{gradients})"
 

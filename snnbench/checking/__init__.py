@@ -55,7 +55,7 @@ def check(folder: Path) -> list[Complaint]:
         return [*complaints, Complaint("provenance", record.CONFIG, config)]
     complaints += _guarded("provenance", record.MACHINE, _provenance(recording))
     complaints += _guarded("trials", record.RECORDS, trials.complaints(recording, config))
-    machine = str(recording.machine.get("model"))
+    machine = str(recording.model)
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for entry in [*recording.records, *recording.attempts]:
         again = f", attempt {entry.attempt}" if entry.attempt else ""
@@ -70,7 +70,7 @@ def _config(recording: Recording) -> Config | str:
     from pydantic import ValidationError
 
     try:
-        document = recording.config["config"]
+        document = recording.resolved
         for sweep in document["sweep"]:
             sweep.setdefault("input_kind", "spikes")  # the only kind before schema 3
         return Config.model_validate(document)
@@ -82,7 +82,7 @@ def _config(recording: Recording) -> Config | str:
 
 
 def _provenance(recording: Recording) -> Iterator[str]:
-    if not recording.config.get("snnbench"):
+    if not recording.version:
         yield "the version of snnbench is not known"
     yield from (f"{fact} is not known" for fact in FACTS if fact not in recording.machine)
     hashes = [recording.machine.get("host"), *(gpu.get("uuid") for gpu in recording.machine.get("gpus", []))]

@@ -23,7 +23,7 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
         yield records.RECORDS, f"{recording.torn} lines are no records"
     if not recording.records:
         yield records.RECORDS, "no cell is recorded"
-    if not recording.config.get("finished"):
+    if not recording.finished:
         yield records.CONFIG, "the run is not finished; the same command continues it"
     earlier: dict[tuple[str, int], Any] = {}
     for line in lines:
@@ -46,7 +46,7 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
 
 def _attempts(recording: Recording) -> Iterator[str]:
     """Complaints about cells that were measured again."""
-    allowed = attempts.limit(recording.config)
+    allowed = attempts.limit(recording)
     by_cell: dict[str, list[Record]] = {}
     for record in [*recording.records, *recording.attempts]:
         by_cell.setdefault(record.cell, []).append(record)
@@ -68,7 +68,7 @@ def lines(recording: Recording) -> list[Line]:
 
 
 def _sweeps(recording: Recording) -> list[dict[str, Any]]:
-    return list(recording.config.get("config", {}).get("sweep", []))
+    return list(recording.resolved.get("sweep", []))
 
 
 def _newer(line: Line) -> Iterator[str]:

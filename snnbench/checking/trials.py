@@ -21,8 +21,8 @@ Trial = tuple[str, int, str]
 def complaints(recording: Recording, config: Config) -> Iterator[str]:
     """All complaints about the trials of a recording."""
     protocol, count = config.protocol, len(recording.records)
-    if recording.config.get("planned", count) != count:
-        yield f"{count} cells, where {recording.config['planned']} were planned"
+    if recording.planned not in (None, count):
+        yield f"{count} cells, where {recording.planned} were planned"
     there: dict[Work, set[Trial]] = {}
     for record in recording.records:
         work = Work(record.case, record.library, record.variant)
@@ -40,7 +40,7 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
 
 def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> set[Trial]:
     """The trials that a work should have, given its recorded ones. An A/B test may have stopped at an early look."""
-    sides = list(recording.config.get("sides", {})) or [""]
+    sides = list(recording.sides) or [""]
     count = protocol.trials
     if recording.config.get("stops_early"):
         most = max((trial + 1 for measure, trial, _ in recorded if measure == "time"), default=0)

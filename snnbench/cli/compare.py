@@ -106,6 +106,6 @@ def _compared(
         rule = Rule(thresholds, tuple(phases), allowed)
         return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
     newer = record.read(new)
-    known = noise.known(str(newer.machine.get("model"))) if not thresholds.chance else None
+    known = noise.known(str(newer.model)) if not thresholds.chance else None
     limit = known.by_chance if known else None
     return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known

@@ -66,7 +66,7 @@ def _against_itself(trials: int, config: str, options: Choice) -> None:
     request = Request(config=loaded, adapter_files=options.adapter_files, only=options.conditions, env=options.env)
     recording = local.run(request)
     spread = noise.measured(recording)
-    path = noise.keep(str(recording.machine["model"]), spread)
+    path = noise.keep(str(recording.model), spread)
     typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")
     typer.echo(table(spread))
     typer.echo(

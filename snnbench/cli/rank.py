@@ -44,7 +44,7 @@ def rank(
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
     recorded = record.read(recording)
-    if recorded.config.get("sides"):
+    if recorded.sides:
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
     ranking = ranks.rank(recorded, baseline, thresholds, phase or (), allowed)
     emit(rank_table.FORMATS[form](ranking), output)

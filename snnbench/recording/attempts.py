@@ -3,9 +3,7 @@
 Each attempt is a record of the same cell. All attempts are kept; record.py chooses the one that counts.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from snnbench.recording.record import REMEASURED_FLAGS, Record, Recording, repeated
 
@@ -15,9 +13,9 @@ def disturbed(record: Record) -> bool:
     return record.status == "measured" and record.measure == "time" and bool(REMEASURED_FLAGS & {*record.flags})
 
 
-def limit(config: Mapping[str, Any]) -> int:
-    """How often a cell of a recording with this config.json may be measured again; 0 in configs without the key."""
-    allowed = config.get("config", {}).get("protocol", {}).get("remeasure", 0)
+def limit(recording: Recording) -> int:
+    """How often a cell of a recording may be measured again; 0 if its protocol does not say."""
+    allowed = recording.protocol.get("remeasure", 0)
     return allowed if type(allowed) is int else 0
 
 
@@ -44,5 +42,5 @@ def of(recording: Recording) -> Attempts:
 
 def due(recording: Recording) -> int:
     """The number of cells still to be measured again."""
-    allowed = limit(recording.config)
+    allowed = limit(recording)
     return sum(attempt <= allowed for attempt in of(recording).next.values())

@@ -120,12 +120,12 @@ def _sorted(document: Any) -> str:
 def _differing(parts: Sequence[Recording]) -> list[str]:
     """Lines on facts that differ between the parts, so that they are not of one run."""
     first, lines = parts[0], []
-    old = dict(flat(first.config.get("config"), "config"))
+    old = dict(flat(first.resolved, "config"))
     for part in parts[1:]:
-        new = dict(flat(part.config.get("config"), "config"))
+        new = dict(flat(part.resolved, "config"))
         facts = [
-            ("machine", first.machine.get("model"), part.machine.get("model")),
-            ("snnbench", first.config.get("snnbench"), part.config.get("snnbench")),
+            ("machine", first.model, part.model),
+            ("snnbench", first.version, part.version),
             ("--only", first.config.get("only"), part.config.get("only")),
             *((name, old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))),
         ]
@@ -181,19 +181,19 @@ def _config(parts: Sequence[Recording]) -> dict[str, Any]:
     # Facts that may differ and are not compared must not depend on the order of the parts.
     whole = min(({n: v for n, v in part.config.items() if n not in OF_A_SHARD} for part in parts), key=_sorted)
     whole |= {"identity": _whole(parts[0]), "shards": sorted(shards, key=lambda text: parse(text).index)}
-    planned = [part.config.get("whole_planned", part.config.get("planned", 0)) for part in parts]
+    planned = [part.config.get("whole_planned", part.planned or 0) for part in parts]
     whole |= {"planned": max(planned)} if any(planned) else {}
     themselves = {part.config["shard"] for part in parts if "shard" in part.config}
     if unfinished := _unfinished(parts, themselves):
         whole |= {"unfinished": sorted(unfinished, key=lambda text: parse(text).index)}
     counting = [part for part in parts if _counts(part.config, themselves)] or parts
-    finished = all(part.config.get("finished") for part in counting)
+    finished = all(part.finished for part in counting)
     return whole | {"finished": finished and not unfinished and not missing(whole)}
 
 
 def _unfinished(parts: Sequence[Recording], themselves: set[str]) -> set[str]:
     """The shards that were unfinished when merged, now or earlier, except those given again."""
-    unfinished = {part.config["shard"] for part in parts if "shard" in part.config and not part.config.get("finished")}
+    unfinished = {part.config["shard"] for part in parts if "shard" in part.config and not part.finished}
     return unfinished.union(*(set(part.config.get("unfinished", [])) - themselves for part in parts))
 
 

@@ -9,7 +9,7 @@
 A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
 its cell is run again.
 
-This file is long: a record, its line and the rule for which of its attempts counts change together.
+This file is long: a record, its line, its recording and the rule for which of its attempts counts change together.
 """
 
 import gc
@@ -129,6 +129,46 @@ class Recording:
     def name(self) -> str:
         """The folder's name."""
         return self.folder.name
+
+    @property
+    def model(self) -> str | None:
+        """The machine's model, None if it is unknown."""
+        return self.machine.get("model")
+
+    @property
+    def version(self) -> str | None:
+        """The version of snnbench that measured, None if it is unknown."""
+        return self.config.get("snnbench")
+
+    @property
+    def resolved(self) -> dict[str, Any]:
+        """The resolved config, {} if it is unknown."""
+        return self.config.get("config", {})  # type: ignore[no-any-return]
+
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """The protocol of the config, {} if it is unknown."""
+        return self.resolved.get("protocol", {})  # type: ignore[no-any-return]
+
+    @property
+    def baseline(self) -> str:
+        """The contender that others are divided by; "" if the config names none."""
+        return str(self.config.get("baseline", ""))
+
+    @property
+    def sides(self) -> dict[str, list[str]]:
+        """The changes of each side of an A/B test; {} in other recordings."""
+        return self.config.get("sides", {})  # type: ignore[no-any-return]
+
+    @property
+    def finished(self) -> bool:
+        """Whether every planned cell was measured."""
+        return bool(self.config.get("finished"))
+
+    @property
+    def planned(self) -> int | None:
+        """The number of planned cells, None if it is unknown."""
+        return self.config.get("planned")
 
 
 def read(folder: Path) -> Recording:

@@ -85,7 +85,7 @@ class Findings:
     @property
     def baseline(self) -> str:
         """The contender that is the denominator of ratios."""
-        return str(self.recording.config.get("baseline", ""))
+        return self.recording.baseline
 
     def timed(self, cases: Iterable[Case]) -> list[Case]:
         """The cases in which any contender has a time of the headline phase."""

@@ -5,6 +5,7 @@ A *setting* is a case without its sizes. A *family* is cases of one setting that
 
 from collections.abc import Collection, Iterable
 
+from snnbench.recording.record import Recording
 from snnbench.workloads.case import Case
 
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
@@ -13,6 +14,11 @@ FEWEST_VALUES = 3
 """The fewest values of an axis for a fit with an error."""
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device", *SIZES)
 """Fields that a name does not list: the profile stands for the reset, and every name has the device."""
+
+
+def model(recording: Recording) -> str:
+    """The model of a recording's machine, for a reader."""
+    return recording.model or "unknown machine"
 
 
 def setting(case: Case) -> Case:

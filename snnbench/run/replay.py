@@ -4,9 +4,8 @@ No code of a recording is run: the adapter and its pins are those of this instal
 ones, the replay says so.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
@@ -18,6 +17,7 @@ from snnbench.recording.record import Record, Recording, RecordingError
 from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
 from snnbench.units import MIB, MS
+from snnbench.worker.durations import pass_ns
 
 SEED = 0
 """Seed of the bootstrap, so that the same two sets of trials give the same intervals."""
@@ -41,8 +41,8 @@ class Replayed:
 def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
     """Changes since the cell was recorded: machine, adapter file, environment."""
     interpreter = here.setups[record.side].interpreters[record.library, record.variant]
-    if recording.machine.get("model") != here.machine:
-        yield f"the machine: {recording.machine.get('model')} then, {here.machine} now"
+    if recording.model != here.machine:
+        yield f"the machine: {recording.model} then, {here.machine} now"
     if record.adapter != adapter.digest:
         yield f"the adapter file: {record.adapter} then, {adapter.digest} now"
     if record.environment != interpreter.key:
@@ -79,7 +79,7 @@ def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:
 def protocol(recording: Recording) -> Protocol:
     """The protocol of the recording. Raises RecordingError if its config holds no valid one."""
     try:
-        return Protocol.model_validate(recording.config["config"]["protocol"])
+        return Protocol.model_validate(recording.protocol)
     except (LookupError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder}: its config holds no protocol to measure by") from error
 
@@ -99,17 +99,13 @@ def _intervals(records: Sequence[Record]) -> dict[tuple[str, str], Interval]:
     sizes: dict[tuple[str, str], list[float]] = {}
     for record in records:
         for phase, timing in record.phases.items():
-            groups.setdefault(phase, []).append(_passes(timing))
+            groups.setdefault(phase, []).append(pass_ns(timing))
         for phase, metric, unit, value in metrics(record):
             if unit == "bytes":
                 sizes.setdefault((phase, metric), []).append(value)
     times = zip(groups, bootstrap(list(groups.values()), SEED), strict=True)
     intervals = {(phase, "time"): interval for phase, interval in times}
     return intervals | {key: Interval(min(each), max(each)) for key, each in sizes.items()}
-
-
-def _passes(timing: Mapping[str, Any]) -> list[float]:
-    return [ns / timing["passes"] for ns in timing["repetitions_ns"]]
 
 
 def heading(record: Record, count: int) -> str:

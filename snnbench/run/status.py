@@ -43,7 +43,6 @@ def part(folder: Path, shard: Shard | None = None, job: str = "", state: str = "
     """The current state of the recording in `folder`."""
     there = record.read(folder)
     running = in_progress.read(folder) if in_progress.runs(folder) else []
-    finished = bool(there.config.get("finished"))
-    planned = there.config.get("planned", len(there.records) if finished else None)
-    again = 0 if finished else attempts.due(there)
-    return Part(there.records, planned, running, finished, shard, job, state, again)
+    planned = len(there.records) if there.finished and there.planned is None else there.planned
+    again = 0 if there.finished else attempts.due(there)
+    return Part(there.records, planned, running, there.finished, shard, job, state, again)

@@ -1,8 +1,9 @@
 """Durations: from the raw times of repetitions to one number a trial, and from trials to a summary."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,16 @@ def summarise(trials: Sequence[float]) -> Summary:
         return Summary(trials[0], trials[0], trials[0], tuple(trials))
     low, _, high = quantiles(trials, n=4, method="inclusive")
     return Summary(median(trials), low, high, tuple(trials))
+
+
+def pass_ns(timing: Mapping[str, Any]) -> list[float]:
+    """Duration of one pass [ns] in each repetition of a phase or peak, as a record holds it."""
+    return [repetition_ns / timing["passes"] for repetition_ns in timing["repetitions_ns"]]
+
+
+def median_ns(timing: Mapping[str, Any], name: str = "repetitions_ns") -> float:
+    """Median of one pass over the repetitions of a phase, as a record holds it; `name` may be another raw number."""
+    return trial_median(timing[name], timing["passes"])
 
 
 def trial_median(repetitions: Sequence[float], passes: int) -> float:

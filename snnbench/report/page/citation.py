@@ -5,6 +5,7 @@ import re
 from collections.abc import Sequence
 
 from snnbench.recording.record import Recording
+from snnbench.report.wording import model
 
 AUTHORS = "The snnbench authors"
 SPECIAL = {char: f"\\{char}" for char in "&%$#_{}"} | {
@@ -34,7 +35,7 @@ def cff(recordings: Sequence[Recording]) -> str:
         f"version: {json.dumps(', '.join(dict.fromkeys(_version(recording) for recording in recordings)))}",
     ]
     lines += [f"date-released: {json.dumps(max(dates))}"] if dates else []
-    abstracts = [f"{recording.name}: {_machine(recording)}" for recording in recordings]
+    abstracts = [f"{recording.name}: {model(recording)}" for recording in recordings]
     return "\n".join([*lines, f"abstract: {json.dumps('; '.join(abstracts))}", ""])
 
 
@@ -49,7 +50,7 @@ def _entry(recording: Recording) -> str:
     fields = [
         ("author", f"{{{AUTHORS}}}"),
         ("title", f"{{snnbench}} recording {_tex(recording.name)}"),
-        ("note", f"snnbench {_tex(_version(recording))}, {_tex(_machine(recording))}"),
+        ("note", f"snnbench {_tex(_version(recording))}, {_tex(model(recording))}"),
         *([("year", year)] if year else []),
     ]
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields)
@@ -57,11 +58,7 @@ def _entry(recording: Recording) -> str:
 
 
 def _version(recording: Recording) -> str:
-    return str(recording.config.get("snnbench", "of an unknown version"))
-
-
-def _machine(recording: Recording) -> str:
-    return str(recording.machine.get("model", "unknown machine"))
+    return recording.version or "of an unknown version"
 
 
 def _tex(text: str) -> str:

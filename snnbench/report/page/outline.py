@@ -25,5 +25,5 @@ SECTIONS = (
 def outline(recording: Recording) -> list[Section]:
     """Every section of one recording; a section without data says so. An A/B test begins with its words."""
     findings = find(recording)
-    first = (sides.section,) if recording.config.get("sides") else ()
+    first = (sides.section,) if recording.sides else ()
     return [section(findings) for section in (*first, *SECTIONS)]

@@ -80,13 +80,12 @@ def inlined(value: Any) -> str:
 
 def _part(recording: Recording, prefix: str) -> Part:
     sections = outline(recording)
-    config = recording.config.get("config", {})
-    paragraphs = str(config.get("analysis", "")).split("\n\n")
+    paragraphs = str(recording.resolved.get("analysis", "")).split("\n\n")
     cases = {record.case: None for record in recording.records}
     return Part(
         prefix=prefix,
         name=recording.name,
-        machine=str(recording.machine.get("model", "unknown machine")),
+        machine=wording.model(recording),
         analysis=[" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()],
         shared=wording.shared(cases),
         sections=sections,

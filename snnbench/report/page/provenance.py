@@ -8,6 +8,7 @@ from snnbench.recording.facts import flat
 from snnbench.report.findings import Findings
 from snnbench.report.page import citation
 from snnbench.report.section import Section, Table
+from snnbench.report.wording import model
 
 LEFT_OUT = ("schema", "model")
 
@@ -15,17 +16,16 @@ LEFT_OUT = ("schema", "model")
 def section(findings: Findings) -> Section:
     """All facts that a reader needs to repeat the measurement."""
     recording = findings.recording
-    config = recording.config.get("config", {})
-    version = str(recording.config.get("snnbench", "unknown"))
+    config = recording.resolved
     about = [
         ["recording", recording.name],
-        ["snnbench", version],
+        ["snnbench", recording.version or "unknown"],
         ["measured", citation.measured(recording) or "unknown"],
-        ["finished", "yes" if recording.config.get("finished") else "no"],
+        ["finished", "yes" if recording.finished else "no"],
         *([["only", str(only)]] if (only := recording.config.get("only")) else []),
     ]
     machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}
-    facts = [["model", str(recording.machine.get("model", "unknown machine"))], *map(list, _known(machine))]
+    facts = [["model", model(recording)], *map(list, _known(machine))]
     installed = recording.environments
     folded = [("The resolved config", json.dumps(config, indent=2, ensure_ascii=False))] if config else []
     folded += [("Everything installed, by environment", json.dumps(installed, indent=2))] if installed else []

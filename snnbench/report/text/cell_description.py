@@ -9,7 +9,7 @@ from snnbench.recording.record import Record, Recording
 from snnbench.report.wording import title
 from snnbench.units import MIB
 from snnbench.worker.contention import others_cpus
-from snnbench.worker.durations import Summary, summarise, trial_median
+from snnbench.worker.durations import Summary, median_ns, pass_ns, summarise
 from snnbench.worker.probe import WORDS
 
 SINGLE = {
@@ -53,10 +53,7 @@ def _attempts(recording: Recording, record: Record) -> Iterator[str]:
         return
     yield f"attempt {record.attempt + 1} of {1 + len(others)} counts: {_circumstances(record)}"
     for other in others:
-        times = [
-            f"{phase} {trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms"
-            for phase, timing in other.phases.items()
-        ]
+        times = [f"{phase} {median_ns(timing) / 1e6:.4g} ms" for phase, timing in other.phases.items()]
         yield f"  attempt {other.attempt + 1} does not: {', '.join([_circumstances(other), *times])}"
 
 
@@ -95,11 +92,10 @@ def _check(check: Mapping[str, Any]) -> str:
 
 
 def _timing(timing: Mapping[str, Any]) -> str:
-    passes = [ns / timing["passes"] for ns in timing["repetitions_ns"]]
-    summary: Summary = summarise(passes)
+    summary: Summary = summarise(pass_ns(timing))
     floor = f", {timing['times_floor']:.3g} times the floor" if "times_floor" in timing else ""
     return (
-        f"{trial_median(timing['repetitions_ns'], timing['passes']) / 1e6:.4g} ms a pass "
+        f"{median_ns(timing) / 1e6:.4g} ms a pass "
         f"({summary.low / 1e6:.4g}-{summary.high / 1e6:.4g}){floor}, "
         f"{summary.count} repetitions of {timing['passes']}, "
         f"first call {timing['first_call_ns'] / 1e6:.4g} ms{_instructions(timing)}"
@@ -108,5 +104,6 @@ def _timing(timing: Mapping[str, Any]) -> str:
 
 def _instructions(timing: Mapping[str, Any]) -> str:
     """The instructions that a pass retired, if the processor counts them."""
-    counts = timing.get("instructions")
-    return f", {trial_median(counts, timing['passes']) / 1e6:.4g} million instructions a pass" if counts else ""
+    if not timing.get("instructions"):
+        return ""
+    return f", {median_ns(timing, 'instructions') / 1e6:.4g} million instructions a pass"

@@ -8,7 +8,7 @@ from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.record import Record, Recording
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
-from snnbench.report.wording import title
+from snnbench.report.wording import model, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
@@ -40,11 +40,11 @@ def _recording(recording: Recording, heading: str) -> list[str]:
     parts = [
         f"{heading} {recording.name}",
         "",
-        f"{recording.machine.get('model', 'unknown machine')}. {coverage(recording.records)}.",
+        f"{model(recording)}. {coverage(recording.records)}.",
         "",
     ]
     for case, results in results_by_case(recording.records).items():
-        parts += [f"{heading}# {title(case)}", "", *_table(results, str(recording.config.get("baseline", ""))), ""]
+        parts += [f"{heading}# {title(case)}", "", *_table(results, recording.baseline), ""]
     return parts
 
 

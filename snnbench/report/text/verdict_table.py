@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from snnbench.analysis.metrics import common
+from snnbench.analysis.metrics import common, gradient_errors
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.text.table import markdown
@@ -31,7 +31,7 @@ def _row(record: Record) -> list[str]:
     case = record.case
     checks = common(record) or list(record.checks.values())
     compared, differing = (sum(check[name] for check in checks) for name in ("compared", "differing"))
-    errors = [error for check in checks for error in check["gradient_errors"].values()]
+    errors = gradient_errors(checks)
     word = record.outcome.verdict or record.outcome.kind
     return [
         record.label,

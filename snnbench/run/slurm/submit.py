@@ -51,7 +51,7 @@ class Plan:
         if not (folder / record.RECORDS).is_file() or not run.finished(shard):
             return True
         there = record.read(folder)
-        here = Run(self.setups, self.config.protocol, str(there.machine.get("model")), 0)
+        here = Run(self.setups, self.config.protocol, str(there.model), 0)
         done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
         return any(here.key(cell) not in done for cell in self.cells(shard))
 
@@ -180,5 +180,5 @@ def merge_parts(run: Jobs, request: Request, complaints: Sequence[str]) -> Recor
         )
     run = jobs.update_config(run, merged=str(folder))
     whole = merge.merge(parts, folder)
-    jobs.update_config(run, finished=bool(whole.config["finished"]))
+    jobs.update_config(run, finished=whole.finished)
     return whole
