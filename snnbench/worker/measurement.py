@@ -205,13 +205,13 @@ class Measurement:
                 reason = f"{compilations} compilations inside the timed region of {name}"
                 reply.outcome = failed("recompiled", reason)
                 return
-        peaks.look_until(lambda: not floor.any_under(case, peaks.found, phases))
-        if reason := floor.complaints(case, peaks.found, phases):
+        peaks.look_until(lambda: not floor.any_under(case, peaks.by_name, phases))
+        if reason := floor.complaints(case, peaks.by_name, phases):
             reply.outcome = failed("below-floor", reason)
             return
         probes.look()
         for name, phase in phases.items():
-            phase |= floor.beside(case, name, peaks.found, phase)
+            phase |= floor.beside(case, name, peaks.by_name, phase)
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
         reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
 

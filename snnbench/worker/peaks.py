@@ -55,8 +55,8 @@ class Peaks:
         self.backend, self.session, self.case, self.clock = backend, session, case, clock
         self.busy_ns, self.settle = busy_ns, settle
         self.copied_bytes = copied_bytes(case, phases)
-        self.found = {name: Peak(floor.product_flops(case)) for name in floor.needed(case, phases)}
-        self.found |= {COPY: Peak(2 * self.copied_bytes), CALL: Peak(CALL_FLOPS)}
+        self.by_name = {name: Peak(floor.product_flops(case)) for name in floor.needed(case, phases)}
+        self.by_name |= {COPY: Peak(2 * self.copied_bytes), CALL: Peak(CALL_FLOPS)}
         self.spent_ns = 0
         self._started = clock()
 
@@ -64,9 +64,9 @@ class Peaks:
         """Measure every peak some more. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
         runs = self.backend.peaks(*operands(self.case), self.copied_bytes)
-        busy = self._phase(runs[next(iter(self.found))])
+        busy = self._phase(runs[next(iter(self.by_name))])
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled
-        for name, peak in self.found.items():
+        for name, peak in self.by_name.items():
             self._look_at(peak, runs[name])
         self.spent_ns += self.clock() - started
 
@@ -86,7 +86,7 @@ class Peaks:
 
     def as_dict(self) -> dict[str, Any]:
         """For a reply: every raw duration."""
-        return {name: asdict(peak) for name, peak in self.found.items()}
+        return {name: asdict(peak) for name, peak in self.by_name.items()}
 
     def _phase(self, run: Run) -> timing.Phase:
         return timing.Phase(

@@ -24,7 +24,7 @@ class Elements(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
-        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.scripts: list[str] = []
         self.words: list[str] = []
         self.stack: list[str] = []
@@ -32,7 +32,7 @@ class Elements(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
+        self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.stack.append(tag)
         if tag == "script":
@@ -48,7 +48,7 @@ class Elements(HTMLParser):
             self.words.append(data.strip())
 
     def named(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
+        return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_page_is_small_and_self_contained(text: str) -> None:
     assert len(text.encode()) < LIMIT_BYTES
     elements = Elements(text)
     assert not elements.stack
-    for tag, attributes in elements.found:
+    for tag, attributes in elements.elements:
         assert tag not in ("link", "iframe", "img", "object", "embed", "base", "form")
         assert "src" not in attributes
         assert all(value.startswith("#") for name, value in attributes.items() if name == "href" and value)
@@ -92,7 +92,7 @@ def test_every_chart_has_a_container_a_label_and_numbers(text: str) -> None:
 
 def test_contents_link_to_every_section_and_anchors_are_unique(text: str) -> None:
     elements = Elements(text)
-    ids = [attributes["id"] for _, attributes in elements.found if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in elements.elements if "id" in attributes]
     assert len(ids) == len(set(ids))
     targets = [(a["href"] or "").removeprefix("#") for a in elements.named("a")]
     assert targets == [a["id"] for a in elements.named("section")] and len(targets) == 12
@@ -100,7 +100,7 @@ def test_contents_link_to_every_section_and_anchors_are_unique(text: str) -> Non
 
 def test_headings_go_down_one_step_at_a_time() -> None:
     for recordings in ([sample(neurons=(64,), steps=())], [recording(name="a"), recording(name="b")]):
-        levels = [int(tag[1]) for tag, _ in Elements(page.html(recordings)).found if re.fullmatch(r"h\d", tag)]
+        levels = [int(tag[1]) for tag, _ in Elements(page.html(recordings)).elements if re.fullmatch(r"h\d", tag)]
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(after - before <= 1 for before, after in pairwise(levels))
 
@@ -108,7 +108,7 @@ def test_headings_go_down_one_step_at_a_time() -> None:
 def test_several_recordings_have_separate_anchors() -> None:
     elements = Elements(page.html([recording(timed("a", train=1.0), name=name) for name in ("monday", "tuesday")]))
     assert {"r1-top", "r2-top", "r1-time", "r2-time", "r1-time-1", "r2-time-1"} <= {
-        attributes.get("id") for _, attributes in elements.found
+        attributes.get("id") for _, attributes in elements.elements
     }
 
 
@@ -124,7 +124,7 @@ def test_hostile_text_never_becomes_markup(hostile_text: str) -> None:
     elements = Elements(hostile_text)
     assert not elements.stack and len(elements.scripts) == 3
     assert not elements.named("img")
-    assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
+    assert not [name for _, attributes in elements.elements for name in attributes if name.startswith("on")]
     assert "<" not in elements.scripts[0], "the data could end its element"
     assert MARK not in "".join(elements.scripts[1:])
     assert MARK not in hostile_text.partition("</style>")[0].partition("<style>")[2]

@@ -83,8 +83,8 @@ def test_look_keeps_every_repetition_and_the_first_call() -> None:
             "repetitions_ns": [passes * 100_000] * REPETITIONS,
         }
     peaks.look()
-    assert peaks.found["current"].repetitions_ns == [passes * 100_000] * 2 * REPETITIONS
-    assert peaks.found["current"].first_call_ns == 100_000 + 7 * MS
+    assert peaks.by_name["current"].repetitions_ns == [passes * 100_000] * 2 * REPETITIONS
+    assert peaks.by_name["current"].first_call_ns == 100_000 + 7 * MS
 
 
 def test_slow_product_is_called_twice_in_the_first_look() -> None:
@@ -93,10 +93,10 @@ def test_slow_product_is_called_twice_in_the_first_look() -> None:
     peaks = at(machine)
     peaks.look()
     assert machine.called.count("current") == 2
-    assert (peaks.found["current"].passes, peaks.found["current"].repetitions_ns) == (1, [LOOK_NS])
+    assert (peaks.by_name["current"].passes, peaks.by_name["current"].repetitions_ns) == (1, [LOOK_NS])
     peaks.look()
     assert machine.called.count("current") == 3
-    assert peaks.found["current"].repetitions_ns == [LOOK_NS] * 2
+    assert peaks.by_name["current"].repetitions_ns == [LOOK_NS] * 2
 
 
 @pytest.mark.parametrize("pass_ns", [REPETITION_NS, LOOK_NS // 4])
@@ -104,7 +104,7 @@ def test_look_ends_with_its_repetitions_or_its_time(pass_ns: int) -> None:
     peaks = at(Machine(pass_ns))
     peaks.look()
     expected = REPETITIONS if pass_ns == REPETITION_NS else 3  # and the first call, which is as long
-    assert len(peaks.found["current"].repetitions_ns) == expected
+    assert len(peaks.by_name["current"].repetitions_ns) == expected
 
 
 def test_operands_are_freed_after_a_look() -> None:
@@ -159,14 +159,14 @@ def test_only_needed_products_are_called(phases: tuple[str, ...], called: set[st
     machine = Machine(pass_ns=MS)
     peaks = at(machine, phases)
     peaks.look()
-    assert set(machine.called) == set(peaks.found) == called
+    assert set(machine.called) == set(peaks.by_name) == called
 
 
 def test_copy_moves_the_bytes_of_the_phases_up_to_a_limit() -> None:
     small = at(Machine(MS), PHASES)
     small.look()
     assert small.copied_bytes == floor.least_bytes(CASE, "train") // 2
-    assert small.found["copy"].work == 2 * small.copied_bytes
+    assert small.by_name["copy"].work == 2 * small.copied_bytes
     large = at(Machine(MS), PHASES, CASE.with_(neurons=16384, time_steps=500))
     assert large.copied_bytes == LARGEST_COPY_BYTES
 
@@ -230,7 +230,7 @@ def test_look_begins_on_a_busy_device() -> None:
     machine = Machine(pass_ns=MS, operands_ns=1000 * MS)
     peaks = Peaks(machine, machine, CASE, PHASES, machine.clock, busy_ns=50 * MS)  # type: ignore[arg-type]
     peaks.look()
-    first = next(iter(peaks.found))
+    first = next(iter(peaks.by_name))
     before_another = machine.called.index(next(name for name in machine.called if name != first))
     idle = Machine(pass_ns=MS)
     Peaks(idle, idle, CASE, PHASES, idle.clock).look()  # type: ignore[arg-type]
@@ -250,4 +250,4 @@ def test_every_peak_is_measured_on_a_settled_process() -> None:
         settle=lambda: settled.append(len(machine.called)),
     )
     peaks.look()
-    assert len(settled) == len(peaks.found) and settled == sorted(settled) and settled[0] == 0
+    assert len(settled) == len(peaks.by_name) and settled == sorted(settled) and settled[0] == 0
