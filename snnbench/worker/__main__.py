@@ -75,7 +75,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
     except MemoryError as error:
         return _failed("oom-host", error)
     except refusal.Unavailable as error:
-        return Reply(skipped("unavailable", str(error)))
+        return Reply(skipped("unavailable", _text(error)))
     except Exception as error:  # an import runs third-party code, which may raise anything
         traceback.print_exc()
         return _failed("import", error)
@@ -91,9 +91,9 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
-        return Reply(skipped("unsupported", str(error)))
+        return Reply(skipped("unsupported", _text(error)))
     except refusal.Unavailable as error:
-        return Reply(skipped("unavailable", str(error)))
+        return Reply(skipped("unavailable", _text(error)))
     except refusal.Incorrect as error:
         return _failed("incorrect", error)
     except Exception as error:  # a pass may raise anything, too
@@ -119,9 +119,16 @@ def _process_settings(distribution: str) -> dict[str, Any]:
 
 
 def _failed(kind: FailureKind, error: BaseException) -> Reply:
-    text = str(error).strip()
-    reason = f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
-    return Reply(failed(kind, text if kind == "incorrect" else reason))
+    text = _text(error)
+    name = type(error).__name__
+    if kind == "incorrect" or text == name:
+        return Reply(failed(kind, text))
+    return Reply(failed(kind, f"{name}: {text.splitlines()[0]}"))
+
+
+def _text(error: BaseException) -> str:
+    """The message of an error; without one, the name of its class, for an outcome has a reason."""
+    return str(error).strip() or type(error).__name__
 
 
 def _own_descriptor(given: int | None) -> int:

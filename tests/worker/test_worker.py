@@ -120,6 +120,21 @@ def test_unsupported_exception_is_a_skip_with_its_reason(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("name", "status", "kind"),
+    [
+        ("Unsupported", "skipped", "unsupported"),
+        ("Unavailable", "skipped", "unavailable"),
+        ("Incorrect", "failed", "incorrect"),
+        ("ValueError", "failed", "crash"),
+    ],
+)
+def test_exception_without_a_message_has_its_class_as_reason(tmp_path: Path, name: str, status: str, kind: str) -> None:
+    """An outcome without a reason is invalid: the cell would be lost."""
+    source = altered(f"from snnbench.adapter import Incorrect, Unavailable, Unsupported; raise {name}")
+    assert replied(tmp_path, source).outcome == Outcome(status=status, kind=kind, reason=name)
+
+
 @pytest.mark.parametrize("change", [{"device": "cuda"}, {"dtype": "float16"}, {"precision": "tf32"}])
 def test_unsupported_case_of_the_backend_is_skipped(tmp_path: Path, change: dict[str, Any]) -> None:
     assert replied(tmp_path, CORRECT, request("time", CASE.with_(**change))).outcome.kind == "unsupported"
