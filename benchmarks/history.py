@@ -15,12 +15,12 @@ from pathlib import Path
 from snnbench.analysis.cells import CONTENDED
 from snnbench.analysis.compare import DRIFT, Comparison, compare
 from snnbench.analysis.decision import Thresholds
-from snnbench.recording import record
+from snnbench.recording import reading
 
 
 def main() -> int:
     """A row of Markdown for each pair."""
-    recordings = sorted(map(record.read, map(Path, sys.argv[1:])), key=started)
+    recordings = sorted(map(reading.read, map(Path, sys.argv[1:])), key=started)
     print("| base | new | hours apart | Python loops | products | control | cells | changed, all allowed | changed |")
     print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for base, new in combinations(recordings, 2):
@@ -36,7 +36,7 @@ def main() -> int:
     return 0
 
 
-def started(recording: record.Recording) -> datetime:
+def started(recording: reading.Recording) -> datetime:
     """The start time of a recording's first cell."""
     return min(datetime.fromisoformat(one.started) for one in recording.records)
 

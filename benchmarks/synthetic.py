@@ -17,7 +17,8 @@ import numpy as np
 from basecase import CASE
 
 from snnbench.digest import digest
-from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, SCHEMA, Record
+from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
+from snnbench.recording.record import SCHEMA, Record
 from snnbench.workloads import outcome
 from snnbench.workloads.case import Case
 

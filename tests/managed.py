@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from snnbench.recording import record
+from snnbench.recording import reading
 from snnbench.recording.record import Record
 
 ROOT = Path(__file__).parent.parent
@@ -20,4 +20,4 @@ def recorded(config: str, folder: Path, *settings: str, only: str = "threads>0")
     changes = [text for setting in settings for text in ("--set", setting)]
     done = snnbench("run", "--config", config, "--only", only, "-o", str(folder), *changes, cwd=folder.parent)
     assert done.returncode == 0, done.stderr[-4000:]
-    return record.read(folder).records
+    return reading.read(folder).records

@@ -7,7 +7,8 @@ from typing import Any
 
 from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.digest import digest
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE

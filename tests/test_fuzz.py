@@ -17,9 +17,10 @@ from snnbench.analysis import compare
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.decision import Thresholds
 from snnbench.plan import config
-from snnbench.recording import merge, record, schema
+from snnbench.recording import merge, reading, schema
 from snnbench.recording.merge import Disagreement
-from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, RecordingError
+from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
+from snnbench.recording.record import RecordingError
 from snnbench.report import tidy
 from snnbench.report.text import cell_description
 from snnbench.report.text.recording_tables import markdown
@@ -85,7 +86,7 @@ def lines() -> list[Any]:
 
 
 LINES = lines()
-BASE = record.read(SOUND)
+BASE = reading.read(SOUND)
 DOCUMENTS = {name: json.loads((SOUND / name).read_text()) for name in (CONFIG, MACHINE, ENVIRONMENTS)}
 REPLY = {
     "protocol": 1,
@@ -113,7 +114,7 @@ def written(folder: Path, line: str | bytes = b"", **documents: str | bytes) -> 
 def use(folder: Path) -> None:
     """Run all readers of a recording. Their output must be printable, and an error must be short."""
     try:
-        recording = record.read(folder)
+        recording = reading.read(folder)
     except RecordingError as error:
         assert 0 < len(str(error)) < LONGEST_LINE and "\n" not in str(error)
         return
@@ -129,7 +130,7 @@ def use(folder: Path) -> None:
     except Incomparable as error:
         texts.append(str(error))
     try:
-        merge._differing([recording, record.read(folder)])
+        merge._differing([recording, reading.read(folder)])
         merge.cells([recording])
     except Disagreement as error:
         texts.append(str(error))
@@ -245,4 +246,4 @@ def test_hostile_yaml_is_refused(tmp_path: Path, text: str) -> None:
     "line", ["[" * 200_000, '{"schema": ' * 100_000, '{"schema": 3, "cell": ' + "9" * 10_000 + "}"]
 )
 def test_too_deep_or_too_long_line_is_not_a_record(folder: Path, line: str) -> None:
-    assert record.read(written(folder, line)).torn == 1
+    assert reading.read(written(folder, line)).torn == 1

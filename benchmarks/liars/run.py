@@ -13,7 +13,7 @@ import tempfile
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from snnbench.recording import record
+from snnbench.recording import reading, record
 
 HERE = Path(__file__).parent
 HONEST = "honest"
@@ -30,7 +30,7 @@ def main() -> int:
         command += ["--adapter", str(HERE / "liars.py"), *options]
         subprocess.run(command, check=False, stdout=sys.stderr)  # a run in which cells fail exits with 1
         try:
-            records = record.read(Path(options[options.index("--output") + 1])).records
+            records = reading.read(Path(options[options.index("--output") + 1])).records
         except record.RecordingError:
             return 2  # the run printed the reason
     outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)

@@ -31,7 +31,8 @@ from snnbench.analysis.difference import Difference, paired
 from snnbench.analysis.looks import Look, looks
 from snnbench.analysis.trial_pairs import in_pairs, plain_label
 from snnbench.plan.side import SIDES
-from snnbench.recording.record import Record, Recording, RecordingError
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record, RecordingError
 from snnbench.workloads.case import Case
 
 MOST_ADVISED = 200

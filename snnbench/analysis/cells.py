@@ -10,7 +10,7 @@ from snnbench.analysis.decision import WORDS, Thresholds, decide
 from snnbench.analysis.difference import Difference, adjusted, between
 from snnbench.analysis.movement import Explained
 from snnbench.analysis.results import Result, results_by_case
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.worker.durations import Summary
 from snnbench.workloads.case import Case
 

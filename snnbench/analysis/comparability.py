@@ -9,7 +9,7 @@ from typing import Any
 
 from snnbench.exits import Exit, UserError
 from snnbench.recording.facts import flat
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.workloads.case import Case
 
 FREE_KEYS = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")

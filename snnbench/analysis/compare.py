@@ -20,7 +20,7 @@ from snnbench.analysis.cells import (
 from snnbench.analysis.comparability import both_at_once, changed, matched
 from snnbench.analysis.decision import WORDS, Thresholds
 from snnbench.analysis.movement import Explained, Movement, movement
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 
 DRIFT = "drift"
 """The value of --allow that keeps words which the movement of the machine may explain."""

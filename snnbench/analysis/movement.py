@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.worker.durations import pass_ns
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 from snnbench.workloads.case import Case

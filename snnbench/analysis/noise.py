@@ -15,7 +15,8 @@ from typing import Any
 from snnbench.analysis.results import results_by_case
 from snnbench.exits import UserError
 from snnbench.files import home, write_whole
-from snnbench.recording.record import Recording, RecordingError
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import RecordingError
 
 FILE = "noise.json"
 POWER, ALPHA = 0.8, 0.05

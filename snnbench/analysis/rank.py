@@ -15,7 +15,7 @@ from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, slower, times
 from snnbench.analysis.results import PHASES, Result, results_by_case
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.suggestions import unknown
 from snnbench.workloads.case import Case
 

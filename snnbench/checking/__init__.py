@@ -13,8 +13,8 @@ from pathlib import Path
 from snnbench.checking import files, records, trials
 from snnbench.machine.description import SETTINGS
 from snnbench.plan.config import Config
-from snnbench.recording import record
-from snnbench.recording.record import Recording
+from snnbench.recording import reading
+from snnbench.recording.reading import Recording
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
@@ -47,14 +47,14 @@ class Complaint:
 
 def check(folder: Path) -> list[Complaint]:
     """All complaints about a recording. Raises RecordingError if it cannot be read."""
-    recording = record.read(folder)
+    recording = reading.read(folder)
     lines = files.lines(recording)
     complaints = [Complaint("files", where, text) for where, text in files.complaints(recording, lines)]
     config = _config(recording)
     if isinstance(config, str):
-        return [*complaints, Complaint("provenance", record.CONFIG, config)]
-    complaints += _guarded("provenance", record.MACHINE, _provenance(recording))
-    complaints += _guarded("trials", record.RECORDS, trials.complaints(recording, config))
+        return [*complaints, Complaint("provenance", reading.CONFIG, config)]
+    complaints += _guarded("provenance", reading.MACHINE, _provenance(recording))
+    complaints += _guarded("trials", reading.RECORDS, trials.complaints(recording, config))
     machine = str(recording.model)
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for entry in [*recording.records, *recording.attempts]:
@@ -93,11 +93,11 @@ def _provenance(recording: Recording) -> Iterator[str]:
     for name in [*recording.machine.get("environment", {}), *elsewhere]:
         if not any(fnmatchcase(name, pattern) for pattern in SETTINGS):
             yield f"the environment variable {name} should not be recorded"
-    installed = json.loads((recording.folder / record.ENVIRONMENTS).read_text(encoding="utf-8"))
+    installed = json.loads((recording.folder / reading.ENVIRONMENTS).read_text(encoding="utf-8"))
     for entry in recording.records:
         if entry.status == "measured":
             if entry.environment not in installed:
-                yield f"{record.ENVIRONMENTS} lists no packages for {entry.label}"
+                yield f"{reading.ENVIRONMENTS} lists no packages for {entry.label}"
             elif entry.version is not None and entry.version not in installed[entry.environment].values():
                 yield f"{entry.label} {entry.version} is not among its installed packages"
 

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from snnbench.recording import attempts
+from snnbench.recording import attempts, reading
 from snnbench.recording import record as records
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.recording.schema import FLOOR
 
 Line = dict[str, Any]
@@ -20,28 +21,28 @@ Line = dict[str, Any]
 def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, str]]:
     """(file, complaint) for every violation in a recording with these lines."""
     if recording.torn:
-        yield records.RECORDS, f"{recording.torn} lines are no records"
+        yield reading.RECORDS, f"{recording.torn} lines are no records"
     if not recording.records:
-        yield records.RECORDS, "no cell is recorded"
+        yield reading.RECORDS, "no cell is recorded"
     if not recording.finished:
-        yield records.CONFIG, "the run is not finished; the same command continues it"
+        yield reading.CONFIG, "the run is not finished; the same command continues it"
     earlier: dict[tuple[str, int], Any] = {}
     for line in lines:
         attempt = line["cell"], line.get("attempt", 0)
         if earlier.get(attempt, {}).get("status") == "measured":
-            yield records.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
+            yield reading.RECORDS, f"cell {line['cell']} is there more than once; the last counts"
         earlier[attempt] = line.get("outcome", {})
-    yield from ((records.RECORDS, complaint) for complaint in _attempts(recording))
+    yield from ((reading.RECORDS, complaint) for complaint in _attempts(recording))
     for record in recording.disproved:
-        yield records.RECORDS, f"cell {record.cell} was {record.outcome.kind} before it was measured"
+        yield reading.RECORDS, f"cell {record.cell} was {record.outcome.kind} before it was measured"
     if len(schemas := sorted({line["schema"] for line in lines})) > 1:
-        yield records.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
+        yield reading.RECORDS, f"lines of the schemas {', '.join(map(str, schemas))}; a recording has one"
     if schemas and schemas[0] < 3 and any("input_kind" in sweep for sweep in _sweeps(recording)):
-        yield records.CONFIG, f"input_kind, which there was not yet in schema {schemas[0]}"
+        yield reading.CONFIG, f"input_kind, which there was not yet in schema {schemas[0]}"
     for line in lines:
         if newer := list(dict.fromkeys(_newer(line))):
             text = f"cell {line['cell']} is of schema {line['schema']}, which did not have {', '.join(newer)}"
-            yield records.RECORDS, text
+            yield reading.RECORDS, text
 
 
 def _attempts(recording: Recording) -> Iterator[str]:
@@ -63,7 +64,7 @@ def _attempts(recording: Recording) -> Iterator[str]:
 
 def lines(recording: Recording) -> list[Line]:
     """The lines that are records, as plain documents."""
-    text = (recording.folder / records.RECORDS).read_text(encoding="utf-8", errors="replace")
+    text = (recording.folder / reading.RECORDS).read_text(encoding="utf-8", errors="replace")
     return [json.loads(line) for line in text.split("\n") if records.parse(line, recording.folder)]
 
 

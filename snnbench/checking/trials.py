@@ -11,7 +11,8 @@ from snnbench.adapter.contender import Work, label
 from snnbench.analysis.looks import looks
 from snnbench.plan import selection
 from snnbench.plan.config import Config, Protocol, Sweep
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.workloads.case import Case
 
 Trial = tuple[str, int, str]

@@ -12,14 +12,14 @@ def check(recordings: RecordingsArgument) -> None:
     Nothing in a recording is run or imported.
     """
     from snnbench import checking
-    from snnbench.recording import record
+    from snnbench.recording import reading
 
     unsound = False
     for folder in recordings:
         complaints = checking.check(folder)
         for complaint in complaints:
             typer.echo(f"{folder}: {complaint.where}: {complaint.rule}: {complaint.text}")
-        count = len(record.read(folder).records)
+        count = len(reading.read(folder).records)
         summary = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
         typer.echo(f"{folder}: {count} cells, {summary}", err=True)
         unsound = unsound or bool(complaints)

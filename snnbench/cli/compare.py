@@ -99,13 +99,13 @@ def _compared(
     from snnbench.analysis import noise
     from snnbench.analysis.abtest import Rule, compare_sides
     from snnbench.analysis.decision import Thresholds
-    from snnbench.recording import record
+    from snnbench.recording import reading
 
-    older = record.read(base)
+    older = reading.read(base)
     if new is None:
         rule = Rule(thresholds, tuple(phases), allowed)
         return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
-    newer = record.read(new)
+    newer = reading.read(new)
     known = noise.known(str(newer.model)) if not thresholds.chance else None
     limit = known.by_chance if known else None
     return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known

@@ -27,7 +27,7 @@ from snnbench.environments import Env
 
 if TYPE_CHECKING:
     from snnbench.plan.shard import Shard
-    from snnbench.recording.record import Recording
+    from snnbench.recording.reading import Recording
     from snnbench.run.request import Request
 
 Result = TypeVar("Result")

@@ -18,12 +18,12 @@ def merge(
     DIR is new or holds an earlier merge; no other recording is rewritten.
     """
     from snnbench.recording import merge as merging
-    from snnbench.recording import record
+    from snnbench.recording import reading
     from snnbench.report.text.recording_tables import coverage
     from snnbench.run.progress import say
 
-    merged = merging.merge([record.read(folder) for folder in recordings], output)
+    merged = merging.merge([reading.read(folder) for folder in recordings], output)
     lacking = merging.missing(merged.config)
     say(f"{output}: {coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
     if differing := merged.machine.get("varying"):
-        say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {record.MACHINE}")
+        say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {reading.MACHINE}")

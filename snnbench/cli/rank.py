@@ -38,12 +38,12 @@ def rank(
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
     from snnbench.analysis import rank as ranks
     from snnbench.analysis.cells import CONTENDED
-    from snnbench.recording import record
+    from snnbench.recording import reading
     from snnbench.report.text import rank_table
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
-    recorded = record.read(recording)
+    recorded = reading.read(recording)
     if recorded.sides:
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
     ranking = ranks.rank(recorded, baseline, thresholds, phase or (), allowed)

@@ -12,7 +12,7 @@ from snnbench.cli.options import OutputOption, RecordingsArgument
 from snnbench.exits import UserError
 
 if TYPE_CHECKING:
-    from snnbench.recording.record import Recording
+    from snnbench.recording.reading import Recording
 
 
 class Format(StrEnum):
@@ -52,11 +52,11 @@ def report(
 
     snnbench report results/RECORDING --format html -o page.html
     """
-    from snnbench.recording import record
+    from snnbench.recording import reading
     from snnbench.report.text import splicing
     from snnbench.report.text.recording_tables import markdown
 
-    loaded = [record.read(folder) for folder in recordings]
+    loaded = [reading.read(folder) for folder in recordings]
     if splice:
         splicing.splice(splice, markdown(loaded, heading="###"), mark)
         typer.echo(f"{splice}: tables replaced", err=True)

@@ -27,7 +27,7 @@ def run(
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs
     from snnbench.plan.cell import cells
-    from snnbench.recording import record
+    from snnbench.recording import reading
     from snnbench.report.text.recording_tables import coverage, markdown
     from snnbench.run.progress import describe, say
 
@@ -43,7 +43,7 @@ def run(
 
     recording, unfinished = options.run(request)
     typer.echo(markdown([recording]), nl=False)
-    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(record.FILES)})")
+    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
     require_finished(unfinished)
     if any(each.status == "failed" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -10,7 +10,8 @@ from snnbench.environments import Env
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:
-    from snnbench.recording.record import Record, Recording
+    from snnbench.recording.reading import Recording
+    from snnbench.recording.record import Record
 
 
 def show(

@@ -1,11 +1,16 @@
 """Attempts: which times are measured again after a disturbance or drift of the machine, and how often.
 
-Each attempt is a record of the same cell. All attempts are kept; record.py chooses the one that counts.
+Each attempt is a record of the same cell. All attempts are kept; reading.py chooses the one that counts.
 """
 
 from dataclasses import dataclass
 
-from snnbench.recording.record import REMEASURED_FLAGS, Record, Recording, repeated
+from snnbench.recording.drift import DRIFTED
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record, repeated
+
+REMEASURED_FLAGS = {"contended", DRIFTED}
+"""The flags of a time that is measured again."""
 
 
 def disturbed(record: Record) -> bool:

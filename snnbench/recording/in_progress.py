@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from snnbench.files import lock
+from snnbench.recording import reading
 from snnbench.recording import record as records
 from snnbench.recording.record import Record
 from snnbench.recording.writer import writing
@@ -42,7 +43,7 @@ def read(folder: Path) -> list[Record]:
 
 def runs(folder: Path) -> bool:
     """Whether a process writes the recording in `folder` now."""
-    with suppress(FileNotFoundError), (folder / records.RECORDS).open("rb") as stream:
+    with suppress(FileNotFoundError), (folder / reading.RECORDS).open("rb") as stream:
         return not lock(stream, shared=True, wait=False)
     return False
 

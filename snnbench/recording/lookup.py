@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from snnbench.exits import Exit, UserError
-from snnbench.recording import record as records
-from snnbench.recording.record import Record, Recording, RecordingError
+from snnbench.recording import reading
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record, RecordingError
 
 SHORTEST_NAME = 4
 
@@ -20,7 +21,7 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
     """The cell with this beginning of a name, and its recording. Raises UnknownCell."""
     if len(name) < SHORTEST_NAME:
         raise UnknownCell(f"{name!r}: give at least {SHORTEST_NAME} characters of a cell's name")
-    recordings = [records.read(folder) for folder in folders]
+    recordings = [reading.read(folder) for folder in folders]
     matches = [(recording, one) for recording in recordings for one in recording.records if one.cell.startswith(name)]
     if not matches:
         names = ", ".join(str(folder) for folder in folders) or "no recording"
@@ -34,7 +35,7 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
 def folders(where: Path) -> list[Path]:
     """The recordings in a folder, or the folder itself if it is one. Raises RecordingError without any."""
     candidates = (
-        [where] if (where / records.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{records.RECORDS}"))
+        [where] if (where / reading.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{reading.RECORDS}"))
     )
     if not candidates:
         raise RecordingError(f"{where}: no recording here; --in DIR names one, or a folder of them")

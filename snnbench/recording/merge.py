@@ -13,10 +13,11 @@ from typing import Any
 
 from snnbench.exits import Exit, UserError
 from snnbench.plan.shard import parse
-from snnbench.recording import merged_machine
+from snnbench.recording import merged_machine, reading
 from snnbench.recording import record as records
 from snnbench.recording.facts import flat
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 
 OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
@@ -49,15 +50,15 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
         writer.environments(_environments(parts))
         entries = [*_disproofs(parts), *cells(parts)]
         writer.replace(entries, _config(parts), merged_machine.joined(part.machine for part in parts))
-    return records.read(folder)
+    return reading.read(folder)
 
 
 def _earlier(folder: Path) -> list[Recording]:
     """The merge in a folder, if there is one. Raises Disagreement if the folder holds another recording."""
-    path = folder / records.RECORDS
-    config = records.document(folder / records.CONFIG)
+    path = folder / reading.RECORDS
+    config = reading.document(folder / reading.CONFIG)
     if "shards" in config and path.is_file():
-        return [records.read(folder)]
+        return [reading.read(folder)]
     if config or (path.is_file() and path.stat().st_size):
         raise Disagreement(f"{folder}: holds a recording that is not a merge; name another folder")
     return []
@@ -79,7 +80,7 @@ def cells(parts: Sequence[Recording]) -> list[Record]:
 
 def _all(part: Recording) -> list[Record]:
     """All attempts, without the drift flag: the whole recording may flag other cells than its parts did."""
-    return [records.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
+    return [reading.flagged(one, drifted=False) for one in (*part.records, *part.attempts)]
 
 
 def _attempt(entry: Record) -> Attempt:

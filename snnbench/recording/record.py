@@ -1,22 +1,8 @@
-"""Records and recordings: a record is one line of JSON for one cell, a recording is a folder of records.
+"""A record: what became of one cell, as one line of JSON."""
 
-    results/2026-11-21_quick_<machine>/
-        config.json       the resolved config, and the selection from it
-        machine.json      facts of the machine
-        records.jsonl     one record a line
-        environments.json installed versions, by environment key
-
-A recording can be read at any moment, also while it is written. A line torn by a kill or a full disk is not a record;
-its cell is run again.
-
-This file is long: a record, its line, its recording and the rule for which of its attempts counts change together.
-"""
-
-import gc
 import json
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +10,7 @@ from snnbench import printable
 from snnbench.adapter.contender import label
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
-from snnbench.recording import drift, schema
-from snnbench.recording.drift import DRIFTED
-from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
+from snnbench.recording import schema
 from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import Outcome, decode
 
@@ -39,11 +23,6 @@ compared extent in checks; `growth_bytes` of memory.
 5: `side`, and `variables` in settings.
 6: `probes`, and `instructions` in each phase.
 """
-
-RECORDS, CONFIG, MACHINE, ENVIRONMENTS = "records.jsonl", "config.json", "machine.json", "environments.json"
-REMEASURED_FLAGS = {"contended", DRIFTED}
-"""The flags of a time that is measured again."""
-FILES = (RECORDS, CONFIG, MACHINE, ENVIRONMENTS)
 
 
 class RecordingError(UserError):
@@ -108,136 +87,6 @@ class Record:
         return self.outcome.status
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
-    """A recording as read. `torn` counts lines that are not records; `environments` maps key -> package -> version.
-
-    `records` has one record a cell, the attempt that counts; `attempts` has the other attempts of disturbed cells.
-    `disproved` has the failures in DISPROVED of cells that were measured later.
-    """
-
-    folder: Path
-    config: dict[str, Any]
-    machine: dict[str, Any]
-    records: list[Record]
-    torn: int
-    environments: dict[str, Any] = field(default_factory=dict)
-    disproved: list[Record] = field(default_factory=list)
-    attempts: list[Record] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """The folder's name."""
-        return self.folder.name
-
-    @property
-    def model(self) -> str | None:
-        """The machine's model, None if it is unknown."""
-        return self.machine.get("model")
-
-    @property
-    def version(self) -> str | None:
-        """The version of snnbench that measured, None if it is unknown."""
-        return self.config.get("snnbench")
-
-    @property
-    def resolved(self) -> dict[str, Any]:
-        """The resolved config, {} if it is unknown."""
-        return self.config.get("config", {})  # type: ignore[no-any-return]
-
-    @property
-    def protocol(self) -> dict[str, Any]:
-        """The protocol of the config, {} if it is unknown."""
-        return self.resolved.get("protocol", {})  # type: ignore[no-any-return]
-
-    @property
-    def baseline(self) -> str:
-        """The contender that others are divided by; "" if the config names none."""
-        return str(self.config.get("baseline", ""))
-
-    @property
-    def sides(self) -> dict[str, list[str]]:
-        """The changes of each side of an A/B test; {} in other recordings."""
-        return self.config.get("sides", {})  # type: ignore[no-any-return]
-
-    @property
-    def finished(self) -> bool:
-        """Whether every planned cell was measured."""
-        return bool(self.config.get("finished"))
-
-    @property
-    def planned(self) -> int | None:
-        """The number of planned cells, None if it is unknown."""
-        return self.config.get("planned")
-
-
-def read(folder: Path) -> Recording:
-    """The recording in `folder`, also while it is written. If an attempt has two records, the later one counts.
-
-    Only records of a contender's latest adapter file and environment count: earlier measurements are stale.
-    """
-    if not (folder / RECORDS).is_file():
-        raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
-    by_cell: dict[str, dict[int, Record]] = {}
-    latest: dict[tuple[str, str, str], tuple[str, str]] = {}
-    failures: dict[tuple[str, int], Record] = {}
-    torn = 0
-    with _uncollected():
-        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
-            record = parse(line, folder)
-            if record is None:
-                torn += bool(line.strip())
-            else:
-                by_cell.setdefault(record.cell, {})[record.attempt] = record
-                if record.outcome.disproved:
-                    failures[record.cell, record.attempt] = record
-                latest[record.library, record.variant, record.side] = (record.adapter, record.environment)
-    levels = drift.relative(attempt_records for tried in by_cell.values() for attempt_records in tried.values())
-    records, attempts = [], []
-    for tried in by_cell.values():
-        for number, attempt_records in tried.items():
-            level = levels.get((attempt_records.cell, number))
-            tried[number] = flagged(attempt_records, level is not None and level.drifted)
-        counting = chosen(list(tried.values()))
-        if (counting.adapter, counting.environment) == latest[counting.library, counting.variant, counting.side]:
-            records.append(counting)
-            attempts += [tried[number] for number in sorted(tried) if tried[number] is not counting]
-    disproved = [
-        failures[attempt_records.cell, attempt_records.attempt]
-        for attempt_records in [*records, *attempts]
-        if attempt_records.status == "measured" and (attempt_records.cell, attempt_records.attempt) in failures
-    ]
-    config, machine, environments = (document(folder / name) for name in (CONFIG, MACHINE, ENVIRONMENTS))
-    return Recording(folder, config, machine, records, torn, environments, disproved, attempts)
-
-
-def flagged(record: Record, drifted: bool) -> Record:
-    """The record with or without the drift flag. Only the whole recording decides it, not the record's line."""
-    if drifted == (DRIFTED in record.flags):
-        return record
-    return replace(record, flags=[*(flag for flag in record.flags if flag != DRIFTED), *([DRIFTED] if drifted else [])])
-
-
-def chosen(attempts: Sequence[Record]) -> Record:
-    """The attempt of a cell that counts: the least disturbed measured attempt; among equals, the later one.
-
-    Disturbance is the number of reasons (contended, drifted), then the CPUs that others took. Contention comes from the
-    record's raw numbers, for its flag may be missing.
-
-    If an attempt disproved the work (DISPROVED), it counts before all measured ones. If no attempt was measured, the
-    latest counts.
-    """
-    if disproved := [record for record in attempts if record.outcome.disproved]:
-        return max(disproved, key=lambda record: record.attempt)
-    measured = [record for record in attempts if record.status == "measured"]
-
-    def disturbance(record: Record) -> tuple[int, float, int]:
-        taken = others_cpus(record.phases)
-        return (taken > CONTENDED_CPUS) + (DRIFTED in record.flags), taken, -record.attempt
-
-    return min(measured or attempts, key=disturbance)
-
-
 def repeated(outcome: Outcome, retry: Collection[str] = ()) -> bool:
     """Whether the next run repeats the cell: its end was not its own fault, or its kind is in `retry`.
 
@@ -247,22 +96,10 @@ def repeated(outcome: Outcome, retry: Collection[str] = ()) -> bool:
     return kind == "cancelled" or (kind == "lost" and outcome.scheduler is not None) or kind in retry
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable garbage collection of cycles: parsed records have none, and it took two thirds of reading 10,000."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def parse(line: str, folder: Path) -> Record | None:
     """The record in a line, or None if the line is malformed. Raises RecordingError if its schema is newer."""
     try:
-        document = _loaded(line)
+        document = loaded(line)
         if isinstance(document, dict) and type(document.get("schema")) is int and document["schema"] > SCHEMA:
             raise RecordingError(f"{folder}: written by a newer snnbench (schema above {SCHEMA}); install that one")
         if document["schema"] < 3:
@@ -277,8 +114,8 @@ def parse(line: str, folder: Path) -> Record | None:
         return None
 
 
-def _loaded(text: str) -> Any:
-    """The JSON document, without control characters for a terminal. NaN and infinities raise ValueError."""
+def loaded(text: str) -> Any:
+    """The JSON document in `text`, without control characters for a terminal. NaN and infinities raise ValueError."""
     document = json.loads(text, parse_constant=_no_number)
     escaped = "\\u" in text or not text.isascii()
     return printable.cleaned(document) if escaped else document
@@ -286,21 +123,6 @@ def _loaded(text: str) -> Any:
 
 def _no_number(constant: str) -> None:
     raise ValueError(f"{constant} is no number")
-
-
-def document(path: Path) -> dict[str, Any]:
-    """A document of a recording; {} if the file is missing. Raises RecordingError."""
-    try:
-        content = _loaded(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (ValueError, RecursionError) as error:
-        raise RecordingError(f"{path}: {error}") from error
-    if not isinstance(content, dict):
-        raise RecordingError(f"{path}: expected a JSON object")
-    if complaint := schema.complaint(path.stem, content):
-        raise RecordingError(f"{path}: {complaint}")
-    return content
 
 
 def recorded(record: Record) -> Cell:

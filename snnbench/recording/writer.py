@@ -18,17 +18,8 @@ from typing import Any
 from snnbench.files import lock, write_whole
 from snnbench.recording import attempts
 from snnbench.recording.attempts import Attempts
-from snnbench.recording.record import (
-    CONFIG,
-    ENVIRONMENTS,
-    MACHINE,
-    RECORDS,
-    Record,
-    RecordingError,
-    document,
-    read,
-    repeated,
-)
+from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
+from snnbench.recording.record import Record, RecordingError, repeated
 from snnbench.workloads.outcome import Outcome
 
 LOCK_AGAIN_S = 0.05

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from snnbench.analysis.bootstrap import Interval, bootstrap
 from snnbench.analysis.results import PHASES, Result, results_by_case
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.numbers import between
 from snnbench.workloads.case import Case

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, get_type_hints
 
 from snnbench.analysis.metrics import incorrect, metrics, pair
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.workloads.case import Case
 
 Row = dict[str, Any]

@@ -5,7 +5,7 @@ A *setting* is a case without its sizes. A *family* is cases of one setting that
 
 from collections.abc import Collection, Iterable
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.workloads.case import Case
 
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}

@@ -16,8 +16,8 @@ from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import baseline_of
-from snnbench.recording import record
-from snnbench.recording.record import Recording
+from snnbench.recording import reading, record
+from snnbench.recording.reading import Recording
 from snnbench.recording.writer import Writer, append, choose
 from snnbench.run.executor import Executor
 from snnbench.run.preparation import content, prepare
@@ -43,7 +43,7 @@ def run(request: Request) -> Recording:
         writer.environments(versions(setups))
         measure(request, plan, same, cards, writer)
         writer.finish()
-    return record.read(writer.folder)
+    return reading.read(writer.folder)
 
 
 def cards_for(works: Sequence[Work], devices: str | None) -> list[Card]:
@@ -88,7 +88,7 @@ def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
 
 def require_room(output: Path) -> None:
     """Raise RecordingError if the folder holds a recording already: a fresh run would add to it."""
-    if (output / record.RECORDS).exists():
+    if (output / reading.RECORDS).exists():
         raise record.RecordingError(f"{output}: holds a recording, which --fresh would add to; name another folder")
 
 
@@ -122,7 +122,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         say(f"{writer.folder}: all records are kept, and the same command continues")
         raise
     if request.test and request.test.stops_early:
-        writer.plan({"planned": len(record.read(writer.folder).records)})
+        writer.plan({"planned": len(reading.read(writer.folder).records)})
 
 
 def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: Run) -> Iterator[Sequence[Cell]]:
@@ -134,7 +134,7 @@ def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: Run) ->
     works = {(cell.case, cell.contender) for cell in plan}
     for look in abtest.Trials(same.protocol.trials, test.stops_early).looks(test.rule.thresholds.alpha):
         if trials:
-            undecided = abtest.undecided(record.read(folder), test.rule, trials)
+            undecided = abtest.undecided(reading.read(folder), test.rule, trials)
             works = {(work.case, (work.library, work.variant)) for work in undecided}
             if not works:
                 return

@@ -13,7 +13,8 @@ from snnbench.analysis.bootstrap import Interval, bootstrap
 from snnbench.analysis.metrics import metrics
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
-from snnbench.recording.record import Record, Recording, RecordingError
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record, RecordingError
 from snnbench.run import known_outcomes, runner
 from snnbench.run.runner import Run
 from snnbench.units import MIB, MS

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snnbench.plan.shard import Shard
-from snnbench.recording import attempts, in_progress, record
+from snnbench.recording import attempts, in_progress, reading, record
 from snnbench.recording.record import Record
 
 
@@ -41,7 +41,7 @@ class Part:
 
 def part(folder: Path, shard: Shard | None = None, job: str = "", state: str = "") -> Part:
     """The current state of the recording in `folder`."""
-    there = record.read(folder)
+    there = reading.read(folder)
     running = in_progress.read(folder) if in_progress.runs(folder) else []
     planned = len(there.records) if there.finished and there.planned is None else there.planned
     again = 0 if there.finished else attempts.due(there)

@@ -14,7 +14,8 @@ from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import Difference
-from snnbench.recording.record import Record, Recording, RecordingError
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record, RecordingError
 from tests.fakes import CASE
 from tests.recordings import failed, recording, skipped, timed, weighed
 

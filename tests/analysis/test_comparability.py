@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.comparability import Incomparable, changed, matched
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from tests.fakes import CASE
 from tests.recordings import recording, timed
 

@@ -12,7 +12,8 @@ from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
-from snnbench.recording.record import Record, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record
 from snnbench.report.text import change_table
 from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE

@@ -9,7 +9,8 @@ from snnbench.adapter.contender import UnknownContender
 from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.rank import Ranked, rank
-from snnbench.recording.record import Record, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record
 from snnbench.report.text import rank_table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials

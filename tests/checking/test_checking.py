@@ -13,7 +13,8 @@ from snnbench import checking
 from snnbench.checking import files, records, trials
 from snnbench.exits import Exit
 from snnbench.plan.config import Protocol
-from snnbench.recording.record import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, Record, read
+from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
+from snnbench.recording.record import Record
 from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import decode
 from tests.sweep import snnbench

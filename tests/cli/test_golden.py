@@ -19,7 +19,8 @@ import pytest
 from snnbench.analysis.compare import Comparison, compare
 from snnbench.analysis.decision import WORDS, Thresholds
 from snnbench.analysis.rank import rank
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report.text import change_table, rank_table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed

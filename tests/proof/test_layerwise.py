@@ -30,7 +30,7 @@ from snnbench.proof.comparison import Finding
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.recording.record import read as read_recording
+from snnbench.recording.reading import read as read_recording
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import (
     Measure,

@@ -16,7 +16,8 @@ from snnbench.checking import files
 from snnbench.plan.cell import Cell
 from snnbench.plan.shard import Shard
 from snnbench.recording import attempts, in_progress, merge
-from snnbench.recording.record import CONFIG, RECORDS, SCHEMA, Record, Recording, chosen, read
+from snnbench.recording.reading import CONFIG, RECORDS, Recording, chosen, read
+from snnbench.recording.record import SCHEMA, Record
 from snnbench.recording.writer import append
 from snnbench.report import tidy
 from snnbench.report.findings import find

@@ -12,7 +12,8 @@ from snnbench.checking import files
 from snnbench.recording import attempts, merge
 from snnbench.recording.drift import FACTOR, relative
 from snnbench.recording.flags import FLAGS
-from snnbench.recording.record import RECORDS, Record, Recording, chosen, read
+from snnbench.recording.reading import RECORDS, Recording, chosen, read
+from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.report.findings import find
 from snnbench.report.page import noise

@@ -12,9 +12,10 @@ import pytest
 from snnbench import checking
 from snnbench.adapter.contender import Work
 from snnbench.plan.shard import Shard, ShardError, parse
-from snnbench.recording import merge, record, writer
+from snnbench.recording import merge, reading, writer
 from snnbench.recording.merge import Disagreement
-from snnbench.recording.record import CONFIG, RECORDS, Record, read
+from snnbench.recording.reading import CONFIG, RECORDS, read
+from snnbench.recording.record import Record
 from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, altered, write
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
@@ -58,7 +59,7 @@ def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def parts(shards: Path) -> list[record.Recording]:
+def parts(shards: Path) -> list[reading.Recording]:
     return [read(shards / f"part{index}") for index in (1, 2, 3)]
 
 
@@ -82,7 +83,7 @@ def test_merge_is_commutative_and_idempotent(shards: Path, tmp_path: Path) -> No
         merge.merge(order, folder)
         merge.merge([*order, read(folder)], folder)
         merge.merge(order[:1], folder)
-        texts.add("".join((folder / name).read_text() for name in record.FILES))
+        texts.add("".join((folder / name).read_text() for name in reading.FILES))
     assert len(texts) == 1
 
 
@@ -105,7 +106,7 @@ def test_unfinished_shard_can_be_merged_again(shards: Path, tmp_path: Path) -> N
     assert merged.config["planned"] == read(shards / "whole").config["planned"] == len(merged.records)
 
 
-def copied(shards: Path, tmp_path: Path, name: str, change: Any) -> record.Recording:
+def copied(shards: Path, tmp_path: Path, name: str, change: Any) -> reading.Recording:
     """The second part, with one file changed."""
     folder = tmp_path / "changed"
     folder.mkdir()
@@ -188,13 +189,13 @@ def test_measured_cell_takes_precedence_over_a_failed_one(shards: Path) -> None:
     cancelled = replace(failed, outcome=replace(lost, kind="cancelled"))
 
     def whole(*records: Record) -> list[Record]:
-        return merge.cells([record.Recording(Path(), {}, {}, [one], 0) for one in records])
+        return merge.cells([reading.Recording(Path(), {}, {}, [one], 0) for one in records])
 
     assert whole(measured, failed) == whole(failed, measured) == [measured]
     assert whole(cancelled, failed) == whole(failed, cancelled) == [failed]
 
 
-def disproved(shards: Path, tmp_path: Path, kind: str, keep: bool) -> record.Recording:
+def disproved(shards: Path, tmp_path: Path, kind: str, keep: bool) -> reading.Recording:
     """The second part, in which a measured cell first fails with `kind`; with `keep` it is measured afterwards."""
 
     def change(text: str) -> str:
@@ -212,7 +213,7 @@ def disproved(shards: Path, tmp_path: Path, kind: str, keep: bool) -> record.Rec
 def test_trials_started_in_the_same_second_keep_their_order(shards: Path) -> None:
     some = [one for one in read(shards / "part1").records if one.measure == "time"]
     together = [replace(one, started="2026-11-21T10:00:00+00:00") for one in some]
-    ordered = merge.cells([record.Recording(Path(), {}, {}, together, 0)])
+    ordered = merge.cells([reading.Recording(Path(), {}, {}, together, 0)])
     assert [one.trial for one in ordered] == sorted(one.trial for one in some) and ordered[-1].trial > 0
 
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from snnbench.recording import merge, record, writer
+from snnbench.recording import merge, reading, writer
 from snnbench.recording.merge import Disagreement
-from snnbench.recording.record import Record, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record
 from tests.recordings import failed, timed
 
 
-def shard(folder: Path, index: int, *records: Record, **about: Any) -> record.Recording:
+def shard(folder: Path, index: int, *records: Record, **about: Any) -> reading.Recording:
     """One of two shards, with these records, as a run leaves it."""
     config = {"identity": f"i{index}", "whole": "w", "shard": f"{index}/2", "planned": 2, "whole_planned": 4}
     config |= {"config": {}, "snnbench": "1", "finished": True}
@@ -74,18 +75,18 @@ def test_measured_then_conclusive_then_later_record_counts(tmp_path: Path) -> No
     for number, best in enumerate(best_first):
         for worse in best_first[number + 1 :]:
             for pair in ((best, worse), (worse, best)):
-                sides = [record.Recording(tmp_path, {}, {}, [one], 0) for one in pair]
+                sides = [reading.Recording(tmp_path, {}, {}, [one], 0) for one in pair]
                 assert merge.cells(sides) == [best]
 
 
 def test_trials_started_in_the_same_second_keep_their_order(tmp_path: Path) -> None:
     some = [timed("a", trial, train=1.0, started="2026-11-21T10:00:00+00:00") for trial in range(8)]
-    assert merge.cells([record.Recording(tmp_path, {}, {}, some[::-1], 0)]) == some
+    assert merge.cells([reading.Recording(tmp_path, {}, {}, some[::-1], 0)]) == some
 
 
 def test_merge_keeps_each_attempt_once(tmp_path: Path) -> None:
     first, second = (timed("a", train=1.0, attempt=attempt) for attempt in (0, 1))
-    part = record.Recording(tmp_path, {}, {}, [second], 0, attempts=[first])
+    part = reading.Recording(tmp_path, {}, {}, [second], 0, attempts=[first])
     assert merge.cells([part, part]) == [first, second]
 
 
@@ -127,7 +128,7 @@ def test_differing_fact_is_named_with_both_values(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any], line: str
 ) -> None:
     parts = [
-        record.Recording(tmp_path / f"part{index}", {"whole": "w", "shard": f"{index}/2"} | config, {}, [], 0)
+        reading.Recording(tmp_path / f"part{index}", {"whole": "w", "shard": f"{index}/2"} | config, {}, [], 0)
         for index, config in enumerate((first, second), 1)
     ]
     with pytest.raises(Disagreement) as refusal:

@@ -13,17 +13,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.recording.record import (
-    CONFIG,
-    ENVIRONMENTS,
-    MACHINE,
-    RECORDS,
-    SCHEMA,
-    Record,
-    RecordingError,
-    read,
-    repeated,
-)
+from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
+from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
 from snnbench.recording.writer import Writer, append, choose
 from snnbench.workloads.outcome import Outcome
 from tests.recordings import EXACT, failed, record, timed

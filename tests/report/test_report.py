@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.results import results_by_case
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
 from snnbench.workloads.case import Case

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report import tidy
 from snnbench.report.text.recording_tables import markdown
 from tests.fakes import CASE

@@ -9,7 +9,8 @@ import pytest
 from snnbench.analysis.bootstrap import Interval
 from snnbench.recording import lookup
 from snnbench.recording.lookup import UnknownCell
-from snnbench.recording.record import CONFIG, MACHINE, RECORDS, Record, RecordingError, read
+from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
+from snnbench.recording.record import Record, RecordingError
 from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report import tidy
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed

@@ -10,7 +10,8 @@ import pytest
 from snnbench.machine import cpus, gpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
-from snnbench.recording.record import Record, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record
 from snnbench.run import slots
 from snnbench.run.executor import Executor, deal
 from snnbench.run.runner import Run, Setup

@@ -15,7 +15,8 @@ import psutil
 import pytest
 
 from snnbench import checking
-from snnbench.recording.record import RECORDS, parse, read
+from snnbench.recording.reading import RECORDS, read
+from snnbench.recording.record import parse
 from tests.fakes import CORRECT, write
 from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config

@@ -10,7 +10,8 @@ import pytest
 from snnbench.adapter.contender import Work
 from snnbench.plan.shard import Shard
 from snnbench.recording import in_progress, record
-from snnbench.recording.record import Record, RecordingError, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import append
 from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs

@@ -19,7 +19,8 @@ from snnbench.machine import description, throttling
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Protocol
-from snnbench.recording.record import RECORDS, Record, read
+from snnbench.recording.reading import RECORDS, read
+from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run import known_outcomes, runner
 from snnbench.run.executor import Executor

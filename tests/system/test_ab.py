@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.recording.record import read
+from snnbench.recording.reading import read
 from tests.fakes import CORRECT, altered, write
 from tests.sweep import lines, recordings, snnbench, write_config
 

@@ -13,7 +13,7 @@ import pytest
 
 import snnbench
 from snnbench import checking
-from snnbench.recording import record
+from snnbench.recording import reading
 
 pytestmark = pytest.mark.docker
 
@@ -144,7 +144,7 @@ def test_recording_has_the_folders_owner_and_names_the_image(image: Engine, tmp_
     (folder,) = results.iterdir()
     assert owners(results) == {(OWNER, OWNER)}
 
-    recording = record.read(folder)
+    recording = reading.read(folder)
     assert {(one.library, one.measure, one.status) for one in recording.records} == {
         (library, measure, "measured") for library in ("fused", "torch-loop") for measure in ("time", "memory")
     }
@@ -164,7 +164,7 @@ def test_any_user_id_can_compile_at_run_time(image: Engine, tmp_path: Path) -> N
     few = ("--set", 'sweep.libraries=["fused/cpu", "torch-loop/compile"]', "--set", "protocol.memory_trials=0")
     image.run("snnbench", "run", *SMALL, *few, "-o", "/results/mine", results=results, user=STRANGER)
     assert owners(results) == {(STRANGER, STRANGER)}
-    statuses = {(f"{one.library}/{one.variant}", one.status) for one in record.read(results / "mine").records}
+    statuses = {(f"{one.library}/{one.variant}", one.status) for one in reading.read(results / "mine").records}
     assert statuses == {(name, "measured") for name in ("fused/cpu", "torch-loop/compile")}
 
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from snnbench import checking
-from snnbench.recording.record import Record, read
+from snnbench.recording.reading import read
+from snnbench.recording.record import Record
 from tests.fakes import CORRECT, write
 from tests.processes import noted, within
 from tests.slurm import Slurm, running

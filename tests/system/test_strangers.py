@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.recording.record import CONFIG, RECORDS
+from snnbench.recording.reading import CONFIG, RECORDS
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -6,7 +6,8 @@ from typing import Any
 import altair as alt
 
 from snnbench.recording.drift import FACTOR, Level, relative
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report.charts import style
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report.wording import model
 
 AUTHORS = "The snnbench authors"

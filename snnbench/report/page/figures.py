@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report.page import citation
 from snnbench.report.page.outline import outline
 

@@ -1,6 +1,6 @@
 """The outline of a report: its sections, in the order in which a reader needs them."""
 
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report.findings import find
 from snnbench.report.page import chart_sections, failures, headline, matrix, noise, provenance, scaling, sides
 from snnbench.report.section import Section

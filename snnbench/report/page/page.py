@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import snnbench
-from snnbench.recording.record import Recording
+from snnbench.recording.reading import Recording
 from snnbench.report import wording
 from snnbench.report.page.outline import outline
 from snnbench.report.section import Section

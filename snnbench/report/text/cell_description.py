@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from snnbench.recording.drift import DRIFTED
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report.wording import title
 from snnbench.units import MIB
 from snnbench.worker.contention import others_cpus

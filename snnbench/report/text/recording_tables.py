@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from snnbench.analysis.results import PHASES, Result, results_by_case
 from snnbench.proof.tolerance import RATE_WINDOW
-from snnbench.recording.record import Record, Recording
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
 from snnbench.report.wording import model, title

@@ -20,8 +20,9 @@ from typing import Any
 
 from snnbench.files import lock
 from snnbench.plan.shard import Shard, parse
-from snnbench.recording import in_progress, record
-from snnbench.recording.record import CONFIG, RECORDS, Record, Recording, RecordingError
+from snnbench.recording import in_progress, reading
+from snnbench.recording.reading import CONFIG, RECORDS, Recording
+from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import append, write_document, writing
 from snnbench.run.slurm import scheduler, submission
 from snnbench.run.slurm.scheduler import State
@@ -53,11 +54,11 @@ class Jobs:
     def recordings(self) -> list[Recording]:
         """The recordings of all shards that have begun."""
         folders = [self.recording(shard) for shard in self.shards]
-        return [record.read(folder) for folder in folders if (folder / RECORDS).is_file()]
+        return [reading.read(folder) for folder in folders if (folder / RECORDS).is_file()]
 
     def finished(self, shard: Shard) -> bool:
         """Whether the shard's runner has completed its plan."""
-        return bool(record.document(self.recording(shard) / CONFIG).get("finished"))
+        return bool(reading.document(self.recording(shard) / CONFIG).get("finished"))
 
     def states(self) -> dict[Shard, State]:
         """State of each shard's job; if Slurm has forgotten the job, its log tells the state. Raises SlurmError."""
@@ -69,7 +70,7 @@ def read(folder: Path) -> Jobs:
     """The run in `folder`. Raises RecordingError."""
     if not is_run(folder):
         raise RecordingError(f"{folder}: no run here (no {CONFIG} and {JOBS})")
-    config = record.document(folder / CONFIG)
+    config = reading.document(folder / CONFIG)
     shards = tuple(parse(text) for text in config.get("shards", []))
     try:
         ids = {parse(shard): job for shard, job in json.loads((folder / JOBS).read_text()).items()}
@@ -127,7 +128,7 @@ def collect(jobs: Jobs, shard: Shard, state: State) -> list[Record]:
         return []
     _wait_until_released(folder)
     reason = f"job {jobs.ids[shard]} ended while this ran: {state.name}"
-    known = record.read(folder)
+    known = reading.read(folder)
     records = []
     with append(folder, known.config, known.machine) as writer:
         for draft in in_progress.read(folder):
@@ -163,5 +164,5 @@ def reopen(jobs: Jobs, shard: Shard) -> None:
     """Mark a shard's recording, if there is one, as unfinished, so that it can be continued."""
     folder = jobs.recording(shard)
     if (folder / RECORDS).is_file():
-        with append(folder, record.document(folder / CONFIG), {}) as writer:
+        with append(folder, reading.document(folder / CONFIG), {}) as writer:
             writer.finish(False)

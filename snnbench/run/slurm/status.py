@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from snnbench.plan.shard import Shard
-from snnbench.recording.record import RECORDS
+from snnbench.recording.reading import RECORDS
 from snnbench.run.slurm import jobs
 from snnbench.run.slurm.scheduler import SlurmError
 from snnbench.run.status import Part, part

@@ -13,8 +13,9 @@ from snnbench.machine import gpus
 from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import Config
 from snnbench.plan.shard import Shard, ShardError
-from snnbench.recording import merge, record
-from snnbench.recording.record import Recording, recorded
+from snnbench.recording import merge, reading, record
+from snnbench.recording.reading import Recording
+from snnbench.recording.record import recorded
 from snnbench.recording.writer import choose
 from snnbench.run.local import require_room
 from snnbench.run.preparation import prepare
@@ -48,9 +49,9 @@ class Plan:
     def lacks(self, run: Jobs, shard: Shard, retry: Collection[str] = ()) -> bool:
         """Whether a shard has cells left to run, by their keys on the machine that began it."""
         folder = run.recording(shard)
-        if not (folder / record.RECORDS).is_file() or not run.finished(shard):
+        if not (folder / reading.RECORDS).is_file() or not run.finished(shard):
             return True
-        there = record.read(folder)
+        there = reading.read(folder)
         here = Run(self.setups, self.config.protocol, str(there.model), 0)
         done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
         return any(here.key(cell) not in done for cell in self.cells(shard))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from snnbench.plan.cell import Cell
 from snnbench.plan.shard import Shard
-from snnbench.recording import in_progress, record
+from snnbench.recording import in_progress, reading, record
 from snnbench.recording.record import Record, recorded
 from snnbench.run.executor import Progress
 from snnbench.run.progress import say
@@ -23,7 +23,7 @@ class Tail:
     """The new records of a recording since the last look."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self._path = folder, folder / record.RECORDS
+        self.folder, self._path = folder, folder / reading.RECORDS
         self._offset = self._path.stat().st_size if self._path.is_file() else 0
 
     def records(self) -> list[Record]:
