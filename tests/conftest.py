@@ -28,12 +28,17 @@ SLOW = (
     "system/test_docker.py",
     "system/test_exam_of_libraries.py",
     "system/test_libraries.py",
+    "system/test_library_pins.py",
     "system/test_ab.py",
+    "system/test_ab_refusals.py",
     "system/test_slurm.py",
     "adapter/test_exam_of_defaults.py",
     "test_fuzz.py",
     "kernels/test_kernel_cuda.py",
+    "kernels/test_cuda_compilation.py",
     "cli/test_cli.py",
+    "cli/test_commands.py",
+    "cli/test_errors.py",
 )
 """The slowest files, in the order of their start: whole files go to processes, and a slow last one would run alone."""
 

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.fakes import CORRECT, write
+
 CONFIG = """
 name = "tiny"
 analysis = "Fakes, to see what becomes of their cells."
@@ -93,3 +95,26 @@ def recordings(folder: Path) -> list[Path]:
 def lines(recording: Path) -> list[dict[str, Any]]:
     """The lines of a recording's file of records."""
     return [json.loads(line) for line in (recording / "records.jsonl").read_text().splitlines()]
+
+
+class Workspace:
+    """A folder with fake adapters `good` and `other`, a config for them, and methods to run commands in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.adapters = [write(folder, CORRECT, name) for name in ("good", "other")]
+        self.config = write_config(folder, ["good", "other"])
+
+    def run(self, *more: str | Path) -> "subprocess.CompletedProcess[str]":
+        """`snnbench run` of the config."""
+        return snnbench(self.folder, *run_arguments(self.config, self.adapters, *more))
+
+    def __call__(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+        """Any other command."""
+        return snnbench(self.folder, *arguments)
+
+    def ask(self, *arguments: str | Path) -> str:
+        """The output of a command that must succeed."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout

@@ -126,7 +126,8 @@ def test_few_modules_stand_outside_a_package() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_IN_GROUND
 
 
-SOURCES = [path for folder in ("snnbench", "adapters", "benchmarks") for path in sorted((ROOT / folder).rglob("*.py"))]
+FOLDERS = ("snnbench", "adapters", "benchmarks", "tests")
+SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def test_long_files_give_a_reason() -> None:

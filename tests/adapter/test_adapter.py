@@ -1,7 +1,5 @@
-"""Tests of adapter files: reading one without running it, refusals, and a new library in one file."""
+"""Tests of adapter files: reading one without running it, its ways, its defaults and its digest."""
 
-import csv
-import io
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -14,9 +12,7 @@ from snnbench.adapter.declaration import WAYS, Variant
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import AdapterError, Unsupported, require
-from snnbench.workloads.case import PROFILES
 from tests.fakes import CASE, CORRECT, profile, write
-from tests.sweep import recordings, run_arguments, snnbench, write_config
 
 BUILD = "\ndef build(case, weights, variant): ...\n"
 WHOLE = (
@@ -156,89 +152,6 @@ def test_digest_depends_on_content_only(tmp_path: Path) -> None:
     assert first.digest != second.digest
 
 
-@pytest.mark.parametrize(
-    ("source", "reason"),
-    [
-        ("BACKEND = 'numpy'", "no function build(case, weights, variant)"),
-        (BUILD, 'no BACKEND = "torch", "jax", "numpy" or "own"'),
-        (f"BACKEND = 'tensorflow'{BUILD}", 'BACKEND: \'tensorflow\' should be "torch", "jax", "numpy" or "own"'),
-        (f"BACKEND = 'numpy'\nORDER = 'TBX'{BUILD}", "ORDER: 'TBX' should be the letters of \"TBN\""),
-        (f"BACKEND = 'numpy'\nLATENCY = -1{BUILD}", "LATENCY: -1 should be a number of steps"),
-        (f"BACKEND = 'numpy'\nDEVIATION = True{BUILD}", "DEVIATION: True should be a sentence"),
-        (f"BACKEND = 'numpy'\nVARIANTS = ['a']{BUILD}", 'VARIANTS: expected {"name": "description"}'),
-        (
-            f"BACKEND = {{'a': 'numpy'}}\nVARIANTS = {{'a': 'x', 'b': 'y'}}{BUILD}",
-            "BACKEND: 'b' should stand in both VARIANTS and BACKEND, or in neither",
-        ),
-        (
-            f"BACKEND = 'numpy'\nDEVIATION = {{'b': 'late'}}{BUILD}",
-            "DEVIATION: 'b' should stand in both VARIANTS and DEVIATION, or in neither",
-        ),
-        (
-            f"BACKEND = 'numpy'\nDEVICES = ('cpu', 'tpu'){BUILD}",
-            "DEVICES: ('cpu', 'tpu') should be a tuple of \"cpu\" and \"cuda\"",
-        ),
-        (
-            f"BACKEND = 'numpy'\nEXACT = 'zero'{BUILD}",
-            f"EXACT: 'zero' should be a tuple of profiles ({', '.join(PROFILES)})",
-        ),
-        (f"BACKEND = 'numpy'\nPROVIDER = '('{BUILD}", "PROVIDER: '(' should be a tuple of regular expressions"),
-        (
-            f"BACKEND = 'numpy'\nWAYS = ('compile',){BUILD}",
-            "WAYS: ('compile',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"; "
-            "or {one of them: a variant}",
-        ),
-        (
-            f"BACKEND = 'torch'\nWAYS = ('compiled',){BUILD}",
-            "WAYS: ('compiled',) should be a tuple of compile, cuda-graph, amp, of a BACKEND \"torch\"; "
-            "or {one of them: a variant}",
-        ),
-        (
-            f"# /// script\n# [tool.snnbench.variants.b]\n# ///\nBACKEND = 'numpy'{BUILD}",
-            "script header: [tool.snnbench.variants.b] is not in VARIANTS",
-        ),
-        *(
-            (f"# /// script\n# {text}\n# ///\nBACKEND = 'torch'{BUILD}", f"script header: {reason}")
-            for text, reason in {
-                "dependencies = [1]": "dependencies = [1] should be a list of strings",
-                'dependencies = "norse"': "dependencies = 'norse' should be a list of strings",
-                "requires-python = 3": "requires-python = 3 should be a string",
-                "tool = 3": "tool = 3 should be a table",
-                'tool.snnbench.variants.default = "x"': "default = 'x' should be a table",
-                "tool.snnbench.api = 2": "api = 2: this snnbench has version 1 of the interface",
-                'tool.snnbench.modules = "kernels"': "modules = 'kernels' should be a list of strings",
-                'tool.uv.dependency-metadata.name = "x"': "dependency-metadata should be tables [[...]] of strings and "
-                "lists of strings",
-            }.items()
-        ),
-        (
-            f"BACKEND = 'torch'\nWAYS = 3{BUILD}",
-            'WAYS: 3 should be a tuple of compile, cuda-graph, amp, of a BACKEND "torch"; or {one of them: a variant}',
-        ),
-        (
-            f"BACKEND = 'torch'\nDEVICES = (['cpu'],){BUILD}",
-            'DEVICES: ([\'cpu\'],) should be a tuple of "cpu" and "cuda"',
-        ),
-        ("def build(:", "invalid syntax (<unknown>, line 1)"),
-        ("BACKEND = 'numpy'\0", "source code string cannot contain null bytes"),
-        (
-            f"# /// script\n# dependencies = [\n# ///\nBACKEND = 'numpy'{BUILD}",
-            "script header: Invalid value (at end of document)",
-        ),
-    ],
-)
-def test_malformed_adapter_is_refused_in_one_line(tmp_path: Path, source: str, reason: str) -> None:
-    assert refusal(tmp_path, source) == reason
-
-
-def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match=r"none\.py: .*No such file"):
-        read(tmp_path / "none.py")
-    (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
-    with pytest.raises(AdapterError, match=r"bytes\.py: 'utf-8' codec can't decode"):
-        read(tmp_path / "bytes.py")
-
-
 def test_loaded_adapter_shadows_no_module(tmp_path: Path) -> None:
     module = loading.load(write(tmp_path, "HERE = True" + BUILD, "json"))
     assert module.__name__ == "_snnbench_adapter_json" and module is not sys.modules["json"]
@@ -260,81 +173,6 @@ def test_unmet_requirement_is_refused_with_its_reason() -> None:
 
 def test_label_omits_an_only_variant() -> None:
     assert (label("norse", "box"), label("sinabs", "default")) == ("norse/box", "sinabs")
-
-
-NEW_LIBRARY = '''# /// script
-# requires-python = ">=3.11"
-# dependencies = ["numpy"]
-# ///
-"""shortlif: a leaky integrate-and-fire neuron in plain NumPy, backward pass included."""
-
-import numpy as np
-
-from snnbench.adapter import require
-from snnbench.backends.numpy import Network
-
-BACKEND = "numpy"
-
-
-def spike_through_time(current, case):
-    """Potentials and spikes [T, B, N]."""
-    potential, spikes, v = np.empty_like(current), np.empty_like(current), 0.0
-    for t, x in enumerate(current):
-        potential[t] = case.beta * v + x
-        spikes[t] = potential[t] >= case.threshold
-        v = potential[t] - case.threshold * spikes[t]
-    return potential, spikes
-
-
-def back_through_time(gradient, potential, case):
-    """The gradient of the input current."""
-    result, gv = np.empty_like(gradient), 0.0
-    for t in reversed(range(len(gradient))):
-        surrogate = 1 / (1 + np.abs(potential[t] - case.threshold)) ** 2
-        result[t] = gv + (gradient[t] - case.threshold * gv) * surrogate
-        gv = case.beta * result[t]
-    return result
-
-
-def build(case, weights, variant):
-    require(case, "shortlif subtracts", profile="subtract")
-    require(case, "shortlif has one surrogate", surrogate="fast_sigmoid", slope=1.0)
-
-    def forward(x):
-        kept = []
-        for weight, bias in weights:
-            potential, spikes = spike_through_time(x @ weight.T + bias, case)
-            kept.append((x, potential))
-            x = spikes
-        return x, kept
-
-    def backward(kept, gradient):
-        by_weight, by_bias = [], []
-        for (weight, _), (x, potential) in zip(reversed(weights), reversed(kept), strict=True):
-            current = back_through_time(gradient, potential, case)
-            by_weight.insert(0, np.tensordot(current, x, ((0, 1), (0, 1))))
-            by_bias.insert(0, current.sum((0, 1)))
-            gradient = current @ weight
-        return by_weight, by_bias, gradient
-
-    return Network(forward, backward)
-'''
-
-
-def test_new_library_is_one_file_under_60_lines(tmp_path: Path) -> None:
-    """The file lies in its own folder, is named on the command line, and is measured as exact."""
-    assert len(NEW_LIBRARY.splitlines()) < 60
-    mine = write(tmp_path, NEW_LIBRARY, "shortlif")
-    config = write_config(tmp_path, ["shortlif"], trials=1)
-    done = snnbench(tmp_path, *run_arguments(config, [mine], "--set", "case.layers=[1,2]"))
-    assert done.returncode == 0, done.stderr
-    shown = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines() if "| shortlif |" in line]
-    assert [(row[3], row[5]) for row in shown] == [("exact", "1.00")] * 2, "one layer and two"
-    (recording,) = recordings(tmp_path)
-    rows = list(csv.DictReader(io.StringIO(snnbench(tmp_path, "report", recording, "--format", "csv").stdout)))
-    times = {(row["layers"], row["phase"]) for row in rows if row["metric"] == "time" and float(row["value"]) > 0}
-    assert times == {(layers, phase) for layers in "12" for phase in ("inference", "forward", "backward", "train")}
-    assert {row["verdict"] for row in rows} == {"exact"}
 
 
 def test_digest_includes_declared_snnbench_modules(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
-from snnbench.report.text import change_table
 from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
@@ -174,68 +173,6 @@ def test_peak_of_0_has_no_ratio() -> None:
     assert (cell.word, cell.ratio, cell.reason) == ("inconclusive", None, "a value of 0")
 
 
-def test_chance_difference_applies_to_times_but_not_to_memory() -> None:
-    base = [*trials("a", BASE), *(weighed("a", trial=trial) for trial in range(2))]
-    new = [*trials("a", [1.2 * ms for ms in BASE]), *(weighed("a", host_mib=7, trial=trial) for trial in range(2))]
-    old, other = recording(*base), recording(*new)
-    for chance, word in ((0.19, "slower"), (0.21, "inconclusive")):
-        comparison = compare(old, other, Thresholds(chance=chance))
-        assert {cell.metric: cell.word for cell in comparison.cells} == {"time": word, "host_peak": "slower"}
-
-
-def test_flags_stand_beside_the_word() -> None:
-    new = [timed("a", trial, train=ms, flags=["shared", "throttled"]) for trial, ms in enumerate(BASE)]
-    cell = only(trials("a", BASE), new)
-    assert (cell.word, cell.reason) == ("same", "shared and throttled in new")
-
-
-def flagged(factor: float, *flags: str, first: int = 0) -> list[Record]:
-    """Trials of a contender, `factor` times as long, with these flags from trial `first` on."""
-    times = enumerate(factor * ms for ms in BASE)
-    return [timed("a", trial, train=ms, flags=list(flags) if trial >= first else []) for trial, ms in times]
-
-
-@pytest.mark.parametrize("factor", [1.0, 1.5, 0.5])
-@pytest.mark.parametrize(
-    ("old", "new", "where"),
-    [((), ("contended",), "new"), (("contended",), (), "base"), (("contended",), ("contended",), "base and new")],
-)
-def test_contended_time_is_inconclusive(factor: float, old: tuple[str, ...], new: tuple[str, ...], where: str) -> None:
-    cell = only(flagged(1.0, *old), flagged(factor, *new))
-    assert (cell.word, cell.ratio) == ("inconclusive", pytest.approx(factor))
-    assert cell.reason == f"contended in {where}: run again on a quieter machine, or --allow contended"
-
-
-def test_one_contended_trial_is_enough() -> None:
-    cell = only(flagged(1.0), flagged(1.5, "contended", "throttled", first=4))
-    assert cell.word == "inconclusive"
-    assert cell.reason.startswith("contended in new: run again") and cell.reason.endswith("; throttled in new")
-
-
-def test_contended_time_takes_no_part_in_q() -> None:
-    """Its p would be far below all others, and so lower the q of one of them."""
-    base = [*flagged(1.0), *trials("b", BASE)]
-    new = [*flagged(1.5, "contended"), *trials("b", [1.5 * ms for ms in BASE])]
-    qs = {cell.contender: (cell.q, cell.difference and cell.difference.p) for cell in cells(base, new)}
-    assert qs["a"][0] is None and qs["a"][1] is not None
-    assert qs["b"][0] == qs["b"][1], "one test, which is adjusted for no other"
-
-
-def test_contention_does_not_affect_peaks() -> None:
-    base = [*flagged(1.0), *(weighed("a", host_mib=6, trial=trial) for trial in range(2))]
-    new = [*flagged(1.5, "contended"), *(weighed("a", host_mib=9, trial=trial) for trial in range(2))]
-    assert {cell.metric: cell.word for cell in cells(base, new)} == {"time": "inconclusive", "host_peak": "slower"}
-
-
-def test_allowed_contention_is_stated_in_every_format() -> None:
-    old, new = recording(*flagged(1.0), name="old"), recording(*flagged(1.5, "contended"), name="new")
-    comparison = compare(old, new, Thresholds(), allowed=["contended"])
-    assert [(cell.word, cell.reason) for cell in comparison.cells] == [("slower", "contended in new")]
-    for write in change_table.FORMATS.values():
-        assert "contended: times that others disturbed have words, too" in write(comparison, False, [])
-    assert compare(old, new, Thresholds()).allowed == []
-
-
 def test_cells_are_sorted_by_word_and_size() -> None:
     factors = {"a": 1.0, "b": 1.2, "c": 1.5, "d": 0.5}
     base = [record for name in factors for record in trials(name, BASE)]
@@ -299,27 +236,6 @@ def test_recordings_of_different_schemas_are_compared() -> None:
     assert schemas == {1, 3}
     counts = compare(first, second, Thresholds(), allowed=["machine"]).counts
     assert counts["faster"] and counts["missing"]
-
-
-def test_change_below_run_to_run_noise_is_inconclusive() -> None:
-    """The noise of an A/A experiment counts, even if the spread within both recordings is small."""
-    old = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.0, 3.01, 3.02, 3.0, 3.01))], name="old")
-    new = recording(*[timed("a", n, train=ms) for n, ms in enumerate((3.3, 3.31, 3.32, 3.3, 3.31))], name="new")
-    calls: list[tuple[str, str, int]] = []
-
-    def least(device: str, phase: str, trials: int) -> float:
-        calls.append((device, phase, trials))
-        return 0.2
-
-    (cell,) = compare(old, new, Thresholds()).cells
-    assert cell.word == "slower"
-    (cell,) = compare(old, new, Thresholds(), by_chance=least).cells
-    assert (cell.word, calls) == ("inconclusive", [("cpu", "train", 5)])
-    assert "this machine's run-to-run difference (20 %)" in cell.reason
-    (cell,) = compare(old, new, Thresholds(), by_chance=lambda device, phase, trials: None).cells
-    assert cell.word == "slower", "nothing is known of this phase"
-    (cell,) = compare(old, new, Thresholds(chance=0.05), by_chance=least).cells
-    assert cell.word == "slower", "the user's threshold counts"
 
 
 def test_different_deviations_are_incomparable() -> None:

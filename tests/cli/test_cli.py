@@ -1,59 +1,19 @@
-"""Tests of the command line as a user meets it: real processes of `python -m snnbench` on fake adapters."""
+"""Tests of a finished run, as a user meets it: its output, its recording, and the commands that read the recording."""
 
 import csv
 import io
 import json
-import os
-import pty
 import re
 import shutil
 import subprocess
-import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snnbench.report.text.splicing import marks
-from snnbench.run.process import environment
-from snnbench.worker.messages import decode_reply
-from tests.fakes import CORRECT, altered, write
-from tests.recordings import EXACT
-from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
-
-HELP_LIMIT_S = 0.5
-WRONG = altered("return network(replace(case, beta=case.beta - 0.1), weights)")
-MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n{CORRECT}"
-
-
-class Workspace:
-    """A folder with fake adapters `good` and `other`, a config for them, and methods to run commands in it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.adapters = [write(folder, CORRECT, name) for name in ("good", "other")]
-        self.config = write_config(folder, ["good", "other"])
-
-    def run(self, *more: str | Path) -> "subprocess.CompletedProcess[str]":
-        """`snnbench run` of the config."""
-        return snnbench(self.folder, *run_arguments(self.config, self.adapters, *more))
-
-    def __call__(self, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
-        """Any other command."""
-        return snnbench(self.folder, *arguments)
-
-    def ask(self, *arguments: str | Path) -> str:
-        """The output of a command that must succeed."""
-        done = self(*arguments)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-
-@pytest.fixture
-def workspace(tmp_path: Path) -> Workspace:
-    return Workspace(tmp_path)
+from tests.sweep import Workspace, lines, recordings
 
 
 @pytest.fixture(scope="module")
@@ -95,19 +55,6 @@ def test_progress_is_one_line_per_cell_on_standard_error(finished: tuple[Workspa
     ended = re.findall(line, done.stderr, re.MULTILINE)
     assert [number for number, _ in ended] == list("123456")
     assert "|" not in done.stderr and "cells in" not in done.stdout
-
-
-def test_progress_is_a_bar_on_a_terminal(workspace: Workspace) -> None:
-    changes = ("--only", "library=good", "--set", "protocol.trials=1")
-    arguments = run_arguments(workspace.config, workspace.adapters, *changes)
-    leader, follower = pty.openpty()
-    with os.fdopen(leader, "rb", buffering=0) as screen:
-        done = snnbench(workspace.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
-        os.close(follower)
-        shown = screen.read(1 << 16).decode()
-    assert done.returncode == 0
-    assert "1/2" in shown and "\x1b[" in shown
-    assert "\x1b" not in done.stdout and done.stdout.count("| good |") == 1
 
 
 def test_recording_has_config_machine_versions_and_cells(recording: Path) -> None:
@@ -235,208 +182,3 @@ def test_one_recording_is_ranked(finished: tuple[Workspace, Any], recording: Pat
     assert {entry["contender"] for one in ranking["rankings"] for entry in one["places"]} == {"good", "other"}
     for form in ("table", "markdown", "csv"):
         assert "good" in finished[0].ask("rank", recording, "--format", form, "--phase", "train")
-
-
-def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
-    few = ("--only", "library=good", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
-    assert workspace.run("-o", "mine", *few).returncode == 0
-    before = (workspace.folder / "mine" / "records.jsonl").read_bytes()
-    again = workspace.run("-o", "mine", *few)
-    assert again.returncode == 0 and "mine: continues; 1 of 1 cells are there" in again.stderr
-    assert (workspace.folder / "mine" / "records.jsonl").read_bytes() == before
-    assert recordings(workspace.folder) == []
-    other = workspace.run("-o", "mine")
-    assert (other.returncode, other.stdout) == (1, "")
-    assert other.stderr == "snnbench: mine: holds a recording of another config or machine; name another folder\n"
-
-
-def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:
-    write(workspace.folder, MARKING, "good")
-    done = workspace.run("--dry-run")
-    assert done.returncode == 0
-    assert Counter(line.split()[0] for line in done.stdout.splitlines()) == {"good": 3, "other": 3}
-    assert done.stderr == "6 cells, 2 of them different work\n"
-    assert {path.name for path in workspace.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
-
-
-def test_only_and_set_select_the_cells(workspace: Workspace) -> None:
-    settings = ("--set", "sweep.neurons=[8,16]", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
-    done = workspace.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
-    assert done.stdout.splitlines() == ["other subtract N=16 B=5 T=12 cpu float32, time 0"]
-
-
-def test_adapters_are_listed_with_missing_environments(workspace: Workspace) -> None:
-    printed = workspace.ask("list", "--adapter", workspace.adapters[0])
-    (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
-    assert row == (
-        "| good | any | cpu cuda | not said | missing: `snnbench env sync good` "
-        "| A fake library that does all that is asked of it. |"
-    )
-    assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "the shipped adapters"
-
-
-def test_contenders_are_verified_without_being_timed(workspace: Workspace) -> None:
-    bad = write(workspace.folder, WRONG, "other")
-    arguments = ("--config", workspace.config, "--env", "current", "--adapter", workspace.adapters[0], "--adapter", bad)
-    good = workspace("verify", "good", *arguments)
-    assert good.returncode == 0, good.stderr
-    assert re.search(r"^\| good \| .* \| exact \| 0 of \d+ \|", good.stdout, re.MULTILINE)
-    both = workspace("verify", *arguments)
-    assert both.returncode == 5
-    assert re.search(r"- other: incorrect: exam: \d+ of 1480 spikes differ, the first at t=", both.stdout)
-    assert " ms" not in both.stdout and recordings(workspace.folder) == []
-
-
-def test_request_drives_a_worker_through_a_pipe(workspace: Workspace) -> None:
-    adapter = workspace.adapters[0]
-    printed = workspace("request", "good", "--config", workspace.config, "--env", "current", "--adapter", adapter)
-    assert printed.returncode == 0, printed.stderr
-    worker = [sys.executable, "-m", "snnbench.worker", str(adapter)]
-    replied = subprocess.run(
-        worker, input=printed.stdout.encode(), capture_output=True, timeout=30, env=environment(1, workspace.folder)
-    )
-    reply = decode_reply(replied.stdout)
-    assert reply is not None and reply.outcome == EXACT
-    assert set(reply.phases) == {"inference", "forward", "backward", "train"}
-
-
-def test_printed_command_line_runs_the_request(workspace: Workspace) -> None:
-    adapter = workspace.adapters[0]
-    printed = workspace(
-        "request", "good", "--measure", "verify", "-c", workspace.config, "--env", "current", "--adapter", adapter
-    )
-    assert printed.stderr.startswith("for: ")
-    line = printed.stderr.removeprefix("for: ")
-    replied = subprocess.run(line, shell=True, input=printed.stdout, capture_output=True, text=True, timeout=30)
-    assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
-
-
-def test_request_is_for_a_case_of_the_library(workspace: Workspace) -> None:
-    with workspace.config.open("a") as file:
-        file.write('\n[[sweep]]\nname = "zero"\nprofile = "zero"\nlibraries = ["other"]\n')
-    text = workspace.config.read_text().replace('libraries = ["good", "other"]', 'libraries = ["good"]')
-    workspace.config.write_text(text)
-    files = [part for adapter in workspace.adapters for part in ("--adapter", adapter)]
-    for name, reset in (("good", "subtract"), ("other", "zero")):
-        request = json.loads(workspace.ask("request", name, "-c", workspace.config, "--env", "current", *files))
-        assert request["case"]["reset"] == reset
-
-
-def test_environments_are_listed_and_removed(workspace: Workspace) -> None:
-    assert workspace.ask("env", "list") == ""
-    (workspace.folder / "home" / "envs" / "0123").mkdir(parents=True)
-    folder = str(workspace.folder / "home/envs/0123")
-    assert workspace.ask("env", "list").split() == [folder, "0", "MiB", "half", "made"]
-    unknown = workspace("env", "remove", "good")
-    assert unknown.returncode == 2 and "no environment of good (there are: none)" in unknown.stderr
-    workspace.ask("env", "remove")
-    assert workspace.ask("env", "list") == ""
-
-
-UNPINNED = '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT
-NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n' + CORRECT
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
-        (["run"], 2, "Missing option '--config'"),
-        (["flurb"], 2, "No such command 'flurb'"),
-        (["report"], 2, "Missing argument 'RECORDING...'"),
-        (["run", "-c", "tiny.toml", "--only", "neuron=3"], 2, "--only: unknown key 'neuron' (did you mean 'neurons'?)"),
-        (
-            ["run", "-c", "tiny.toml", "--only", "neurons=3"],
-            2,
-            "--only: no cell of this config is left",
-        ),
-        (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
-        (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
-        (["request", "norse/*", "-c", "tiny.toml"], 2, "Invalid value for LIBRARY: name one variant"),
-        (["run", "-c", "tiny.tml"], 3, "tiny.tml: no such file (did you mean 'tiny.toml'?)"),
-        (["run", "-c", "bad.toml"], 3, "bad.toml: sweep 'all': unknown key 'neuron' (did you mean 'neurons'?)"),
-        (["run", "-c", "tiny.toml", "--set", "protocol.trials=none"], 3, "--set protocol.trials: 'none'"),
-        (
-            ["run", "-c", "tiny.toml", "--set", "sweep.libraries=goof"],
-            3,
-            "unknown library 'goof' (did you mean 'good'?)",
-        ),
-        (["run", "-c", "tiny.toml", "--adapter", "none.py"], 4, "none.py: [Errno 2] No such file or directory"),
-        (["run", "-c", "tiny.toml", "--adapter", "tiny.toml"], 4, "tiny.toml: "),
-        (["list", "--adapter", "unpinned.py"], 4, "unpinned.py: script header: "),
-        (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
-        (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
-        (["compare", "a", "b", "--fail-on", "slow"], 2, "--fail-on: unknown word 'slow' (did you mean 'slower'?)"),
-        (["compare", "a", "b", "--detectable", "0.1"], 2, "--detectable is called --chance now"),
-        (["compare", "a", "b", "--allow", "work"], 2, "--allow: unknown word 'work'"),
-        (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
-        (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),
-        (["rank", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
-        (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_error_is_one_line_and_an_exit_code(
-    workspace: Workspace, arguments: Sequence[str], code: int, message: str
-) -> None:
-    for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
-        write(workspace.folder, source, name)
-    bad = workspace.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
-    (workspace.folder / "bad.toml").write_text(bad)
-    files = [part for adapter in workspace.adapters for part in ("--adapter", str(adapter))]
-    done = workspace(*arguments, *(files if arguments[0] in ("run", "verify") else []))
-    assert (done.returncode, done.stdout) == (code, "")
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("snnbench: ") and message in last
-    assert "Traceback" not in done.stderr
-
-
-def test_failed_environment_is_a_failed_cell(workspace: Workspace) -> None:
-    """Managed environments: one library's pins do not exist anywhere. Tests have no network."""
-    write(workspace.folder, UNPINNED, "other")
-    managed = [part for part in run_arguments(workspace.config, workspace.adapters) if part not in ("--env", "current")]
-    done = snnbench(workspace.folder, *managed, "--only", "library=other")
-    assert done.returncode == 5
-    assert "- other: failed: environment: " in done.stdout
-    assert {record["outcome"]["kind"] for record in lines(recordings(workspace.folder)[0])} == {"environment"}
-
-
-def test_debug_shows_the_traceback(workspace: Workspace) -> None:
-    done = workspace("--debug", "report", "nowhere")
-    assert done.returncode == 1 and "Traceback" in done.stderr and "RecordingError" in done.stderr
-
-
-def test_help_is_shown_without_arguments(workspace: Workspace) -> None:
-    done = workspace()
-    assert "Usage: " in done.stdout + done.stderr
-    assert "snnbench:  (" not in done.stderr
-
-
-def test_version_is_printed(workspace: Workspace) -> None:
-    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", workspace.ask("--version"))
-
-
-def test_help_takes_half_a_second_at_most(workspace: Workspace) -> None:
-    """Half a second of its own CPU time: other processes on the CPUs do not count."""
-    taken_s = []
-    for _ in range(5):
-        before = os.times()
-        assert workspace.ask("--help")
-        after = os.times()
-        taken_s.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert min(taken_s) < HELP_LIMIT_S
-
-
-def test_help_imports_no_heavy_package() -> None:
-    program = (
-        "import sys; sys.argv = ['snnbench', '--help']\n"
-        "from snnbench.cli import main\n"
-        "status = main()\n"
-        "print('modules:', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
-        "sys.exit(status)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "Commands" in done.stdout
-    loaded = set(done.stderr.partition("modules:")[2].split())
-    assert {"snnbench", "typer"} <= loaded
-    assert loaded & {"pandas", "pydantic", "numpy", "yaml", "psutil", "uv", "pynvml", "torch", "jax"} == set()

@@ -1,4 +1,4 @@
-"""Tests of the machine's facts, read from made-up /proc and /sys trees and a made-up driver."""
+"""Tests of the machine's facts, read from made-up /proc and /sys trees."""
 
 import json
 import os
@@ -7,12 +7,11 @@ import re
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from snnbench.machine import container, cpus, description, gpus
+from snnbench.machine import container, cpus, description
 from snnbench.recording.schema import complaint
 
 Tree = Callable[[dict[str, str]], Path]
@@ -167,72 +166,6 @@ def test_slug_length_is_limited() -> None:
     assert description.slug(facts_of("x" * 59 + " y", 2)) == "x" * 59
 
 
-def test_cpus_take_every_core_before_a_second_thread(tree: Tree) -> None:
-    root = tree(topology({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}))
-    assert cpus.cpus(2, root, range(4)) == [0, 2]
-    assert cpus.cpus(4, root, range(4)) == [0, 2, 1, 3]
-    assert cpus.cpus(2, root, {1, 2, 3}) == [1, 2]
-
-
-def test_parallel_cells_have_separate_cpus(tmp_path: Path) -> None:
-    lanes = [cpus.cpus(2, tmp_path, range(8), lane=lane) for lane in range(4)]
-    assert sorted(cpu for cpus in lanes for cpu in cpus) == list(range(8))
-    with pytest.raises(ValueError, match="threads = 2 beside 4 others as wide: expected 1 to 8"):
-        cpus.cpus(2, tmp_path, range(8), lane=4)
-
-
-def test_cpus_stay_on_one_package(tree: Tree) -> None:
-    root = tree(topology({cpu: str(cpu) for cpu in range(4)}, {0: 0, 1: 1, 2: 0, 3: 1}))
-    assert cpus.cpus(3, root, range(4)) == [0, 2, 1]
-
-
-def test_cpus_prefer_large_cores(tree: Tree) -> None:
-    root = tree({f"{cpus.CPUS}/cpu{cpu}/cpu_capacity": str(400 if cpu < 2 else 1024) for cpu in range(4)})
-    assert cpus.cpus(3, root, range(4)) == [2, 3, 0]
-
-
-def test_cpus_without_topology(tmp_path: Path) -> None:
-    assert cpus.cpus(2, tmp_path, [5, 3]) == [3, 5]
-
-
-@pytest.mark.parametrize("count", [0, -1, 5])
-def test_impossible_number_of_cpus_is_refused(tmp_path: Path, count: int) -> None:
-    with pytest.raises(ValueError, match=f"^threads = {count}: expected 1 to 4, "):
-        cpus.cpus(count, tmp_path, range(4))
-
-
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({}, 4),
-        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "max 100000"}, 4),
-        ({"proc/self/cgroup": "0::/a/b\n", "sys/fs/cgroup/a/cpu.max": "250000 100000"}, 2),
-        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "50000 100000"}, 1),
-        ({"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": "900000 100000"}, 4),
-        (
-            {
-                "proc/self/cgroup": "5:cpuset:/other\n4:cpu:/job\n3:memory:/\n0::/\n",
-                "sys/fs/cgroup/cpu/other/cpu.cfs_quota_us": "100000",
-                "sys/fs/cgroup/cpu/other/cpu.cfs_period_us": "100000",
-                "sys/fs/cgroup/cpu/job/cpu.cfs_quota_us": "300000",
-                "sys/fs/cgroup/cpu/job/cpu.cfs_period_us": "100000",
-            },
-            3,
-        ),
-        (
-            {
-                "proc/self/cgroup": "4:cpu,cpuacct:/\n",
-                "sys/fs/cgroup/cpu/cpu.cfs_quota_us": "-1",
-                "sys/fs/cgroup/cpu/cpu.cfs_period_us": "100000",
-            },
-            4,
-        ),
-    ],
-)
-def test_control_group_limits_the_cpus(tree: Tree, files: dict[str, str], expected: int) -> None:
-    assert cpus.usable_cpus(tree(files), range(4)) == expected
-
-
 def test_memory_limit_of_version_1(tree: Tree) -> None:
     files = {"proc/self/cgroup": "4:memory:/a/b\n", "proc/meminfo": "MemTotal: 1024 kB\n"}
     limit = "sys/fs/cgroup/memory/a/b/memory.limit_in_bytes"
@@ -259,97 +192,3 @@ def test_only_listed_settings_are_recorded() -> None:
         "PYTORCH_CUDA_ALLOC_CONF",
         "TORCHINDUCTOR_CACHE_DIR",
     ]
-
-
-class NoAnswer(Exception):
-    """The made-up driver's error for a question that its card cannot answer."""
-
-
-class TooOld(Exception):
-    """pynvml's error if the driver lacks a function."""
-
-
-def refuse(*arguments: object) -> object:
-    raise NoAnswer("Insufficient Permissions")
-
-
-def lack(*arguments: object) -> object:
-    raise TooOld
-
-
-def driver(**changes: object) -> Any:
-    answers: dict[str, Any] = {
-        "NVMLError": NoAnswer,
-        "NVMLLibraryMismatchError": TooOld,
-        "NVML_CLOCK_SM": 1,
-        "nvmlDeviceGetCount": lambda: 1,
-        "nvmlDeviceGetHandleByIndex": lambda index: index,
-        "nvmlDeviceGetName": lambda handle: "NVIDIA H200",
-        "nvmlDeviceGetMemoryInfo": lambda handle: SimpleNamespace(total=150_754_820_096),
-        "nvmlSystemGetDriverVersion": lambda: "580.65.06",
-        "nvmlSystemGetCudaDriverVersion": lambda: 12080,
-        "nvmlDeviceGetUUID": lambda handle: "GPU-secret",
-        "nvmlDeviceGetCudaComputeCapability": lambda handle: (9, 0),
-        "nvmlDeviceGetPowerManagementLimit": lambda handle: 700_000,
-        "nvmlDeviceGetMaxClockInfo": lambda handle, clock: 1980,
-        "nvmlDeviceGetEccMode": lambda handle: [1, 1],
-        "nvmlDeviceGetMigMode": lambda handle: [0, 1],
-    }
-    return SimpleNamespace(**answers | changes)
-
-
-def test_facts_of_a_gpu() -> None:
-    facts = gpus.gpu(driver(), 0)
-    assert re.fullmatch("[0-9a-f]{12}", facts.pop("uuid"))
-    assert facts == {
-        "name": "NVIDIA H200",
-        "memory_bytes": 150_754_820_096,
-        "driver": "580.65.06",
-        "cuda_driver": "12.8",
-        "compute_capability": "9.0",
-        "power_limit_watts": 700.0,
-        "clock_max_hz": 1_980_000_000,
-        "ecc": True,
-        "mig": False,
-    }
-
-
-def test_unanswered_gpu_queries_are_null() -> None:
-    facts = gpus.gpu(driver(nvmlDeviceGetEccMode=refuse, nvmlDeviceGetMigMode=refuse), 0)
-    assert facts["ecc"] is facts["mig"] is None
-    assert description.slug(facts_of() | {"gpus": [facts]}) == "h200"
-
-
-def test_missing_driver_function_is_null() -> None:
-    assert gpus.gpu(driver(nvmlDeviceGetMigMode=lack), 0)["mig"] is None
-
-
-def test_refused_gpu_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def opened(index: int) -> object:
-        return refuse() if index == 0 else f"card {index}"
-
-    partly = driver(nvmlDeviceGetCount=lambda: 3, nvmlDeviceGetHandleByIndex=opened)
-    assert list(gpus.handles(partly)) == [(1, "card 1"), (2, "card 2")]
-    assert list(gpus.unopened(partly)) == [(0, "Insufficient Permissions")]
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(gpus, "nvidia_driver", lambda: partly)
-    monkeypatch.setattr(description, "nvidia_driver", lambda: partly)
-    assert len(description.facts()["gpus"]) == 2 and gpus.has_cuda()
-    monkeypatch.setattr(gpus, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
-    monkeypatch.setattr(description, "nvidia_driver", lambda: driver(nvmlDeviceGetHandleByIndex=refuse))
-    assert description.facts()["gpus"] == [] and not gpus.has_cuda()
-
-
-def test_no_driver_has_no_cards() -> None:
-    assert list(gpus.handles(None)) == list(gpus.unopened(None)) == []
-
-
-def test_hidden_gpus_are_not_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "nvidia_driver", driver)
-    monkeypatch.setattr(description, "nvidia_driver", driver)
-    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    assert gpus.has_cuda()
-    for visible, expected in (("0", True), ("GPU-1,GPU-2", True), ("", False), ("-1", False), ("NoDevFiles", False)):
-        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-        assert gpus.has_cuda() == expected
-        assert bool(description.facts()["gpus"]) == expected

@@ -4,45 +4,52 @@ Tests that start whole runs are left out: they wait for CPUs that other runs use
 """
 
 SUITES: dict[str, tuple[str, ...]] = {
-    "proof/comparison": ("proof/comparison", "proof/spotcheck"),
-    "proof/spotcheck": ("proof/spotcheck", "proof/sample", "proof/comparison"),
-    "proof/sample": ("proof/sample", "proof/spotcheck"),
+    "proof/comparison": ("proof/comparison", "proof/spotcheck_answers", "proof/exam", "proof/spotcheck"),
+    "proof/spotcheck": (
+        *("proof/spotcheck", "proof/spotcheck_answers", "proof/distance", "proof/network_check"),
+        *("proof/sample", "proof/rounding"),
+    ),
+    "proof/sample": ("proof/sample", "proof/spotcheck", "proof/distance", "proof/network_check"),
     "analysis/coverage": ("analysis/coverage",),
     "proof/extent": ("proof/extent", "analysis/coverage", "proof/spotcheck"),
-    "proof/network_check": ("proof/network_check", "proof/spotcheck", "proof/sample", "proof/comparison"),
+    "proof/network_check": ("proof/network_check", "proof/spotcheck", "proof/sample", "proof/spotcheck_answers"),
     "proof/fresh": ("proof/fresh",),
-    "proof/tolerance": ("proof/tolerance", "workloads/rule", "proof/comparison"),
-    "worker/floor": ("worker/floor",),
+    "proof/tolerance": ("proof/tolerance", "proof/rounding", "workloads/rule", "proof/spotcheck_answers"),
+    "worker/floor": ("worker/floor", "worker/measured_floor"),
     "analysis/bootstrap": ("analysis/bootstrap",),
-    "analysis/difference": ("analysis/difference",),
-    "analysis/decision": ("analysis/decision", "analysis/compare"),
-    "analysis/results": ("analysis/results", "analysis/rank", "report/report"),
+    "analysis/difference": ("analysis/difference", "analysis/paired_difference"),
+    "analysis/decision": ("analysis/decision", "analysis/compare", "analysis/compare_disturbed"),
+    "analysis/results": ("analysis/results", "analysis/rank", "analysis/rank_baseline", "report/report"),
     "report/tidy": ("report/tidy", "analysis/results"),
     "workloads/rule": ("workloads/rule", "workloads/reference"),
     "workloads/reference": ("workloads/reference", "workloads/rule"),
-    "proof/exam": ("proof/comparison",),
-    "analysis/cells": ("analysis/compare", "analysis/decision"),
-    "analysis/compare": ("analysis/compare", "analysis/movement"),
-    "analysis/comparability": ("analysis/comparability", "analysis/compare"),
+    "proof/exam": ("proof/exam",),
+    "analysis/cells": ("analysis/compare", "analysis/compare_disturbed", "analysis/decision"),
+    "analysis/compare": ("analysis/compare", "analysis/compare_disturbed", "analysis/movement"),
+    "analysis/comparability": ("analysis/comparability", "analysis/compare", "analysis/compare_disturbed"),
     "analysis/looks": ("analysis/looks",),
-    "analysis/abtest": ("analysis/abtest",),
-    "analysis/trial_pairs": ("analysis/abtest",),
-    "analysis/rank": ("analysis/rank", "analysis/decision"),
-    "analysis/pairs": ("analysis/pairs", "analysis/decision", "analysis/rank"),
+    "analysis/abtest": ("analysis/abtest", "analysis/trial_pairs"),
+    "analysis/trial_pairs": ("analysis/trial_pairs", "analysis/abtest"),
+    "analysis/rank": ("analysis/rank", "analysis/rank_baseline", "analysis/decision"),
+    "analysis/pairs": ("analysis/pairs", "analysis/decision", "analysis/rank", "analysis/rank_baseline"),
     "run/endings": ("run/endings",),
-    "recording/record": ("recording/record", "recording/attempts"),
-    "recording/writer": ("recording/record", "recording/merge_by_hand"),
-    "recording/merge": ("recording/merge_by_hand", "recording/attempts"),
+    "recording/record": ("recording/record", "recording/torn_lines", "recording/attempts"),
+    "recording/writer": (
+        *("recording/record", "recording/torn_lines", "recording/chosen_folder", "recording/merge_by_hand"),
+    ),
+    "recording/merge": ("recording/merge_by_hand", "recording/readers_of_attempts"),
     "plan/selection": ("plan/selection",),
-    "worker/memory": ("worker/memory",),
+    "worker/memory": ("worker/memory_readings", "worker/memory"),
     "worker/contention": ("worker/contention",),
-    "recording/attempts": ("recording/attempts",),
+    "recording/attempts": ("recording/attempts", "recording/readers_of_attempts"),
     "report/text/verdict_table": ("report/verdicts",),
-    "worker/timing": ("worker/timing",),
-    "checking/__init__": ("checking/checking",),
-    "checking/records": ("checking/records", "checking/checking"),
-    "checking/files": ("checking/checking", "recording/attempts"),
-    "checking/trials": ("checking/checking",),
+    "worker/timing": ("worker/timing", "worker/fresh_passes", "worker/asynchronous_work"),
+    "checking/__init__": ("checking/checking", "checking/trials"),
+    "checking/records": (
+        *("checking/proof", "checking/records", "checking/shipped_proofs", "checking/checking", "checking/schemas"),
+    ),
+    "checking/files": ("checking/checking", "checking/schemas", "checking/trials", "recording/readers_of_attempts"),
+    "checking/trials": ("checking/trials", "checking/checking"),
 }
 """Path of a module under snnbench/ -> names of files: tests/FOLDER/test_NAME.py for FOLDER/NAME."""
 
@@ -66,15 +73,5 @@ WEIGHTS = dict.fromkeys(
 )
 """A module's weight in the draw relative to a module of the same length; 1 if missing."""
 
-LEFT_OUT = (
-    "recording/test_attempts.py::test_killed_run_continues_with_the_remaining_attempts",
-    "recording/test_attempts.py::test_run_on_a_busy_machine_ends_with_a_message",
-    "recording/test_attempts.py::test_incorrect_attempt_decides_the_cell",
-    "recording/test_attempts.py::test_interrupted_attempt_is_repeated_under_its_number",
-    "recording/test_attempts.py::test_parallel_cells_are_measured_again_on_their_gpus",
-    "recording/test_attempts.py::test_disturbed_cells_run_again_in_rounds_after_the_plan",
-    "recording/test_attempts.py::test_memory_and_verification_are_not_measured_again",
-    "recording/test_attempts.py::test_protocol_limits_the_number_of_attempts",
-    "worker/test_timing.py::test_asynchronous_work_is_timed_in_full",
-)
-"""Tests that start runs, and one that fails on a busy machine; with all of their parameters."""
+LEFT_OUT = ("worker/test_asynchronous_work.py::test_asynchronous_work_is_timed_in_full",)
+"""A test that fails on a busy machine; with all of its parameters."""

@@ -37,3 +37,45 @@ def test_sample_is_sorted_distinct_and_contains_both_ends(count: int) -> None:
 
 def test_single_number_may_be_any() -> None:
     assert {int(sampled(5, 1, seed)[0]) for seed in range(60)} == set(range(5))
+
+
+@pytest.mark.parametrize(
+    ("neurons", "batch", "time_steps", "budget_ns", "expected"),
+    [
+        # a spike takes 250 + 6 * 512 / 40 = 326.8 ns, 500 * 16 * 512 spikes take 1.3386 s
+        (512, 16, 500, 1_338_572_801, Extent(512, 16)),
+        (512, 16, 500, 1_338_572_800, Extent(512, 16)),
+        (512, 16, 500, 1_338_572_799, Extent(63, 1)),
+        # 557.2 ns: a neuron of 8000 spikes takes 4.4576 ms, 250 ms hold 56; a sample of 1,024,000 takes 0.57 s
+        (2048, 16, 500, 2_000_000_000, Extent(56, 1)),
+        # 403.6 ns: a neuron of 25,600 spikes 10.332 ms, a sample of 102,400 41.329 ms; 1 s holds 96 and 24
+        (1024, 256, 100, 8_000_000_000, Extent(96, 24)),
+        (1024, 256, 100, 0, Extent(32, 1)),
+        (16, 256, 100, 0, Extent(16, 1)),
+    ],
+)
+def test_extent_of_a_budget_agrees_with_a_hand_computation(
+    neurons: int, batch: int, time_steps: int, budget_ns: int, expected: Extent
+) -> None:
+    """A value takes 250 ns and three products of 2 N operations at 40 a nanosecond.
+
+    A part is an eighth of the budget: each of four phases has half for neurons, at least 32, and half for samples.
+    """
+    assert extent(CASE.with_(neurons=neurons, batch=batch, time_steps=time_steps), budget_ns) == expected
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 9])
+def test_draw_is_distinct_and_contains_both_ends(count: int) -> None:
+    inner: set[int] = set()
+    for seed in range(200):
+        drawn = sampled(10, count, seed).tolist()
+        assert drawn == sorted(set(drawn)) and len(drawn) == count
+        assert (drawn[0], drawn[-1]) == (0, 9)
+        inner |= {*drawn[1:-1]}
+    assert inner == (set(range(1, 9)) if count > 2 else set())
+
+
+def test_draw_of_all_is_all_and_of_one_is_any() -> None:
+    assert sampled(4, 4, 1).tolist() == sampled(4, 9, 1).tolist() == [0, 1, 2, 3]
+    assert {sampled(4, 1, seed).tolist()[0] for seed in range(100)} == {0, 1, 2, 3}
+    assert all(len(sampled(4, 1, seed)) == 1 for seed in range(100))

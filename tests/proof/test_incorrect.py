@@ -2,121 +2,14 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, get_args
 
 import pytest
 
-from snnbench.proof.comparison import verdict
 from snnbench.worker.messages import Measure, Reply
-from snnbench.workloads.case import PROFILES, Dtype
-from snnbench.workloads.outcome import Outcome
-from tests.fakes import (
-    CASE,
-    CORRECT,
-    EXAM_VALUES,
-    PHASES,
-    altered,
-    ask,
-    cast,
-    document,
-    overridden,
-    profile,
-    quantities,
-    reply_of,
-    request,
-)
-from tests.recordings import EXACT
-
-MEASURES: tuple[Measure, ...] = get_args(Measure)
-
-CACHED = """
-seen = {{}}
-
-def forward(x):
-    if {key} not in seen:
-        seen[{key}] = (*right.forward(x), x)  # x is kept, so that its identity stays its own
-    return seen[{key}][:2]
-
-return Network(forward, right.backward)
-"""
-
-STALE = """
-first = []
-
-def backward(kept, cotangent):
-    if not first or kept[0].size <= {small}:
-        first[:] = [right.backward(kept, cotangent)]
-    return first[0]
-
-return Network(right.forward, backward)
-"""
-
-CARRIED = """
-earlier = []
-
-def forward(x):
-    spikes = right.forward(np.concatenate([*earlier, x]))[0][-len(x):]
-    if x.size > {small}:
-        earlier[:] = [x]
-    return spikes, right.forward(x)[1]
-
-return Network(forward, right.backward)
-"""
-
-UNROLLED = """
-def swapped(array):
-    return array.transpose(1, 0, 2)
-
-def forward(x):
-    spikes, kept = right.forward(swapped(x))
-    return {spikes}, kept
-
-def backward(kept, cotangent):
-    weights, biases, entering = right.backward(kept, swapped(cotangent))
-    return weights, biases, swapped(entering)
-
-return Network(forward, backward)
-"""
+from tests.fakes import CASE, CORRECT, EXAM_VALUES, altered, cast, document, overridden, profile, quantities
+from tests.faults import CACHED, CARRIED, MEASURES, STALE, UNROLLED, Fault, gradient_fault, reply_to, spikes_fault
 
 LARGE = f"x.size > {EXAM_VALUES}"
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A fake adapter, the complaint about it, and the kinds of measurement that find it."""
-
-    source: str
-    complaint: str
-    measures: tuple[Measure, ...] = ("time",)
-    case: dict[str, Any] = field(default_factory=dict)
-
-
-def spikes_fault(expression: str, complaint: str, measures: tuple[Measure, ...] = ("time",)) -> Fault:
-    """The right `spikes` (and potentials `u`), changed by this expression."""
-    body = f"""
-def forward(x):
-    spikes, kept = right.forward(x)
-    u = kept[1][-1].potential
-    return {expression}, kept
-
-return Network(forward, right.backward)
-"""
-    return Fault(altered(body), complaint, measures)
-
-
-def gradient_fault(expression: str, complaint: str, measures: tuple[Measure, ...] = ("time",)) -> Fault:
-    """The right gradients `w`, `b` and `i` (of weights, biases and input), changed by this expression."""
-    body = f"""
-def backward(kept, cotangent):
-    w, b, i = right.backward(kept, cotangent)
-    return {expression}
-
-return Network(right.forward, backward)
-"""
-    return Fault(altered(body), complaint, measures)
-
 
 EXAM_SPIKES = r"exam: \d+ of 1480 spikes differ, the first at t=\d, b=\d, n=\d+: u=.*, expected \d, got "
 EXAM_GRADIENT = r"exam: gradient of weight is off by .* \(relative; (1e-05|2e-14) allowed\), cosine "
@@ -315,12 +208,6 @@ FAULTS = {
 REQUESTS = [(name, measure) for name, fault in FAULTS.items() for measure in fault.measures]
 
 
-def reply_to(folder: Path, source: str, measure: Measure, **case: Any) -> Reply:
-    """A worker's reply to a request to measure the adapter with this text."""
-    folder.mkdir(exist_ok=True)
-    return reply_of(ask(folder, source, request(measure, CASE.with_(**case))))
-
-
 @pytest.fixture(scope="module")
 def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure], Reply]:
     """Every fault's replies, from two workers at a time: the replies do not depend on timing."""
@@ -332,29 +219,6 @@ def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure
 
     with ThreadPoolExecutor(2) as pool:
         return dict(zip(REQUESTS, pool.map(reply, range(len(REQUESTS))), strict=True))
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype", "layers", "measure"),
-    [
-        *((name, dtype, layers, "time") for name in PROFILES for dtype, layers in (("float32", 1), ("float64", 2))),
-        *(("subtract", "float32", 1, measure) for measure in MEASURES if measure != "time"),
-    ],
-)
-def test_correct_fake_is_measured_and_exact(
-    tmp_path: Path, name: str, dtype: Dtype, layers: int, measure: Measure
-) -> None:
-    reply = reply_to(tmp_path, CORRECT, measure, dtype=dtype, layers=layers, **profile(name))
-    assert reply.outcome == EXACT
-    assert all(check["correct"] for check in reply.checks.values())
-    assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
-    assert bool(reply.memory) == (measure == "memory")
-    assert bool(quantities(document(reply))) == (measure != "verify")
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-def test_correct_fake_with_its_own_session_is_exact(tmp_path: Path, measure: Measure) -> None:
-    assert reply_to(tmp_path, overridden("pass"), measure).outcome == EXACT
 
 
 @pytest.mark.parametrize(("fault", "measure"), REQUESTS)
@@ -369,47 +233,3 @@ def test_faulty_fake_is_incorrect_and_has_no_time(
     assert quantities(document(reply)) == []
     assert reply.outcome.verdict is None
     assert not all(check["correct"] for check in reply.checks.values())
-
-
-def test_adapter_that_raises_incorrect_has_no_time(tmp_path: Path) -> None:
-    source = altered("""
-    from snnbench.adapter import Incorrect
-
-    def backward(kept, cotangent):
-        if cotangent.size > 1480:
-            raise Incorrect("the spikes carry no gradient")
-        return right.backward(kept, cotangent)
-
-    return Network(right.forward, backward)
-    """)
-    reply = reply_to(tmp_path, source, "time")
-    assert reply.outcome == Outcome(status="failed", kind="incorrect", reason="the spikes carry no gradient")
-    assert quantities(document(reply)) == []
-
-
-@pytest.mark.parametrize("measure", MEASURES)
-def test_declared_deviation_is_measured_with_its_size(tmp_path: Path, measure: Measure) -> None:
-    wrong = FAULTS["wrong decay"].source
-    reply = reply_to(tmp_path, wrong + '\nDEVIATION = "the decay is 0.01 less"\n', measure)
-    assert reply.outcome == Outcome(status="measured", verdict="deviates", deviation="the decay is 0.01 less")
-    exam = reply.checks["exam-1"]
-    assert not exam["correct"]
-    assert 0 < exam["differing"] < exam["compared"]
-    assert exam["gradient_errors"]["weight"] > 1e-5
-    assert exam["first_wrong"].startswith("t=")
-    assert bool(reply.phases) == (measure == "time") and bool(reply.memory) == (measure == "memory")
-
-
-def test_invisible_deviation_is_never_exact(tmp_path: Path) -> None:
-    reply = reply_to(tmp_path, CORRECT + '\nDEVIATION = "none that a check can see"\n', "time")
-    assert reply.outcome.verdict == "deviates"
-
-
-@pytest.mark.parametrize("dtype", get_args(Dtype))
-@pytest.mark.parametrize("precision", ["ieee", "tf32"])
-def test_failed_check_is_never_exact(dtype: Dtype, precision: str) -> None:
-    case = CASE.with_(dtype=dtype, precision=precision)
-    assert verdict(case, False, None) == "incorrect"
-    assert verdict(case, False, "declared") == "deviates"
-    full = dtype == "float64" or (dtype == "float32" and precision == "ieee")
-    assert verdict(case, True, None) == ("exact" if full else "equivalent")

@@ -1,5 +1,6 @@
 """Tests of the check of several layers: a sample may diverge only if rounding explains it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -7,9 +8,14 @@ import pytest
 
 from snnbench.proof.comparison import Finding
 from snnbench.proof.network_check import NetworkCheck
+from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads.answer import Answer
-from snnbench.workloads.rule import Rule
+from snnbench.workloads.case import Case
+from snnbench.workloads.problem import Layer, Problem
+from snnbench.workloads.rule import Rule, rule_of
+from tests.answers import answer_to
 from tests.fakes import CASE
+from tests.proof.test_spotcheck_answers import Given
 
 NUMBERS: dict[str, Any] = {
     "beta": 0.5,
@@ -45,3 +51,110 @@ def test_large_negative_bias_widens_the_margin(weight: float, bias: float) -> No
 def test_fixed_point_current_on_a_multiple_may_be_one_unit_off(weight: float, bias: float, is_close: bool) -> None:
     """0.75 is a multiple of 1/4, and one more is the threshold; 0.8 is cut to 0.75 with certainty."""
     assert (complaints(Rule(**NUMBERS, unit=0.25), weight, bias) == []) is is_close
+
+
+def test_every_sample_of_several_layers_is_compared() -> None:
+    problem = Problem(CASE.with_(layers=2))
+    right = answer_to(problem, 1, 1).spikes
+    assert right is not None
+    wrong = right.copy()
+    wrong[:, 2:4] = 0
+    assert "spikes differ, the first at t=" in SpotCheck(problem, 1).check(Answer(wrong)).message
+    alone = Problem(CASE.with_(layers=2, batch=1))
+    right = answer_to(alone, 1, 1).spikes
+    assert right is not None
+    assert "spikes differ" in SpotCheck(alone, 1).check(Answer(np.zeros_like(right))).message
+
+
+@pytest.mark.parametrize(("bias", "excused"), [(1.0, True), (1.001, False)])
+def test_diverged_sample_is_excused_only_on_the_threshold(bias: float, excused: bool) -> None:
+    # If the hidden neuron's potential is the threshold, rounding decides whether it fires. The output neuron follows.
+    first = (np.zeros((1, 1), np.float32), np.array([bias], np.float32))
+    second = (np.full((1, 1), 2, np.float32), np.zeros(1, np.float32))
+    case = CASE.with_(neurons=1, batch=8, time_steps=3, layers=2, beta=0.0)
+    problem = Given(case, [first, second], np.zeros((3, 8, 1), np.float32))
+    spikes = answer_to(problem, 0, 0).spikes  # type: ignore[arg-type]
+    assert spikes is not None and spikes[:, 0, 0].tolist() == [1, 1, 1]
+    spikes[1, 3, 0] = 0
+    finding = SpotCheck(problem, 0).check(Answer(spikes))  # type: ignore[arg-type]
+    if excused:
+        assert not [said for said in finding.complaints if "differ" in said] and finding.differing == 1
+    else:
+        assert "the first at t=1, b=3, n=0: u=2, expected 1, got 0" in finding.message
+
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Chain:
+    """Three neurons. The first hidden one gets these weights from inputs of 1, and the first output follows it.
+
+    It has no memory: each step depends on that step alone.
+    """
+
+    weights: tuple[float, float, float]
+    batch: int = 8
+
+    @property
+    def case(self) -> Case:
+        return CASE.with_(neurons=3, batch=self.batch, time_steps=3, layers=2, beta=0.0)
+
+    def layers(self) -> list[Layer]:
+        first, second = np.zeros((3, 3), np.float32), np.zeros((3, 3), np.float32)
+        first[0], second[0, 0] = self.weights, 2.0
+        return [(first, np.zeros(3, np.float32)), (second, np.zeros(3, np.float32))]
+
+    def input(self, which: int) -> Array:
+        return np.ones((3, self.batch, 3), np.float32)
+
+    def cotangent(self, which: int) -> Array:
+        return np.ones((3, self.batch, 3), np.float32)
+
+
+def flipped(problem: Chain, fires: bool, *indices: tuple[int, int]) -> Answer:
+    """The right spikes, except for the first output neuron at these (step, sample)."""
+    spikes = np.zeros((3, problem.batch, 3))
+    spikes[..., 0] = fires
+    for t, b in indices:
+        spikes[t, b, 0] = 1 - fires
+    return Answer(spikes)
+
+
+@pytest.mark.parametrize(
+    ("weights", "excused"),
+    [
+        ((0.0, 0.0, 1 + 60 * 2.0**-24), True),  # within 32 roundoffs of 1 and of 1, and two of the state
+        ((0.0, 0.0, 1 + 70 * 2.0**-24), False),
+        ((8.0, -8.0, 1 + 570 * 2.0**-24), True),  # of 1 and of 17 terms
+        ((8.0, -8.0, 1 + 590 * 2.0**-24), False),
+    ],
+)
+def test_diverged_sample_is_excused_within_the_hidden_margin(
+    weights: tuple[float, float, float], excused: bool
+) -> None:
+    problem = Chain(weights)
+    finding = SpotCheck(problem, 0).check(flipped(problem, True, (1, 3)))  # type: ignore[arg-type]
+    assert (finding.correct, finding.differing) == (excused, 1)
+    assert finding.compared == 3 * 3 * (7 if excused else 8), "a sample that is set aside is not compared"
+
+
+def test_number_of_diverged_samples_is_limited() -> None:
+    on_the_threshold = (0.0, 0.0, 1.0)
+    problem = Chain(on_the_threshold)
+    once, twice = flipped(problem, True, (1, 3)), flipped(problem, True, (1, 3), (0, 5))
+    assert SpotCheck(problem, 0).check(once).correct  # type: ignore[arg-type]
+    assert "2 of 72 spikes differ" in SpotCheck(problem, 0).check(twice).message  # type: ignore[arg-type]
+    alone = Chain(on_the_threshold, batch=1)
+    finding = SpotCheck(alone, 0).check(flipped(alone, True, (1, 0)))  # type: ignore[arg-type]
+    assert "1 of 9 spikes differ" in finding.message
+
+
+@pytest.mark.parametrize(("weight", "excused"), [(1 - 2.0**-22, True), (0.9, False)])
+def test_fixed_point_sample_may_diverge_next_to_a_multiple(weight: float, excused: bool) -> None:
+    """Both are truncated to 0.75, a quarter below the threshold; rounding may move the first to 1."""
+    problem = Chain((0.0, 0.0, weight))
+    numbers = {name: getattr(rule_of(problem.case), name) for name in Rule.__dataclass_fields__}
+    check = SpotCheck(problem, 0, Rule(**(numbers | {"unit": 0.25})), guarded=False)  # type: ignore[arg-type]
+    assert check.check(flipped(problem, False)).correct
+    assert check.check(flipped(problem, False, (1, 3))).correct is excused

@@ -1,4 +1,4 @@
-"""Tests of a run's shards, and of the merge of their recordings."""
+"""Tests of the merge of shards' recordings."""
 
 import json
 import shutil
@@ -10,32 +10,15 @@ from typing import Any
 import pytest
 
 from snnbench import checking
-from snnbench.adapter.contender import Work
-from snnbench.plan.shard import Shard, ShardError, parse
 from snnbench.recording import merge, reading, writer
 from snnbench.recording.merge import Disagreement
 from snnbench.recording.reading import CONFIG, RECORDS, read
 from snnbench.recording.record import Record
 from snnbench.workloads.outcome import Outcome
-from tests.fakes import CASE, CORRECT, altered, write
-from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
+from tests.fakes import CORRECT, altered, write
+from tests.sweep import run_arguments, snnbench, write_config
 
 SIZES = "[16, 20, 24, 28]"
-CASES = [CASE.with_(neurons=neurons) for neurons in (16, 20, 24, 28)]
-
-
-def test_every_case_falls_to_one_shard() -> None:
-    works = [Work(case, name, "default") for name in "ab" for case in CASES]
-    parts = [Shard(index, 3).of(works) for index in (1, 2, 3)]
-    assert sorted(works.index(work) for part in parts for work in part) == list(range(8))
-    assert [{work.case.neurons for work in part} for part in parts] == [{16, 28}, {20}, {24}]
-    assert all({work.library for work in part} == {"a", "b"} for part in parts)
-
-
-@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "a/b", "-1/3", "1/3/5", "1/99999", ""])
-def test_malformed_shard_is_refused_in_one_line(text: str) -> None:
-    with pytest.raises(ShardError, match=r"^--shard: .*: expected a shard such as 2/3"):
-        parse(text)
 
 
 def test_differing_machines_are_reported(shards: Path, tmp_path: Path) -> None:
@@ -245,41 +228,3 @@ def test_merge_command_reports_missing_shards_and_errors(shards: Path, tmp_path:
         shards, *run_arguments(shards / "tiny.toml", [shards / "good.py", shards / "bad.py"], "--shard", "5/9")
     )
     assert done.returncode == 2 and "fewer cases than shards" in done.stderr
-
-
-FLAKY = f"""
-from pathlib import Path
-
-if not Path(__file__).with_suffix(".well").exists():
-    raise ValueError("unwell")
-{CORRECT}
-"""
-
-
-def test_failed_cells_are_retried_with_retry(tmp_path: Path) -> None:
-    adapters = [write(tmp_path, CORRECT, "good"), write(tmp_path, FLAKY, "flaky")]
-    arguments = run_arguments(write_config(tmp_path, ["good", "flaky"], trials=1, memory_trials=0), adapters)
-    assert snnbench(tmp_path, *arguments).returncode == 5
-    (folder,) = recordings(tmp_path)
-    (tmp_path / "flaky.well").touch()
-    done = snnbench(tmp_path, *arguments, "--retry", "timeout,import")
-    assert done.returncode == 0, done.stderr
-    assert recordings(tmp_path) == [folder], "the same recording, though it was finished"
-    assert [line["outcome"]["status"] for line in lines(folder)].count("measured") == 2
-    assert len(lines(folder)) == 3 and checking.check(folder) == []
-    done = snnbench(tmp_path, *arguments, "--retry", "imports")
-    assert done.returncode == 2 and "did you mean 'import'" in done.stderr
-
-
-def test_fresh_run_starts_a_new_recording(tmp_path: Path) -> None:
-    arguments = run_arguments(
-        write_config(tmp_path, ["good"], trials=1, memory_trials=0), [write(tmp_path, CORRECT, "good")]
-    )
-    assert snnbench(tmp_path, *arguments).returncode == 0
-    (folder,) = recordings(tmp_path)
-    config = json.loads((folder / CONFIG).read_text())
-    (folder / CONFIG).write_text(json.dumps(config | {"finished": False}))
-    assert snnbench(tmp_path, *arguments, "--fresh").returncode == 0
-    assert len(recordings(tmp_path)) == 2
-    done = snnbench(tmp_path, *arguments, "--fresh", "-o", str(folder))
-    assert done.returncode == 1 and "name another folder" in done.stderr

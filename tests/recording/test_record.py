@@ -1,13 +1,6 @@
-"""Tests of recordings: a written record survives every later event, and a run finds its own recording again."""
+"""Tests of recordings: a written record is read again, and only the run that a recording belongs to adds to it."""
 
-import errno
-import io
 import json
-import os
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
-from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +8,12 @@ import pytest
 
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
-from snnbench.recording.writer import Writer, append, choose
+from snnbench.recording.writer import append
 from snnbench.workloads.outcome import Outcome
 from tests.recordings import EXACT, failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}
 FACTS = {"model": "a laptop"}
-TODAY = date(2026, 11, 21)
-NOBODY = 65534
 
 
 def keep(folder: Path, *records: Record, about: dict[str, Any] = ABOUT) -> set[str]:
@@ -65,42 +56,6 @@ def test_record_is_one_line_with_its_schema(folder: Path) -> None:
     (line,) = (folder / RECORDS).read_text().splitlines()
     assert json.loads(line)["schema"] == SCHEMA
     assert read(folder).records[0].log == "two\nlines\u2028and a half"
-
-
-@pytest.mark.parametrize("remainder", [1, 0.5, 0.99], ids=["one byte", "half", "almost all"])
-def test_torn_last_line_is_ignored(folder: Path, three: list[Record], remainder: float) -> None:
-    keep(folder, *three)
-    whole = (folder / RECORDS).read_bytes()
-    start = whole[:-1].rindex(b"\n") + 1
-    torn = whole[: start + (remainder if isinstance(remainder, int) else int((len(whole) - start) * remainder))]
-    (folder / RECORDS).write_bytes(torn)
-    recording = read(folder)
-    assert (recording.records, recording.torn) == (three[:2], 1)
-    done = keep(folder, three[2])
-    assert done == {one.cell for one in three[:2]}
-    recording = read(folder)
-    assert (recording.records, recording.torn) == (three, 1)
-    assert (folder / RECORDS).read_bytes().startswith(torn + b"\n"), "existing bytes are never rewritten"
-
-
-def test_last_line_without_newline_is_a_record(folder: Path, three: list[Record]) -> None:
-    keep(folder, *three)
-    whole = (folder / RECORDS).read_bytes()
-    (folder / RECORDS).write_bytes(whole[:-1])
-    assert keep(folder) == {one.cell for one in three}
-    assert (folder / RECORDS).read_bytes() == whole
-
-
-@pytest.mark.parametrize(
-    "line",
-    ["{}", "[]", "null", "\0\0\0", '{"schema": 1}', '{"schema": "new"}', '{"schema": 1, "cell": "x", "more": 1}'],
-)
-def test_malformed_line_is_counted(folder: Path, three: list[Record], line: str) -> None:
-    keep(folder, *three)
-    with (folder / RECORDS).open("a") as stream:
-        stream.write(f"{line}\n")
-    recording = read(folder)
-    assert (recording.records, recording.torn) == (three, 1)
 
 
 def test_newer_schema_is_refused_with_a_next_step(folder: Path, three: list[Record]) -> None:
@@ -231,137 +186,6 @@ def test_versions_by_environment_only_grow(folder: Path) -> None:
     assert json.loads((folder / ENVIRONMENTS).read_text()) == {"one": {"numpy": "1"}, "two": {"numpy": "2"}}
 
 
-@contextmanager
-def unprivileged() -> Iterator[None]:
-    """Act as a user without root's rights."""
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        if root:
-            os.seteuid(0)
-
-
-def refusal(folder: Path) -> str:
-    """The error message for a folder that cannot be written."""
-    with pytest.raises(RecordingError) as caught:
-        keep(folder)
-    return str(caught.value)
-
-
-def test_unwritable_folder_is_one_line(tmp_path: Path) -> None:
-    closed = tmp_path / "closed"
-    closed.mkdir(mode=0o555)
-    advice = "its records are kept, and the same command continues once it can be written"
-    with unprivileged():
-        message = refusal(closed / "one")
-    assert message == f"{closed}/one: cannot be written (Permission denied); {advice}"
-    (tmp_path / "file").touch()
-    assert refusal(tmp_path / "file" / "one") == f"{tmp_path}/file/one: cannot be written (Not a directory); {advice}"
-
-
-@contextmanager
-def file_size_limit(size_bytes: int) -> Iterator[None]:
-    """Limit the size of every file. The kernel writes up to the limit and refuses the rest, as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_full_disk_tears_one_line_and_loses_nothing(folder: Path, three: list[Record]) -> None:
-    keep(folder, *three[:2])
-    size = (folder / RECORDS).stat().st_size
-    with file_size_limit(size + 100), pytest.raises(RecordingError) as caught:
-        keep(folder, three[2])
-    assert str(caught.value).startswith(f"{folder}: cannot be written (File too large); its records are kept")
-    assert (folder / RECORDS).stat().st_size == size + 100, "nothing is tried again once there is room"
-    assert read(folder).records == three[:2]
-    assert keep(folder, three[2]) == {one.cell for one in three[:2]}
-    assert read(folder).records == three
-
-
-class Full(io.FileIO):
-    """A stream to a disk with room for a few bytes."""
-
-    room = 30
-
-    def write(self, data: Any) -> int:
-        """Write as many bytes as fit, then raise the error of a full disk."""
-        if not self.room:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written = super().write(data[: self.room])
-        self.room -= written
-        return written
-
-
-def test_no_space_left_is_one_line(folder: Path, three: list[Record]) -> None:
-    keep(folder, three[0])
-    with Full(folder / RECORDS, "ab+") as stream, pytest.raises(RecordingError) as caught:
-        Writer(folder, stream, ABOUT, FACTS).add(three[1])
-    assert str(caught.value) == (
-        f"{folder}: cannot be written (No space left on device); "
-        "its records are kept, and the same command continues once it can be written"
-    )
-    assert (read(folder).records, read(folder).torn) == (three[:1], 1)
-
-
-def begun(root: Path, name: str, finished: bool = False, **about: Any) -> Path:
-    """A recording under `root`."""
-    with append(root / name, ABOUT | about, FACTS) as writer:
-        if finished:
-            writer.finish()
-    return root / name
-
-
-def chosen(root: Path, identity: str = "this", machine: str = "laptop") -> str:
-    """The folder for a run."""
-    return choose(root, "quick", identity, machine, TODAY).relative_to(root).name
-
-
-def test_run_continues_its_own_unfinished_recording(tmp_path: Path) -> None:
-    begun(tmp_path, "2026-11-20_quick_laptop")
-    assert chosen(tmp_path) == "2026-11-20_quick_laptop"
-
-
-@pytest.mark.parametrize("about", [{"identity": "other"}, {"machine": "server"}, {"finished": True}], ids=str)
-def test_other_or_finished_recording_is_not_continued(tmp_path: Path, about: dict[str, Any]) -> None:
-    begun(tmp_path, "2026-11-20_quick_laptop", **about)
-    assert chosen(tmp_path) == "2026-11-21_quick_laptop"
-
-
-def test_later_unfinished_recording_is_continued(tmp_path: Path) -> None:
-    for day in ("19", "20", "18"):
-        begun(tmp_path, f"2026-11-{day}_quick_laptop")
-    assert chosen(tmp_path) == "2026-11-20_quick_laptop"
-
-
-def test_second_recording_of_a_day_has_a_number(tmp_path: Path) -> None:
-    names = []
-    for _ in range(3):
-        names.append(chosen(tmp_path))
-        begun(tmp_path, names[-1], finished=True)
-    assert names == [f"2026-11-21_quick_laptop{end}" for end in ("", "_2", "_3")]
-
-
-def test_tenth_of_a_day_is_later_than_the_ninth(tmp_path: Path) -> None:
-    for end in ("", "_2", "_10", "_9"):
-        begun(tmp_path, f"2026-11-20_quick_laptop{end}")
-    assert chosen(tmp_path) == "2026-11-20_quick_laptop_10"
-    begun(tmp_path, "2026-11-21_quick_laptop")
-    assert chosen(tmp_path) == "2026-11-21_quick_laptop"
-
-
-def test_bare_number_is_a_name(tmp_path: Path) -> None:
-    for end in ("_9", "_10"):
-        begun(tmp_path, end)
-    assert chosen(tmp_path) == "_9", "these are two names, of which _9 is the later"
-
-
 def test_unchanged_plan_is_not_rewritten(folder: Path) -> None:
     """The file is indented for human readers."""
     with append(folder, ABOUT, FACTS) as writer:
@@ -372,13 +196,6 @@ def test_unchanged_plan_is_not_rewritten(folder: Path) -> None:
         writer.plan({"planned": 4})
     lines = ["{", '  "config": {', '    "name": "quick"', "  },", '  "identity": "this",', '  "machine": "laptop",']
     assert (folder / CONFIG).read_text().splitlines() == [*lines, '  "planned": 4', "}"]
-
-
-def test_other_files_under_results_are_ignored(tmp_path: Path) -> None:
-    for name, text in (("published", "[1, 2]"), ("broken", '{"ident'), ("empty", "{}")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / CONFIG).write_text(text)
-    assert chosen(tmp_path) == "2026-11-21_quick_laptop"
 
 
 def test_malformed_machine_file_is_one_line(folder: Path) -> None:

@@ -8,8 +8,8 @@ from snnbench.plan.cell import Cell, cells
 from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.progress import Pace
 from snnbench.workloads.case import Case
+from tests.bench import PROTOCOL
 from tests.fakes import CASE
-from tests.run.test_runner import PROTOCOL
 
 SMALL, LARGE = CASE.with_(neurons=16), CASE.with_(neurons=64)
 

@@ -15,8 +15,8 @@ from snnbench.recording.record import Record
 from snnbench.run import slots
 from snnbench.run.executor import Executor, deal
 from snnbench.run.runner import Run, Setup
+from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT
-from tests.run.test_runner import PROTOCOL, SMALL, Bench, Watcher, bench
 
 __all__ = ["bench"]
 

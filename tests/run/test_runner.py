@@ -2,121 +2,31 @@
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from snnbench.adapter import declaration, reading
-from snnbench.adapter.contender import Contender, Work
+from snnbench.adapter.contender import Work
 from snnbench.environments import interpreters
 from snnbench.environments.interpreters import Interpreter
 from snnbench.machine import description, throttling
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
-from snnbench.plan.config import Protocol
 from snnbench.recording.reading import RECORDS, read
-from snnbench.recording.record import Record
-from snnbench.recording.writer import Writer, append
 from snnbench.run import known_outcomes, runner
-from snnbench.run.executor import Executor
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.runner import Run, Setup
-from snnbench.workloads.case import Case
 from snnbench.workloads.outcome import Outcome
-from tests.fakes import CASE, CORRECT, altered, quantities, write
+from tests.bench import PROTOCOL, SMALL, Bench, bench
+from tests.fakes import CORRECT, altered, quantities
 from tests.recordings import EXACT
 
-SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)
-PROTOCOL = Protocol(
-    phases=("train",),
-    trials=1,
-    memory_trials=0,
-    warmup_passes=1,
-    repetitions=3,
-    min_repetition_ms=0.01,
-    max_phase_seconds=1.0,
-    timeout_seconds=20.0,
-    memory_limit_gib=1.0,
-    seed=0,
-    remeasure=0,
-)
-HERE = Interpreter(Path(sys.executable), "here", {"numpy": "0.0"})
+__all__ = ["bench"]
+
 NOTED = "from pathlib import Path\nPath(__file__).with_suffix('.built').open('a').write('x')\n"
 """Makes a fake leave a mark for each worker that runs it."""
-
-
-class Watcher:
-    """Notes the cells that start and end."""
-
-    def __init__(self) -> None:
-        self.started: list[Cell] = []
-        self.ended: list[tuple[Cell, Record]] = []
-        self.again: list[Cell] = []
-
-    def start(self, cell: Cell) -> None:
-        self.started.append(cell)
-
-    def end(self, cell: Cell, record: Record) -> None:
-        self.ended.append((cell, record))
-
-    def add(self, cells: Sequence[Cell]) -> None:
-        self.again += cells
-
-
-class Bench:
-    """A folder with fake adapters and a recording, and the runner on it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.recording = folder, folder / "recording"
-        self.adapters: dict[str, declaration.Adapter] = {}
-        self.interpreters: dict[Contender, Interpreter] = {}
-        self.protocol = PROTOCOL
-        self.watcher = Watcher()
-
-    def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
-        """Add a fake to the folder."""
-        self.adapters[name] = reading.read(write(self.folder, source, name))
-        self.interpreters[name, "default"] = interpreter
-
-    def works(self) -> list[Work]:
-        """A case for each fake."""
-        return [Work(SMALL, name, "default") for name in self.adapters]
-
-    def workers(self, name: str) -> int:
-        """The number of workers that ran a fake with marks."""
-        marks = self.folder / f"{name}.built"
-        return len(marks.read_text()) if marks.exists() else 0
-
-    @contextmanager
-    def writer(self) -> Iterator[Writer]:
-        """The recording, open."""
-        with append(self.recording, {"identity": "this"}, {}) as writer:
-            yield writer
-
-    def run(self, plan: list[Cell]) -> list[Record]:
-        """Run the missing cells of a plan."""
-        self.watcher = Watcher()
-        setup = Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
-        with self.writer() as writer:
-            Executor(setup, writer, self.watcher).execute(plan)
-        return [record for _, record in self.watcher.ended]
-
-    def run_cell(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:
-        """The record of one cell."""
-        (record,) = self.run([Cell(case, name, "default", 0, measure)])
-        return record
-
-
-@pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
-    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
-    return Bench(tmp_path)
 
 
 def test_every_planned_cell_is_run_and_recorded_once(bench: Bench) -> None:

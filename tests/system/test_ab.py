@@ -95,11 +95,6 @@ def test_memory_has_four_trials_by_default(bench: Bench) -> None:
         assert (measures.count("time"), measures.count("memory")) == (8, 2 * count)
 
 
-def test_a_config_that_only_verifies_is_refused(bench: Bench) -> None:
-    done = bench.ab("--set", "protocol.phases=[]")
-    assert done.returncode == 2 and "tiny only verifies; name a config that times something" in done.stderr
-
-
 def test_without_a_change_a_library_runs_against_itself(bench: Bench) -> None:
     done = bench.ab("--fail-on", "failed,missing,incomparable", trials=4)
     assert done.returncode == 0, done.stderr
@@ -190,46 +185,6 @@ def test_page_begins_with_the_comparison(bench: Bench) -> None:
     assert f"{bench.slow} (new) over as pinned (base), which took turns" in page
 
 
-@pytest.mark.parametrize(
-    ("more", "complaint"),
-    [
-        (["--new", "absent==1"], "absent: no contender of this config pins it"),
-        (["--new", "numpy==1.0"], "nothing is installed into a Python of your own; leave out --env and python="),
-        (["--new", "nonsense"], "'nonsense' names no version; write nonsense==VERSION"),
-        (["--allow", "drift"], "--allow: unknown word 'drift'"),
-        (["--trials", "3"], "--trials"),
-        (["--set", "protocol.trials=9"], "protocol.trials: --trials says how many"),
-        (["--set", "protocol.remeasure=1"], "protocol.remeasure: a disturbed pair is left out instead"),
-    ],
-)
-def test_usage_error_is_one_line(bench: Bench, more: list[str], complaint: str) -> None:
-    done = bench.ab(*more)
-    assert done.returncode == 2 and complaint in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1 and not done.stdout
-
-
-def test_edited_side_starts_another_test(bench: Bench) -> None:
-    """Otherwise trials of today's file are paired with trials of yesterday's file."""
-    bench.ab("--new", bench.slow, "-o", "one", trials=4)
-    bench.slow.write_text(bench.slow.read_text().replace("0.02", "0.01"))
-    again = bench.ab("--new", bench.slow, "-o", "one", trials=4)
-    assert again.returncode == 1 and "holds a recording of another config or machine" in again.stderr
-
-
-def test_equal_sides_are_refused(bench: Bench) -> None:
-    (bench.folder / "same").mkdir()
-    done = bench.ab("--new", write(bench.folder / "same", CORRECT, "lib"))
-    assert done.returncode == 2 and "both sides come to the same" in done.stderr
-
-
-def test_other_commands_point_to_compare(bench: Bench) -> None:
-    bench.ab("--new", bench.slow, "-o", "one")
-    ranked = snnbench(bench.folder, "rank", "one")
-    assert ranked.returncode == 2 and "holds the two sides of an A/B test; snnbench compare one" in ranked.stderr
-    compared = snnbench(bench.folder, "compare", "one", "one")
-    assert compared.returncode == 8 and "one: holds the two sides of an A/B test; compare it alone" in compared.stderr
-
-
 def test_a_side_that_fails_ends_with_the_code_of_failed_cells(bench: Bench) -> None:
     bench.adapter.write_text('import os\nassert "BROKEN" not in os.environ\n' + CORRECT)
     assert bench.ab("--new", "BROKEN=1").returncode == 5
@@ -250,11 +205,3 @@ def test_side_that_is_refused_does_not_stop_the_other(bench: Bench) -> None:
     bench.ab("--base", "OLD=1", "-o", "one")
     statuses = {(line["side"], line["outcome"]["status"]) for line in lines(bench.folder / "one")}
     assert statuses == {("base", "skipped"), ("new", "measured")}
-
-
-def test_a_replay_of_one_side_is_refused(bench: Bench) -> None:
-    bench.ab("--new", bench.slow, trials=4)
-    (made,) = recordings(bench.folder)
-    cell = lines(made)[0]["cell"]
-    done = snnbench(bench.folder, "show", cell, "--in", made, "--replay", "--env", "current")
-    assert done.returncode == 2 and "measure both again with snnbench ab" in done.stderr

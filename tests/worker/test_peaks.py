@@ -1,24 +1,20 @@
-"""Tests of peaks, on a backend with products of a given duration, and of the products of every framework."""
+"""Tests of peaks, on a backend with products of a given duration."""
 
 import weakref
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
-from snnbench.backends import Backend, open_backend
 from snnbench.worker import floor
 from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,
     LOOK_NS,
-    PATTERN_ROWS,
     REPETITION_NS,
     REPETITIONS,
     SECOND_LOOKS,
     SECOND_LOOKS_NS,
     Peaks,
-    operands,
 )
 from snnbench.workloads.case import Case
 from tests.fakes import CASE, PHASES
@@ -169,61 +165,6 @@ def test_copy_moves_the_bytes_of_the_phases_up_to_a_limit() -> None:
     assert small.by_name["copy"].work == 2 * small.copied_bytes
     large = at(Machine(MS), PHASES, CASE.with_(neurons=16384, time_steps=500))
     assert large.copied_bytes == LARGEST_COPY_BYTES
-
-
-@pytest.mark.parametrize("rows", [PATTERN_ROWS // 2, PATTERN_ROWS, 3 * PATTERN_ROWS + 1])
-def test_operands_resemble_the_cases_own(rows: int) -> None:
-    case = CASE.with_(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
-    entering, cotangent, weight = operands(case)
-    assert (entering.shape, cotangent.shape, weight.shape) == ((rows, 150), (rows, 150), (150, 150))
-    assert set(np.unique(entering)) == {0.0, 1.0} and entering.mean() == pytest.approx(0.2, abs=0.03)
-    for normal in (cotangent, weight):
-        assert normal.std() == pytest.approx(1, abs=0.1) and len(np.unique(normal[:PATTERN_ROWS])) > 4000
-    assert {array.dtype.name for array in (entering, cotangent, weight)} == {"float32"}
-    assert all(array.flags.c_contiguous for array in (entering, cotangent, weight))
-
-
-@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-13), ("bfloat16", 0.05)])
-def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, tolerance: float) -> None:
-    pytest.importorskip(name)
-    if (name, dtype) == ("numpy", "bfloat16"):
-        pytest.skip("NumPy has no bfloat16")
-    case = CASE.with_(dtype=dtype)
-    backend: Backend = open_backend(name, case, np)
-    entering, cotangent, weight = operands(case)
-    runs = backend.peaks(entering, cotangent, weight, 1001)
-    expected = {
-        "current": entering @ weight.T,
-        "weight_gradient": cotangent.T @ entering,
-        "input_gradient": cotangent @ weight,
-    }
-    for _ in range(3):  # and it does so every time
-        for product, right in expected.items():
-            got = runs[product]()
-            assert str(got.dtype).removeprefix("torch.") == dtype
-            got = np.asarray(got.float() if name == "torch" else got, np.float64)
-            assert np.abs(got - right).max() <= max(tolerance, 1e-5) * np.abs(right).max()
-    assert runs["call"]().item() == 1.0
-    copied = runs["copy"]()
-    assert copied.nbytes == 1001 and bool((copied == 1).all())
-
-
-@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_product_reuses_its_output_memory(name: str) -> None:
-    """So does the copy. Otherwise each call would wait for the system to find and clear fresh pages."""
-    pytest.importorskip(name)
-    runs = open_backend(name, CASE, np).peaks(*operands(CASE), 1000)
-    address: Callable[[Any], int] = {
-        "numpy": lambda array: array.ctypes.data,
-        "torch": lambda tensor: tensor.data_ptr(),
-        "jax": lambda array: array.unsafe_buffer_pointer(),
-    }[name]
-    for run in runs.values():
-        held = [
-            (output := run(), address(output)) for _ in range(4)
-        ]  # held, so that no output's memory is free for the next
-        assert len({where for _, where in held}) == 1
 
 
 def test_look_begins_on_a_busy_device() -> None:

@@ -16,8 +16,8 @@ from snnbench.run.runner import Run, Setup, Task, measure_together
 from snnbench.worker import contention
 from snnbench.worker.timed_phase import TimedPhase
 from snnbench.worker.turns import MESSAGE, Turns
+from tests.bench import SMALL, Bench, bench
 from tests.fakes import CASE, CORRECT, altered
-from tests.run.test_runner import SMALL, Bench, bench
 
 __all__ = ["bench"]
 

@@ -1,0 +1,135 @@
+"""Tests of commands as a user starts them: real processes of `python -m snnbench` on fake adapters."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from snnbench.run.process import environment
+from snnbench.worker.messages import decode_reply
+from tests.fakes import CORRECT, altered, write
+from tests.recordings import EXACT
+from tests.sweep import Workspace, recordings, run_arguments, snnbench
+
+WRONG = altered("return network(replace(case, beta=case.beta - 0.1), weights)")
+MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n{CORRECT}"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def test_progress_is_a_bar_on_a_terminal(workspace: Workspace) -> None:
+    changes = ("--only", "library=good", "--set", "protocol.trials=1")
+    arguments = run_arguments(workspace.config, workspace.adapters, *changes)
+    leader, follower = pty.openpty()
+    with os.fdopen(leader, "rb", buffering=0) as screen:
+        done = snnbench(workspace.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
+        os.close(follower)
+        shown = screen.read(1 << 16).decode()
+    assert done.returncode == 0
+    assert "1/2" in shown and "\x1b[" in shown
+    assert "\x1b" not in done.stdout and done.stdout.count("| good |") == 1
+
+
+def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
+    few = ("--only", "library=good", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
+    assert workspace.run("-o", "mine", *few).returncode == 0
+    before = (workspace.folder / "mine" / "records.jsonl").read_bytes()
+    again = workspace.run("-o", "mine", *few)
+    assert again.returncode == 0 and "mine: continues; 1 of 1 cells are there" in again.stderr
+    assert (workspace.folder / "mine" / "records.jsonl").read_bytes() == before
+    assert recordings(workspace.folder) == []
+    other = workspace.run("-o", "mine")
+    assert (other.returncode, other.stdout) == (1, "")
+    assert other.stderr == "snnbench: mine: holds a recording of another config or machine; name another folder\n"
+
+
+def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:
+    write(workspace.folder, MARKING, "good")
+    done = workspace.run("--dry-run")
+    assert done.returncode == 0
+    assert Counter(line.split()[0] for line in done.stdout.splitlines()) == {"good": 3, "other": 3}
+    assert done.stderr == "6 cells, 2 of them different work\n"
+    assert {path.name for path in workspace.folder.iterdir()} == {"good.py", "other.py", "tiny.toml"}
+
+
+def test_only_and_set_select_the_cells(workspace: Workspace) -> None:
+    settings = ("--set", "sweep.neurons=[8,16]", "--set", "protocol.trials=1", "--set", "protocol.memory_trials=0")
+    done = workspace.run("--dry-run", *settings, "--only", "neurons>8", "--only", "library=other")
+    assert done.stdout.splitlines() == ["other subtract N=16 B=5 T=12 cpu float32, time 0"]
+
+
+def test_adapters_are_listed_with_missing_environments(workspace: Workspace) -> None:
+    printed = workspace.ask("list", "--adapter", workspace.adapters[0])
+    (row,) = (line for line in printed.splitlines() if line.startswith("| good |"))
+    assert row == (
+        "| good | any | cpu cuda | not said | missing: `snnbench env sync good` "
+        "| A fake library that does all that is asked of it. |"
+    )
+    assert len(re.findall(r"^\| \S+ \|", printed, re.MULTILINE)) > 10, "the shipped adapters"
+
+
+def test_contenders_are_verified_without_being_timed(workspace: Workspace) -> None:
+    bad = write(workspace.folder, WRONG, "other")
+    arguments = ("--config", workspace.config, "--env", "current", "--adapter", workspace.adapters[0], "--adapter", bad)
+    good = workspace("verify", "good", *arguments)
+    assert good.returncode == 0, good.stderr
+    assert re.search(r"^\| good \| .* \| exact \| 0 of \d+ \|", good.stdout, re.MULTILINE)
+    both = workspace("verify", *arguments)
+    assert both.returncode == 5
+    assert re.search(r"- other: incorrect: exam: \d+ of 1480 spikes differ, the first at t=", both.stdout)
+    assert " ms" not in both.stdout and recordings(workspace.folder) == []
+
+
+def test_request_drives_a_worker_through_a_pipe(workspace: Workspace) -> None:
+    adapter = workspace.adapters[0]
+    printed = workspace("request", "good", "--config", workspace.config, "--env", "current", "--adapter", adapter)
+    assert printed.returncode == 0, printed.stderr
+    worker = [sys.executable, "-m", "snnbench.worker", str(adapter)]
+    replied = subprocess.run(
+        worker, input=printed.stdout.encode(), capture_output=True, timeout=30, env=environment(1, workspace.folder)
+    )
+    reply = decode_reply(replied.stdout)
+    assert reply is not None and reply.outcome == EXACT
+    assert set(reply.phases) == {"inference", "forward", "backward", "train"}
+
+
+def test_printed_command_line_runs_the_request(workspace: Workspace) -> None:
+    adapter = workspace.adapters[0]
+    printed = workspace(
+        "request", "good", "--measure", "verify", "-c", workspace.config, "--env", "current", "--adapter", adapter
+    )
+    assert printed.stderr.startswith("for: ")
+    line = printed.stderr.removeprefix("for: ")
+    replied = subprocess.run(line, shell=True, input=printed.stdout, capture_output=True, text=True, timeout=30)
+    assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
+
+
+def test_request_is_for_a_case_of_the_library(workspace: Workspace) -> None:
+    with workspace.config.open("a") as file:
+        file.write('\n[[sweep]]\nname = "zero"\nprofile = "zero"\nlibraries = ["other"]\n')
+    text = workspace.config.read_text().replace('libraries = ["good", "other"]', 'libraries = ["good"]')
+    workspace.config.write_text(text)
+    files = [part for adapter in workspace.adapters for part in ("--adapter", adapter)]
+    for name, reset in (("good", "subtract"), ("other", "zero")):
+        request = json.loads(workspace.ask("request", name, "-c", workspace.config, "--env", "current", *files))
+        assert request["case"]["reset"] == reset
+
+
+def test_environments_are_listed_and_removed(workspace: Workspace) -> None:
+    assert workspace.ask("env", "list") == ""
+    (workspace.folder / "home" / "envs" / "0123").mkdir(parents=True)
+    folder = str(workspace.folder / "home/envs/0123")
+    assert workspace.ask("env", "list").split() == [folder, "0", "MiB", "half", "made"]
+    unknown = workspace("env", "remove", "good")
+    assert unknown.returncode == 2 and "no environment of good (there are: none)" in unknown.stderr
+    workspace.ask("env", "remove")
+    assert workspace.ask("env", "list") == ""

@@ -1,0 +1,125 @@
+"""Tests of errors and help as a user meets them: an error is one line and an exit code, and help is quick."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+
+import pytest
+
+from tests.cli.test_commands import workspace
+from tests.fakes import CORRECT, write
+from tests.sweep import Workspace, lines, recordings, run_arguments, snnbench
+
+__all__ = ["workspace"]
+
+HELP_LIMIT_S = 0.5
+
+UNPINNED = '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT
+NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n' + CORRECT
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["run", "--frobnicate"], 2, "No such option: --frobnicate"),
+        (["run"], 2, "Missing option '--config'"),
+        (["flurb"], 2, "No such command 'flurb'"),
+        (["report"], 2, "Missing argument 'RECORDING...'"),
+        (["run", "-c", "tiny.toml", "--only", "neuron=3"], 2, "--only: unknown key 'neuron' (did you mean 'neurons'?)"),
+        (
+            ["run", "-c", "tiny.toml", "--only", "neurons=3"],
+            2,
+            "--only: no cell of this config is left",
+        ),
+        (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
+        (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
+        (["request", "norse/*", "-c", "tiny.toml"], 2, "Invalid value for LIBRARY: name one variant"),
+        (["run", "-c", "tiny.tml"], 3, "tiny.tml: no such file (did you mean 'tiny.toml'?)"),
+        (["run", "-c", "bad.toml"], 3, "bad.toml: sweep 'all': unknown key 'neuron' (did you mean 'neurons'?)"),
+        (["run", "-c", "tiny.toml", "--set", "protocol.trials=none"], 3, "--set protocol.trials: 'none'"),
+        (
+            ["run", "-c", "tiny.toml", "--set", "sweep.libraries=goof"],
+            3,
+            "unknown library 'goof' (did you mean 'good'?)",
+        ),
+        (["run", "-c", "tiny.toml", "--adapter", "none.py"], 4, "none.py: [Errno 2] No such file or directory"),
+        (["run", "-c", "tiny.toml", "--adapter", "tiny.toml"], 4, "tiny.toml: "),
+        (["list", "--adapter", "unpinned.py"], 4, "unpinned.py: script header: "),
+        (["env", "sync", "nowhere", "--adapter", "nowhere.py"], 4, "nowhere: "),
+        (["report", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+        (["compare", "a", "b", "--fail-on", "slow"], 2, "--fail-on: unknown word 'slow' (did you mean 'slower'?)"),
+        (["compare", "a", "b", "--detectable", "0.1"], 2, "--detectable is called --chance now"),
+        (["compare", "a", "b", "--allow", "work"], 2, "--allow: unknown word 'work'"),
+        (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
+        (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),
+        (["rank", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+        (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_error_is_one_line_and_an_exit_code(
+    workspace: Workspace, arguments: Sequence[str], code: int, message: str
+) -> None:
+    for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
+        write(workspace.folder, source, name)
+    bad = workspace.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
+    (workspace.folder / "bad.toml").write_text(bad)
+    files = [part for adapter in workspace.adapters for part in ("--adapter", str(adapter))]
+    done = workspace(*arguments, *(files if arguments[0] in ("run", "verify") else []))
+    assert (done.returncode, done.stdout) == (code, "")
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("snnbench: ") and message in last
+    assert "Traceback" not in done.stderr
+
+
+def test_failed_environment_is_a_failed_cell(workspace: Workspace) -> None:
+    """Managed environments: one library's pins do not exist anywhere. Tests have no network."""
+    write(workspace.folder, UNPINNED, "other")
+    managed = [part for part in run_arguments(workspace.config, workspace.adapters) if part not in ("--env", "current")]
+    done = snnbench(workspace.folder, *managed, "--only", "library=other")
+    assert done.returncode == 5
+    assert "- other: failed: environment: " in done.stdout
+    assert {record["outcome"]["kind"] for record in lines(recordings(workspace.folder)[0])} == {"environment"}
+
+
+def test_debug_shows_the_traceback(workspace: Workspace) -> None:
+    done = workspace("--debug", "report", "nowhere")
+    assert done.returncode == 1 and "Traceback" in done.stderr and "RecordingError" in done.stderr
+
+
+def test_help_is_shown_without_arguments(workspace: Workspace) -> None:
+    done = workspace()
+    assert "Usage: " in done.stdout + done.stderr
+    assert "snnbench:  (" not in done.stderr
+
+
+def test_version_is_printed(workspace: Workspace) -> None:
+    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", workspace.ask("--version"))
+
+
+def test_help_takes_half_a_second_at_most(workspace: Workspace) -> None:
+    """Half a second of its own CPU time: other processes on the CPUs do not count."""
+    taken_s = []
+    for _ in range(5):
+        before = os.times()
+        assert workspace.ask("--help")
+        after = os.times()
+        taken_s.append(after.children_user + after.children_system - before.children_user - before.children_system)
+    assert min(taken_s) < HELP_LIMIT_S
+
+
+def test_help_imports_no_heavy_package() -> None:
+    program = (
+        "import sys; sys.argv = ['snnbench', '--help']\n"
+        "from snnbench.cli import main\n"
+        "status = main()\n"
+        "print('modules:', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
+        "sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "Commands" in done.stdout
+    loaded = set(done.stderr.partition("modules:")[2].split())
+    assert {"snnbench", "typer"} <= loaded
+    assert loaded & {"pandas", "pydantic", "numpy", "yaml", "psutil", "uv", "pynvml", "torch", "jax"} == set()
