@@ -1,9 +1,10 @@
-"""Tests that the headline claims only a lead that the test of `rank` finds, and no lead from one trial."""
+"""Tests that the answer claims only a lead that the test of `rank` finds, and no lead from one trial."""
 
 from typing import Any
 
 import pytest
 
+from snnbench.report import answer
 from snnbench.report.findings import about_intervals, find
 from snnbench.report.page import headline
 from snnbench.workloads.outcome import Outcome
@@ -28,14 +29,14 @@ def answers(*records: Any) -> list[tuple[str, str]]:
 
 
 def sentence(*records: Any) -> str:
-    ((_, answer),) = answers(*records)
-    return answer
+    ((_, text),) = answers(*records)
+    return text
 
 
 def test_lead_is_claimed_if_the_others_are_slower() -> None:
     records = [*steady("a", 2.0, 2.1, 1.9), *steady("b", 4.0, 4.1, 3.9)]
     assert answers(*records) == [
-        ("subtract on cpu, N=48, B=7, T=20", "a was fastest, 2 ms. The next, b, took 2 times as long.")
+        ("subtract on cpu, N=48, B=7, T=20", "a (2 ms) leads. The next, b, took 2 times as long.")
     ]
 
 
@@ -44,32 +45,33 @@ def test_separate_intervals_alone_make_no_lead() -> None:
     findings = find(recording(*steady("a", 2.0, 2.2), *steady("b", 2.3, 3.0)))
     first, second = findings.points(CASE, "train")
     assert first.high and second.low and first.high < second.low
-    ((_, answer),) = headline.section(findings).answers
-    assert answer == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
+    ((_, text),) = headline.section(findings).answers
+    assert text == "Too close to call between a (2.1 ms) and b (2.65 ms): no difference above 5 % is certain."
 
 
 def test_contended_contender_has_no_lead() -> None:
     disturbed = steady("a", 2.0, 2.1, 1.9, flags=["contended"])
-    answer = sentence(*disturbed, *steady("b", 4.0, 4.1, 3.9))
-    assert answer == "Too close to call between a (2 ms) and b (4 ms): others disturbed a."
+    text = sentence(*disturbed, *steady("b", 4.0, 4.1, 3.9))
+    assert text == "Too close to call between a (2 ms) and b (4 ms): others disturbed a."
 
 
 def test_difference_below_the_floor_makes_no_lead() -> None:
     assert sentence(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.1, 2.1, 2.1)).startswith("Too close to call between a")
-    assert sentence(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a was fastest, 2 ms.")
+    assert sentence(*steady("a", 2.0, 2.0, 2.0), *steady("b", 2.12, 2.12, 2.12)).startswith("a (2 ms) leads.")
 
 
 def test_contender_with_a_failed_trial_is_left_out() -> None:
     records = [*steady("a", 1.0, 1.0), failed("a", "timeout", "no answer", trial=2), *steady("b", 2.0, 2.0)]
     left = "Left out, for a trial of theirs failed: a."
-    assert sentence(*records) == f"b, 2 ms: the only exact one without a failed trial. {left}"
-    answer = sentence(*records, *steady("c", 6.0, 6.0))
-    assert answer == f"b was fastest, 2 ms. The next, c, took 3 times as long. {left}"
+    assert sentence(*records) == f"b (2 ms) is the only exact one without a failed trial. {left}"
+    text = sentence(*records, *steady("c", 6.0, 6.0))
+    assert text == f"b (2 ms) leads. The next, c, took 3 times as long. {left}"
 
 
 def test_difference_within_the_noise_is_a_tie() -> None:
-    answer = sentence(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
-    assert answer == "Too close to call between a (2 ms) and b (2.2 ms): no difference above 5 % is certain."
+    text = sentence(*steady("a", 2.0, 2.5, 1.9), *steady("b", 2.2, 2.3, 2.1), *steady("c", 9.0, 9.1, 9.2))
+    apart = "no difference above 5 % between them is certain. The next, c, took 4.55 times as long."
+    assert text == f"a (2 ms) and b (2.2 ms) lead; {apart}"
 
 
 def test_one_trial_makes_no_lead() -> None:
@@ -85,8 +87,8 @@ def test_missing_interval_is_not_called_overlapping() -> None:
 
 
 def test_many_ties_are_counted() -> None:
-    answer = sentence(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
-    assert answer.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")
+    text = sentence(*(one for name in "abcdef" for one in steady(name, 2.0, 3.0)))
+    assert text.startswith("Too close to call between a (2.5 ms), b (2.5 ms), c (2.5 ms), d (2.5 ms) and 2 others:")
 
 
 def test_sizes_with_the_same_leader_are_one_answer() -> None:
@@ -97,23 +99,23 @@ def test_sizes_with_the_same_leader_are_one_answer() -> None:
     assert answers(*records) == [
         (
             "subtract on cpu, N=16 and 32, B=7, T=20",
-            "a was fastest, 1 to 2 ms. The next, b, took 2 to 3 times as long.",
+            "a (1 to 2 ms) leads. The next, b, took 2 to 3 times as long.",
         ),
-        ("subtract on cpu, N=64, B=7, T=20", "b was fastest, 3 ms. The next, a, took 3 times as long."),
+        ("subtract on cpu, N=64, B=7, T=20", "b (3 ms) leads. The next, a, took 3 times as long."),
     ]
 
 
 def test_deviating_or_incorrect_contender_does_not_lead() -> None:
     records = [deviating("a", train=0.1), *steady("b", 2.0, 2.0), *steady("c", 1.0, 1.0)]
     records += [failed("c", "incorrect", "wrong", measure="memory")]
-    assert sentence(*records) == "b, 2 ms: the only exact one with a time."
+    assert sentence(*records) == "b (2 ms) is the only exact one with a time."
 
 
 def test_equivalent_contender_leads_only_without_an_exact_one() -> None:
     rounded = steady("a", 1.0, 1.0, **EQUIVALENT)
-    assert sentence(*rounded, *steady("b", 2.0, 2.0)) == "b, 2 ms: the only exact one with a time."
-    answer = sentence(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
-    assert answer == "a was fastest of the equivalent, 1 ms. The next, b, took 2 times as long."
+    assert sentence(*rounded, *steady("b", 2.0, 2.0)) == "b (2 ms) is the only exact one with a time."
+    text = sentence(*rounded, *steady("b", 2.0, 2.0, **EQUIVALENT))
+    assert text == "a (1 ms) leads of the equivalent ones. The next, b, took 2 times as long."
 
 
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
@@ -140,8 +142,8 @@ def test_interval_states_its_confidence_from_five_trials_on(counts: list[int], w
 def test_coverage_is_in_words() -> None:
     records = [timed("a", train=1.0), *(failed("b", "oom-device", "full", trial=trial) for trial in range(3))]
     records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset")]
-    assert headline.words(records) == "1 of 6 cells measured: 3 out of device memory, 1 incorrect, 1 unsupported"
-    assert headline.words([]) == "0 of 0 cells measured"
+    assert answer.coverage(records) == "1 of 6 cells measured: 3 out of device memory, 1 incorrect, 1 unsupported"
+    assert answer.coverage([]) == "0 of 0 cells measured"
 
 
 def test_recording_without_times_is_pointed_out() -> None:
@@ -157,3 +159,25 @@ def test_torn_lines_are_counted() -> None:
 
     torn = replace(recording(timed("a", train=1.0)), torn=2)
     assert "2 lines of the recording could not be read" in headline.section(find(torn)).sentences[1]
+
+
+def test_next_and_last_are_named_with_their_factors() -> None:
+    times = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 7.0}
+    text = sentence(*(one for name, ms in times.items() for one in steady(name, ms, ms)))
+    assert text == "a (1 ms) leads. The next, b, took 2 times as long, the last, d, 7 times."
+
+
+def test_summary_of_many_cases_counts_the_cases_that_each_leads() -> None:
+    """Five cases have four answers, more than a summary lists."""
+    cases = [CASE.with_(neurons=neurons) for neurons in (16, 24, 32, 40, 48)]
+    first = [("a", "b"), ("b", "a"), ("a", "b"), ("b", "a"), ("b", "a")]
+    records = []
+    for case, (fast, slow) in zip(cases, first, strict=True):
+        records += [*steady(fast, 1.0, 1.0, case=case), *steady(slow, 3.0, 3.0, case=case)]
+    records += [failed("c", "oom-host", "full", case=cases[0])]
+    assert answer.summary(find(recording(*records))) == [
+        "In front, alone or with others that cannot be told apart, of 5 cases: b (3) and a (2).",
+        "The next took 3 times as long, the slowest 3 times.",
+        "1 cell failed: 1 out of host memory.",
+    ]
+    assert len(answer.answers(find(recording(*records)))) == 4

@@ -1,0 +1,163 @@
+"""The answer of a recording in sentences: who leads by how much, who cannot be told apart, and what failed."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from snnbench.recording.record import Record
+from snnbench.report import wording
+from snnbench.report.findings import FEW_TRIALS, Findings, Point
+from snnbench.report.leads import TEST, Lead, leads
+from snnbench.report.numbers import between, counted, listed
+from snnbench.units import MS
+from snnbench.workloads.case import Case
+
+WORDS = {
+    "oom-device": "out of device memory",
+    "oom-host": "out of host memory",
+    "timeout": "timed out",
+    "crash": "crashed",
+    "environment": "without an environment",
+    "import": "not importable",
+    "below-floor": "below the floor",
+}
+"""Kinds of outcome as words of a sentence; the other kinds serve as they are."""
+MAX_ANSWERS = 3
+"""The most answers of a summary; a summary of more counts the cases that each contender leads."""
+MAX_LEADERS = 4
+"""The most contenders that a tie names."""
+
+
+def coverage(records: Iterable[Record]) -> str:
+    """`218 of 240 cells measured: 9 out of device memory, 3 incorrect, 10 unsupported`."""
+    records = list(records)
+    others = Counter(str(record.outcome.kind) for record in records if record.status != "measured")
+    measured = sum(record.status == "measured" for record in records)
+    rest = f": {_kinds(others)}" if others else ""
+    return f"{measured} of {counted(len(records), 'cell')} measured{rest}"
+
+
+def _kinds(counts: Counter[str]) -> str:
+    return ", ".join(f"{count} {WORDS.get(kind, kind)}" for kind, count in counts.most_common())
+
+
+def summary(findings: Findings) -> list[str]:
+    """Two to four sentences: the answers or, of many, the cases that each contender leads; then the failed cells."""
+    failures = [record for record in findings.recording.records if record.status == "failed"]
+    kinds = Counter(str(record.outcome.kind) for record in failures)
+    failed = [f"{counted(len(failures), 'cell')} failed: {_kinds(kinds)}."] if failures else []
+    if not findings.headline:
+        return ["Nothing was timed: this recording says who does the same work, not how fast.", *failed]
+    each = answers(findings)
+    if len(each) <= MAX_ANSWERS:
+        return [*(f"{where}: {answer}" for where, answer in each), *failed]
+    leads_ = list(leads(findings).values())
+    ahead = Counter(name for lead in leads_ for name in lead.names)
+    named = [f"{name} ({count})" for name, count in ahead.most_common(MAX_LEADERS)]
+    others = len(ahead) - len(named)
+    named += [counted(others, "other")] if others > 0 else []
+    sentences = [f"In front, alone or with others that cannot be told apart, of {len(leads_)} cases: {listed(named)}."]
+    if nexts := [lead.behind[0].value / lead.leaders[0].value for lead in leads_ if lead.behind]:
+        lasts = [lead.behind[-1].value / lead.leaders[0].value for lead in leads_ if lead.behind]
+        sentences.append(f"The next took {between(nexts)} times as long, the slowest {between(lasts)} times.")
+    return [*sentences, *failed]
+
+
+def answers(findings: Findings) -> list[tuple[str, str]]:
+    """(cases, sentence) for each run of sizes with the same leaders."""
+    leads_ = leads(findings)
+    return [answer for cases in findings.settings.values() for answer in _of_setting(findings, cases, leads_)]
+
+
+def _of_setting(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case, Lead]) -> list[tuple[str, str]]:
+    answers = []
+    for axis, family in _groups(cases):
+        runs: list[list[Lead]] = []
+        for lead in (leads_[case] for case in family if case in leads_):
+            if runs and set(runs[-1][0].names) == set(lead.names):
+                runs[-1].append(lead)
+            else:
+                runs.append([lead])
+        answers += [_answer(findings, run, axis) for run in runs]
+    return answers
+
+
+def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
+    """Every case once, in groups that vary along one axis, with that axis."""
+    groups, left = [], list(cases)
+    for axis in wording.SIZES:
+        for family in wording.families(left, axis):
+            if len(family) > 1:
+                groups.append((axis, family))
+                left = [case for case in left if case not in family]
+    return [*groups, *(("neurons", [case]) for case in left)]
+
+
+def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, str]:
+    """The cases of a run of leads, and a sentence on their fastest contenders."""
+    sizes = listed([str(wording.size(one.case, axis)) for one in run])
+    rest = wording.sizes(run[0].case, axis)
+    where = f"{findings.name(run[0].case)}, {wording.SIZES[axis]}={sizes}" + (f", {rest}" if rest else "")
+    leaders = run[0].leaders
+    of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict} ones"
+    failed = list(dict.fromkeys(name for one in run for name in one.failed))
+    closing = f"{_behind(run)} Left out, for a trial of theirs failed: {listed(failed)}." if failed else _behind(run)
+    times = [f"{p.contender} ({_times([_of(one, p.contender) for one in run])})" for p in leaders[:MAX_LEADERS]]
+    times += [counted(len(leaders) - MAX_LEADERS, "other")] if len(leaders) > MAX_LEADERS else []
+    contended = list(dict.fromkeys(name for one in run for name in one.contended))
+    if len(leaders) == 1:
+        if any(one.behind for one in run):
+            return where, f"{times[0]} leads{of}.{closing}"
+        among = "without a failed trial" if failed else "with a time"
+        return where, f"{times[0]} is the only {leaders[0].verdict} one {among}.{closing}"
+    if any(point.trials == 1 for one in run for point in one.leaders):
+        return where, f"Too close to call{of} between {listed(times)}: one trial cannot tell them apart.{closing}"
+    if contended:
+        return where, f"Too close to call{of} between {listed(times)}: others disturbed {listed(contended)}.{closing}"
+    certain = f"no difference above {100 * TEST.time_floor:g} %"
+    if not any(one.behind for one in run):
+        return where, f"Too close to call{of} between {listed(times)}: {certain} is certain.{closing}"
+    return where, f"{listed(times)} lead{of}; {certain} between them is certain.{closing}"
+
+
+def _behind(run: Sequence[Lead]) -> str:
+    """By how much the next contender and the last one follow the fastest; empty if none is behind."""
+    following = [(one.behind, one.leaders[0]) for one in run if one.behind]
+    if not following:
+        return ""
+    nexts, lasts = ([(behind[place], first) for behind, first in following] for place in (0, -1))
+    words = f" The next, {_named(nexts)}, took {_factor(nexts)} times as long"
+    more = any(len(behind) > 1 for behind, _ in following)
+    return f"{words}, the last, {_named(lasts)}, {_factor(lasts)} times." if more else f"{words}."
+
+
+def _named(pairs: Sequence[tuple[Point, Point]]) -> str:
+    return listed(list(dict.fromkeys(point.contender for point, _ in pairs)), "or")
+
+
+def _factor(pairs: Sequence[tuple[Point, Point]]) -> str:
+    return between([point.value / first.value for point, first in pairs])
+
+
+def _of(lead: Lead, name: str) -> Point:
+    return next(point for point in lead.leaders if point.contender == name)
+
+
+def _times(points: Sequence[Point]) -> str:
+    return f"{between([point.value / MS for point in points])} ms"
+
+
+def trials(findings: Findings) -> str:
+    """A sentence on the number of trials, and on the claims that it allows."""
+    phase = findings.headline
+    counts = [point.trials for case in findings.cases for point in findings.points(case, phase)]
+    processes = "1 trial" if max(counts) == 1 else f"{between(counts)} trials, a process each"
+    about = f"Times are those of {phase}, medians of {processes}"
+    if max(counts) == 1:
+        return f"{about}: no interval can be given, and no difference is certain."
+    certain = f"more than {100 * TEST.time_floor:g} % slower, with a q of at most {100 * TEST.alpha:g} %"
+    rough = (
+        f" Intervals of fewer than {FEW_TRIALS} trials are too narrow: no lead rests on them."
+        if min(counts) < FEW_TRIALS
+        else ""
+    )
+    return f"{about}; a lead is claimed only where the test of `snnbench rank` finds the others {certain}.{rough}"
