@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, a line a cell elsewhere; both say how long is left."""
+"""Progress on standard error: a display on a terminal, a line a cell elsewhere; both say how long is left."""
 
 import sys
 import time
@@ -9,6 +9,9 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
 from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.executor import Progress
+
+BAR_WIDTH = 60
+"""The widest bar, in columns of the terminal."""
 
 
 def say(text: str) -> None:
@@ -72,52 +75,72 @@ class Lines:
         self.pace.add(cells)
 
 
-class Bar:
-    """A bar with the running cell, the count and the time left; failures stay on the screen."""
+class Display:
+    """A bar, the counts and the times, and the running cells, on lines of a terminal that are drawn anew.
+
+    Failures stay on the screen above them.
+    """
 
     def __init__(self, cells: Sequence[Cell]) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+        from rich.live import Live
 
         self.pace = Pace(cells)
-        self.display = Progress(
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-            # Redrawing costs CPU time that belongs to the worker being timed.
-            auto_refresh=False,
-        )
-        self.task = self.display.add_task("", total=len(cells), left="")
+        self.failed = 0
+        self.running: list[Cell] = []
+        self.started = time.monotonic()
+        # Redrawing costs CPU time that belongs to the worker being timed, so only a cell's start and end redraw.
+        self.live = Live(console=Console(stderr=True, highlight=False), transient=True, auto_refresh=False)
 
     def start(self, cell: Cell) -> None:
         """Show the cell."""
-        self.display.update(self.task, description=describe(cell), left=self.pace.left, refresh=True)
         self.pace.start(cell)
+        self.running.append(cell)
+        self._draw()
 
     def end(self, cell: Cell, record: Record) -> None:
         """Advance the bar; print a failure."""
         self.pace.end(cell)
+        self.running = [other for other in self.running if other != cell]
         if record.status == "failed":
-            self.display.console.print(f"{describe(cell)}: {ending(record)}", markup=False, highlight=False)
-        self.display.advance(self.task)
+            self.failed += 1
+            self.live.console.print(f"{describe(cell)}: {ending(record)}", markup=False)
+        self._draw()
 
     def add(self, cells: Sequence[Cell]) -> None:
         """Make the bar longer."""
         self.pace.add(cells)
-        self.display.update(self.task, total=self.pace.total)
+        self._draw()
+
+    @property
+    def counts(self) -> str:
+        """The numbers of cells by state, the time since the start, and the estimate of the time left."""
+        waiting = self.pace.total - self.pace.count - len(self.running)
+        parts = [f"{self.pace.count} of {self.pace.total} done", f"{len(self.running)} running", f"{waiting} waiting"]
+        parts += [f"{self.failed} failed"] if self.failed else []
+        parts += [format_duration(time.monotonic() - self.started)]
+        return ", ".join([*parts, self.pace.left] if self.pace.left else parts)
+
+    def _draw(self) -> None:
+        from rich.text import Text
+
+        width = min(self.live.console.width, BAR_WIDTH)
+        done = width * self.pace.count // max(self.pace.total, 1)
+        bar = Text.assemble(("━" * done, "green"), ("─" * (width - done), "dim"))
+        lines = [self.counts, *(f"now: {describe(cell)}" for cell in self.running)]
+        shown = Text("\n").join([bar, *map(Text, lines)])
+        shown.no_wrap, shown.overflow = True, "ellipsis"
+        self.live.update(shown, refresh=True)
 
 
 @contextmanager
 def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
     """Show progress over these cells; at the end, print how long they took."""
     started = time.monotonic()
-    progress: Bar | Lines
+    progress: Display | Lines
     if sys.stderr.isatty():
-        progress = Bar(cells)
-        with progress.display:
+        progress = Display(cells)
+        with progress.live:
             yield progress
     else:
         progress = Lines(cells)

@@ -35,7 +35,7 @@ def test_progress_is_a_bar_on_a_terminal(workspace: Workspace) -> None:
         os.close(follower)
         shown = screen.read(1 << 16).decode()
     assert done.returncode == 0
-    assert "1/2" in shown and "\x1b[" in shown
+    assert "1 of 2 done, 1 running, 0 waiting" in shown and "now: good subtract" in shown and "\x1b[" in shown
     assert "\x1b" not in done.stdout and done.stdout.count("| good |") == 1
 
 
