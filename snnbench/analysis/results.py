@@ -73,6 +73,12 @@ def results_by_case(records: Iterable[Record]) -> dict[Case, list[Result]]:
     return by_case
 
 
+def headline(records: Iterable[Record]) -> list[str]:
+    """The most interesting phase with a time, alone in a list; an empty list if nothing was timed."""
+    timed = {phase for record in records for phase in record.phases}
+    return [phase for phase in PHASES if phase in timed][:1]
+
+
 def _result(name: str, records: list[Record], wrong: bool) -> Result:
     version = next((record.version for record in records if record.version), None)
     result = Result(name, version or "")

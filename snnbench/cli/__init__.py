@@ -16,12 +16,24 @@ from snnbench.cli.list import list_adapters
 from snnbench.cli.status import status
 from snnbench.exits import Exit, UserError
 
+ALONE = """\
+snnbench times spiking-network libraries on work that was proved to be the same.
+
+Which library is the fastest for my network?
+  snnbench run --config quick
+Did my change make my library slower?
+  snnbench ab --new path/to/clone@my-branch
+Does my library do the same work?
+  snnbench verify --adapter my_library.py
+
+More: snnbench list (libraries), snnbench doctor (this machine), snnbench --help"""
+
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
 
 app = typer.Typer(
     help="Times spiking-network libraries, and only on work that was proved to be the same work.",
     epilog=EPILOG,
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -49,12 +61,16 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show a traceback with an error.")] = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and end.")
     ] = False,
 ) -> None:
     """Options of every command."""
+    if context.invoked_subcommand is None:
+        typer.echo(ALONE)
+        raise typer.Exit(Exit.USAGE)
 
 
 def main() -> int:

@@ -22,6 +22,7 @@ from snnbench.cli.options import (
     listed,
     thresholds_of,
 )
+from snnbench.cli.screen import terminal
 from snnbench.exits import Exit
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def ab(
     from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.decision import WORDS
     from snnbench.plan import side as sides
+    from snnbench.report.terminal import comparison_view
     from snnbench.report.text import change_table
     from snnbench.run.progress import say
     from snnbench.run.request import ABTest
@@ -83,7 +85,10 @@ def ab(
     recording, unfinished = options.run(options.request(config=loaded, test=ABTest(both, rule, stops_early)))
     require_finished(unfinished)
     comparison = abtest.compare_sides(recording, rule, explain)
-    typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
+    if form is ComparisonFormat.table and (console := terminal()):
+        comparison_view.show(console, comparison, explain)
+    else:
+        typer.echo(change_table.FORMATS[form](comparison, explain, failing), nl=False)
     say(f"recorded in {recording.folder}")
     failed = any(one.status == "failed" for one in recording.records)
     return exit_of(comparison, failing) or int(Exit.FAILED_CELLS if failed else Exit.OK)

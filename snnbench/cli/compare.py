@@ -20,6 +20,7 @@ from snnbench.cli.options import (
     listed,
     thresholds_of,
 )
+from snnbench.cli.screen import terminal
 
 if TYPE_CHECKING:
     from snnbench.analysis.compare import Comparison
@@ -69,6 +70,7 @@ def compare(
     from snnbench.analysis.cells import CONTENDED
     from snnbench.analysis.comparability import ALLOWABLE
     from snnbench.analysis.decision import WORDS
+    from snnbench.report.terminal import comparison_view
     from snnbench.report.text import change_table
 
     if detectable is not None:
@@ -78,7 +80,10 @@ def compare(
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
     gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
     comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
-    emit(change_table.FORMATS[form](comparison, explain, failing), output)
+    if form is ComparisonFormat.table and output is None and (console := terminal()):
+        comparison_view.show(console, comparison, explain)
+    else:
+        emit(change_table.FORMATS[form](comparison, explain, failing), output)
     if output:
         typer.echo(change_table.summary(comparison), err=True)
     if noise:

@@ -1,12 +1,17 @@
 """`snnbench doctor`: conditions that would spoil a measurement here, and the run-to-run noise."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from snnbench.cli.groups import Choice, grouped
 from snnbench.cli.options import ConfigOption, config_path, default_threads
+from snnbench.cli.screen import terminal
 from snnbench.environments import Env
+
+if TYPE_CHECKING:
+    from snnbench.machine.finding import Finding
 
 
 @grouped
@@ -33,8 +38,20 @@ def doctor(
     facts = description.facts()
     adapters = discover(options.adapter_files).values()
     versions = store.versions(store.current()) if options.env is Env.current else None
-    marks = {"well": "ok     ", "spoils": "WARNING", "unknown": "unknown"}
     findings = doctors.examine(facts, adapters=adapters, versions=versions)
+    if console := terminal():
+        from snnbench.report.terminal import doctor_view
+
+        doctor_view.show(console, findings)
+    else:
+        _print(findings)
+    if aa:
+        _against_itself(trials, config, options)
+
+
+def _print(findings: "Sequence[Finding]") -> None:
+    """A line for each finding, for a program."""
+    marks = {"well": "ok     ", "spoils": "WARNING", "unknown": "unknown"}
     for finding in findings:
         step = f" -> {finding.step}" if finding.step else ""
         typer.echo(f"{marks[finding.state]}  {finding.name}: {finding.what}{step}")
@@ -42,8 +59,6 @@ def doctor(
     typer.echo(
         f"{spoiling} of {len(findings)} things would spoil a measurement" if spoiling else "nothing seen that would"
     )
-    if aa:
-        _against_itself(trials, config, options)
 
 
 def _against_itself(trials: int, config: str, options: Choice) -> None:

@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AlphaOption, OutputOption, PhaseOption, TimeFloorOption, emit, listed, thresholds_of
+from snnbench.cli.options import (
+    AlphaOption,
+    ComparedPhase,
+    OutputOption,
+    TimeFloorOption,
+    emit,
+    listed,
+    thresholds_of,
+)
+from snnbench.cli.screen import terminal
 
 
 class RankingFormat(StrEnum):
@@ -26,7 +35,10 @@ def rank(
             "--baseline", metavar="LIBRARY", help="The contender to divide by; the config's baseline if left out."
         ),
     ] = "",
-    phase: PhaseOption = None,
+    phase: Annotated[
+        list[ComparedPhase] | None,
+        typer.Option("--phase", help="Only this phase; may be repeated. If left out: train, or all with --format."),
+    ] = None,
     allow: Annotated[
         str, typer.Option("--allow", metavar="FACTS", help="contended: also rank times that others disturbed.")
     ] = "",
@@ -38,6 +50,7 @@ def rank(
     """Order the libraries of a recording, case by case, and say which are slower or faster than a baseline."""
     from snnbench.analysis import rank as ranks
     from snnbench.analysis.cells import CONTENDED
+    from snnbench.analysis.results import headline
     from snnbench.recording import reading
     from snnbench.report.text import rank_table
 
@@ -46,5 +59,11 @@ def rank(
     recorded = reading.read(recording)
     if recorded.sides:
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
-    ranking = ranks.rank(recorded, baseline, thresholds, phase or (), allowed)
-    emit(rank_table.FORMATS[form](ranking), output)
+    phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
+    ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed)
+    if form is RankingFormat.table and output is None and (console := terminal()):
+        from snnbench.report.terminal import rank_view
+
+        rank_view.show(console, ranking)
+    else:
+        emit(rank_table.FORMATS[form](ranking), output)

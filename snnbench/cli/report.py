@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.cli.options import OutputOption, RecordingsArgument
+from snnbench.cli.screen import terminal
 from snnbench.exits import UserError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def report(
         typer.Option("--mark", metavar="NAME", help="Name of the marks, if the file has several: report NAME: start."),
     ] = "",
 ) -> None:
-    """Print recordings as Markdown tables, as tidy data, one row for each trial, phase and metric, or as a page.
+    """Show recordings as tables, as tidy data, one row for each trial, phase and metric, or as a page.
 
     snnbench report results/RECORDING --format html -o page.html
     """
@@ -62,7 +63,12 @@ def report(
         typer.echo(f"{splice}: tables replaced", err=True)
     if figures:
         _draw(loaded, figures)
-    if form or output or not (splice or figures):
+    if not (form or output or splice or figures) and (console := terminal()):
+        from snnbench.report.terminal import recording_view
+
+        for recording in loaded:
+            recording_view.show(console, recording)
+    elif form or output or not (splice or figures):
         _write(loaded, form or Format.markdown, output)
 
 

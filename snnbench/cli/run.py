@@ -1,12 +1,22 @@
 """`snnbench run`: from a config file to a recording and its table."""
 
-from typing import Annotated
+import sys
+from contextlib import nullcontext, redirect_stderr
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from snnbench.cli.groups import Running, grouped, require_finished
 from snnbench.cli.options import ConfigOption, config_path, default_threads
+from snnbench.cli.screen import terminal
 from snnbench.exits import Exit
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from snnbench.recording.reading import Recording
 
 
 @grouped
@@ -17,18 +27,20 @@ def run(
         str | None,
         typer.Option("--retry", metavar="KIND,...", help="Run cells with these outcomes again, such as timeout,crash."),
     ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Show no progress, and print nothing but the recording's folder.")
+    ] = False,
+    open_page: Annotated[bool, typer.Option("--open", help="At the end, open the recording's page.")] = False,
     *,
     options: Running,
 ) -> None:
-    """Verify and time the cells of a config, and print the table.
+    """Verify and time the cells of a config, and print the answer and its tables.
 
     Every cell is recorded as it ends. After an interruption of any kind the same command runs the missing cells.
     """
     from snnbench.adapter.discovery import discover
     from snnbench.plan import config as configs
     from snnbench.plan.cell import cells
-    from snnbench.recording import reading
-    from snnbench.report.text.recording_tables import coverage, markdown
     from snnbench.run.progress import describe, say
 
     options.check()
@@ -41,12 +53,58 @@ def run(
         say(f"{len(plan)} cells, {len(works)} of them different work")
         return
 
-    recording, unfinished = options.run(request)
-    typer.echo(markdown([recording]), nl=False)
-    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
+    with redirect_stderr(StringIO()) if quiet else nullcontext():
+        recording, unfinished = options.run(request)
+    if quiet:
+        typer.echo(recording.folder)
+    elif console := terminal():
+        _show(console, recording)
+    else:
+        _print(recording)
     require_finished(unfinished)
+    if open_page:
+        _open(recording)
     if any(each.status == "failed" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
+
+
+def _show(console: "Console", recording: "Recording") -> None:
+    """The answer and the tables for a person, and the commands that show more."""
+    from rich.text import Text
+
+    from snnbench.report.terminal import recording_view
+    from snnbench.report.terminal.drawing import paragraph
+
+    console.print()
+    recording_view.show(console, recording)
+    folder = recording.folder
+    console.print()
+    paragraph(console, f"recorded in {folder}")
+    for what, command in (
+        ("who is faster, by a test:", f"snnbench rank {folder}"),
+        ("charts, memory, scaling:", f"snnbench report {folder} --format html -o page.html"),
+    ):
+        paragraph(console, Text.assemble((f"{what:<26}", "dim"), command))
+
+
+def _print(recording: "Recording") -> None:
+    """The tables in Markdown for a program."""
+    from snnbench.recording import reading
+    from snnbench.report.text.recording_tables import coverage, markdown
+    from snnbench.run.progress import say
+
+    typer.echo(markdown([recording]), nl=False)
+    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
+
+
+def _open(recording: "Recording") -> None:
+    """Write the page beside the recording's files, and open it."""
+    from snnbench.report.page import page
+
+    path = Path(recording.folder, "page.html").resolve()
+    path.write_text(page.html([recording]), encoding="utf-8")
+    opened = typer.launch(path.as_uri()) == 0
+    print(f"{path}: {'opened' if opened else 'written; no browser could be started here'}", file=sys.stderr)
 
 
 def _kinds(text: str | None) -> tuple[str, ...]:

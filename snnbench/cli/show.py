@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
@@ -36,7 +37,12 @@ def show(
     from snnbench.report.text import cell_description
 
     recording, shown = lookup.find(cell, lookup.folders(where))
-    typer.echo("\n".join(cell_description.lines(recording, shown)))
+    if console := terminal():
+        from snnbench.report.terminal import cell_card
+
+        cell_card.show(console, recording, shown)
+    else:
+        typer.echo("\n".join(cell_description.lines(recording, shown)))
     if samples:
         typer.echo("\n".join(cell_description.samples(shown)) or "no durations: it was not timed")
     if log:

@@ -6,6 +6,7 @@ import typer
 
 from snnbench.cli.groups import Choice, grouped
 from snnbench.cli.options import ConfigOption, config_path, default_threads
+from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
 
@@ -59,6 +60,11 @@ def verify(
             progress.start(cell)
             records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.KnownOutcomes()))
             progress.end(cell, records[-1])
-    typer.echo(table(records))
-    if any(found.status == "failed" for found in records):
+    if console := terminal():
+        from snnbench.report.terminal import verdict_view
+
+        verdict_view.show(console, records)
+    else:
+        typer.echo(table(records))
+    if any(record.status == "failed" for record in records):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -9,7 +9,8 @@ from typing import Any
 class Table:
     """Rows of text. The first `texts` columns hold words and the others numbers, unless `numbers` names those.
 
-    `code` names columns shown as code.
+    `code` names columns shown as code. `leaving` names the columns that a narrow terminal leaves out, the first one
+    first. `bars` names the column whose numbers a terminal also draws as bars.
     """
 
     columns: Sequence[str]
@@ -18,6 +19,8 @@ class Table:
     caption: str = ""
     code: frozenset[str] = frozenset()
     numbers: Collection[str] | None = None
+    leaving: Sequence[str] = ()
+    bars: str = ""
 
     @property
     def numeric(self) -> list[bool]:

@@ -89,10 +89,12 @@ def test_debug_shows_the_traceback(workspace: Workspace) -> None:
     assert done.returncode == 1 and "Traceback" in done.stderr and "RecordingError" in done.stderr
 
 
-def test_help_is_shown_without_arguments(workspace: Workspace) -> None:
+def test_command_alone_shows_three_questions_and_their_commands(workspace: Workspace) -> None:
     done = workspace()
-    assert "Usage: " in done.stdout + done.stderr
-    assert "snnbench:  (" not in done.stderr
+    assert (done.returncode, done.stderr) == (2, "")
+    lines = done.stdout.splitlines()
+    assert len([line for line in lines if line]) <= 10 and max(map(len, lines)) <= 80
+    assert [line.split()[1] for line in lines if line.startswith("  snnbench ")] == ["run", "ab", "verify"]
 
 
 def test_version_is_printed(workspace: Workspace) -> None:

@@ -39,7 +39,7 @@ def table(comparison: Comparison, explained: bool = False, failing: Collection[s
     """Aligned columns for a terminal, with a summary at the end."""
     common, changes = changes_of(comparison)
     notes = {number: explanation(cell) for number, cell in enumerate(comparison.cells)} if explained else {}
-    return "\n".join([*_opening(comparison, common), "", tables.text(changes, notes), "", *_closing(comparison), ""])
+    return "\n".join([*opening(comparison, common), "", tables.text(changes, notes), "", *_closing(comparison), ""])
 
 
 def markdown(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -48,9 +48,9 @@ def markdown(comparison: Comparison, explained: bool = False, failing: Collectio
     if explained:
         rows = [(*row, explanation(cell)) for row, cell in zip(changes.rows, comparison.cells, strict=True)]
         changes = replace(changes, columns=(*changes.columns, "explanation"), rows=rows)
-    opening = [f"- {line}" for line in _opening(comparison, common)]
+    bullets = [f"- {line}" for line in opening(comparison, common)]
     closing = [f"{line}." for line in _closing(comparison)]
-    return "\n".join([*opening, "", tables.markdown(changes), "", "\n\n".join(closing), ""])
+    return "\n".join([*bullets, "", tables.markdown(changes), "", "\n\n".join(closing), ""])
 
 
 def csv(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -151,7 +151,8 @@ FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
 }
 
 
-def _opening(comparison: Comparison, common: str) -> list[str]:
+def opening(comparison: Comparison, common: str) -> list[str]:
+    """The lines above the table: how to read a ratio, the machine, the common part of all cells, allowed facts."""
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
     if comparison.movement:
         lines += [comparison.movement.sentence()]
@@ -185,7 +186,8 @@ def changes_of(comparison: Comparison) -> tuple[str, Table]:
             "reason": cell.reason,
         }
         rows.append([texts[name] for name in columns])
-    return common, Table(columns, rows, numbers=("base", "new", "ratio"))
+    leaving = ("interval", "reason", "base", "new")
+    return common, Table(columns, rows, numbers=("base", "new", "ratio"), leaving=leaving)
 
 
 def _shown(side: Side | None, metric: str) -> str:

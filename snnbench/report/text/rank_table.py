@@ -72,7 +72,7 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"
         if ranking.entries:
-            yield shown(_places(ranking, ranked.baseline))
+            yield shown(ranking_table(ranking, ranked.baseline))
         yield from ([""] if mark and ranking.entries and ranking.apart else [])
         yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
@@ -90,7 +90,8 @@ def _of(mean: Mean) -> str:
     return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
 
 
-def _places(ranking: Ranking, baseline: str) -> Table:
+def ranking_table(ranking: Ranking, baseline: str) -> Table:
+    """A row for each timed contender of one case and phase."""
     rows = []
     for entry in ranking.entries:
         difference = entry.cell.difference if entry.cell else None
@@ -111,7 +112,8 @@ def _places(ranking: Ranking, baseline: str) -> Table:
             )
         )
     columns = ("rank", "library", "time", "ratio", "interval", "word", "trials", "reason")
-    return Table(columns, rows, numbers=("rank", "time", "ratio"))
+    leaving = ("trials", "reason", "interval", "word")
+    return Table(columns, rows, numbers=("rank", "time", "ratio"), leaving=leaving, bars="ratio")
 
 
 def _reason(entry: Entry) -> str:

@@ -51,19 +51,31 @@ def _recording(recording: Recording, heading: str) -> list[str]:
 
 def _table(results: list[Result], baseline: str) -> list[str]:
     shown = [result for result in results if result.verdict]
+    times = measurements(results, baseline)
+    lines = [tables.markdown(times), ""] if times.rows else []
+    lines += _distances(shown)
+    lines += _checked(shown)
+    return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
+
+
+def measurements(results: list[Result], baseline: str) -> Table:
+    """The times and the memory of each contender with a verdict in one case, by the time of the first phase."""
+    shown = [result for result in results if result.verdict]
     base = next((s for s in shown if s.contender == baseline and s.verdict != "deviates"), None)
     phases = [p for p in PHASES if any((p, "time") in result.summaries for result in shown)]
     memory = next((p for p in PHASES for s in shown if (p, "static") in s.summaries), None)
     memory_of = "device" if any((memory, "device_peak") in s.summaries for s in shown) else "host"
+    sizes = [f"{memory_of} peak MiB", "retained MiB"] if memory else []
+    other_times = [f"{phase} ms" for phase in phases[1:]]
     columns = ["library", "version", "verdict"]
     columns += [f"{phase} ms" for phase in phases[:1]] + (["ratio"] if phases and base else [])
     columns += ["x floor"] if phases else []
-    columns += [f"{phase} ms" for phase in phases[1:]]
-    columns += [f"{memory_of} peak MiB", "retained MiB"] if memory else []
+    columns += other_times + sizes
     columns += ["first call ms", "trials"] if phases else []
-    numbered = [result for result in shown if phases or memory or not result.distance]
     rows = []
-    for result in numbered:
+    for result in shown:
+        if not phases and not memory and result.distance:
+            continue
         cells = [result.contender, result.version, result.verdict]
         if phases:
             cells += [_spread(result.summaries.get((phases[0], "time")), 1e6)]
@@ -77,10 +89,8 @@ def _table(results: list[Result], baseline: str) -> list[str]:
             cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
-    lines = [tables.markdown(Table(columns, rows, texts=3)), ""] if rows else []
-    lines += _distances(shown)
-    lines += _checked(shown)
-    return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
+    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", "x floor")
+    return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
 def extents(results: Iterable[Result]) -> dict[str, list[str]]:
@@ -115,11 +125,14 @@ def distances(results: Iterable[Result]) -> list[list[str]]:
     return rows
 
 
+def distance_table(results: Iterable[Result]) -> Table:
+    """The distances as a table; without rows if no contender deviates."""
+    return Table(DISTANCES, distances(results), texts=2, leaving=("held to its own rule", *DISTANCES[3:5]))
+
+
 def _distances(results: Iterable[Result]) -> list[str]:
-    rows = distances(results)
-    if not rows:
-        return []
-    return [tables.markdown(Table(DISTANCES, rows, texts=2)), ""]
+    table = distance_table(results)
+    return [tables.markdown(table), ""] if table.rows else []
 
 
 def _ratio(result: Result, base: Result, phase: str) -> str:

@@ -19,8 +19,8 @@ def table(records: Iterable[Record]) -> str:
     rows = [_row(record) for record in ordered if record.status != "skipped"]
     remarks: dict[str, list[str]] = {}
     for record in ordered:
-        if remark := _remark(record):
-            where = remarks.setdefault(f"{record.label}: {remark}", [])
+        if sentence := remark(record):
+            where = remarks.setdefault(f"{record.label}: {sentence}", [])
             profile = record.case.profile
             where += [profile] if profile not in where else []
     verdicts = markdown(Table(COLUMNS, rows, len(TEXTS)))
@@ -47,7 +47,7 @@ def _row(record: Record) -> list[str]:
     ]
 
 
-def _remark(record: Record) -> str:
+def remark(record: Record) -> str:
     """Why a contender was not proved to do the work; empty if it was."""
     if record.status != "measured":
         return f"{record.outcome.kind}: {record.outcome.reason}"

@@ -1,0 +1,1 @@
+"""What a person sees in a terminal: tables, answers and cards, fitted to its width."""
