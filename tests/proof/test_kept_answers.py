@@ -149,7 +149,7 @@ return Network(forward, right.backward)
 def test_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
     """Passes of 3 ms: in shorter passes the allowance of 0.1 ms would hide much of the saving."""
     reply = timed(tmp_path, altered(SAVED.format(steps=120)), time_steps=240, phases=("inference",))
-    assert_incorrect(reply, r"a pass of inference takes [12]\.\d+ times as long on content")
+    assert_incorrect(reply, r"a pass of inference takes [\d.]+ times as long on content")
 
 
 @pytest.mark.parametrize("batch", [1, 2, 4])
