@@ -18,7 +18,7 @@ from basecase import CASE
 
 from snnbench.digest import digest
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
-from snnbench.recording.record import SCHEMA, Record
+from snnbench.recording.record import Record
 from snnbench.workloads import outcome
 from snnbench.workloads.case import Case
 
@@ -54,7 +54,7 @@ def write(folder: Path, cells: int, seed: int = 0, slower: float = 0.0) -> None:
         (folder / name).write_text(json.dumps(content, indent=2), encoding="utf-8")
     with (folder / RECORDS).open("w", encoding="utf-8") as stream:
         for _, record in zip(range(cells), _records(random, 1 + slower), strict=False):
-            stream.write(json.dumps({"schema": SCHEMA, **asdict(record)}) + "\n")
+            stream.write(record.encode())
 
 
 def _records(random: np.random.Generator, factor: float) -> Any:
