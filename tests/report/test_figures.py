@@ -29,7 +29,8 @@ def test_every_chart_of_the_page_is_a_figure(folder: Path) -> None:
     records = [timed("a<&", train=1.0, forward=1.0, backward=2.0), timed("b", train=2.0), weighed("a<&"), weighed("b")]
     charts = {chart.name for section in outline(recording(*records)) for chart in section.charts}
     assert charts == {"time-1", "memory-1", "pareto-1", "split-1", "first-call-1"}
-    assert {path.stem for path in folder.glob("*.svg")} == {path.stem for path in folder.glob("*.pdf")} == charts
+    assert {path.stem for path in folder.glob("*.pdf")} == charts
+    assert {path.stem for path in folder.glob("*.svg")} == charts | {f"{name}-dark" for name in charts}
 
 
 def test_figure_has_colours_and_names_and_no_css_variable(folder: Path) -> None:
@@ -37,6 +38,9 @@ def test_figure_has_colours_and_names_and_no_css_variable(folder: Path) -> None:
     words = [element.text for element in ElementTree.fromstring(text).iter() if element.text]
     assert {"a<&", "b", "train, ms"} <= set(words)
     assert style.LIGHT[0].lower() in text.lower() and "var(" not in text
+    on_dark = (folder / "pareto-1-dark.svg").read_text(encoding="utf-8")
+    assert style.DARK[0].lower() in on_dark.lower() and style.INKS["dark"][0].lower() in on_dark.lower()
+    assert style.LIGHT[0].lower() not in on_dark.lower()
 
 
 def test_pdf_files_are_pdfs(folder: Path) -> None:
@@ -45,7 +49,7 @@ def test_pdf_files_are_pdfs(folder: Path) -> None:
 
 def test_each_file_is_listed_with_its_content_and_citation(tmp_path: Path) -> None:
     descriptions = written(tmp_path / "new" / "folder", "monday", "tuesday")
-    assert descriptions["r1-time-1.svg"].startswith("(and .pdf) Time of train: subtract on cpu")
+    assert descriptions["r1-time-1.svg"].startswith("(and r1-time-1-dark.svg, .pdf) Time of train: subtract on cpu")
     assert "r2-time-1.svg" in descriptions and {"citation.bib", "CITATION.cff"} <= descriptions.keys()
     cited = (tmp_path / "new" / "folder" / "citation.bib").read_text(encoding="utf-8")
     assert cited.count("@misc{") == 2

@@ -13,21 +13,26 @@ FONT = "Helvetica, Arial, sans-serif"
 
 
 def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path, str]]:
-    """Write all figures and citations into `folder`, created if missing; yield each file with a description."""
+    """Write all figures and citations into `folder`, created if missing; yield each file with a description.
+
+    Each figure is an SVG for light paper, one for a dark ground (`-dark`), and a PDF.
+    """
     import vl_convert
 
     from snnbench.report.charts import style
 
     folder.mkdir(parents=True, exist_ok=True)
-    configuration = style.configuration(style.variables("light"), FONT)
+    light, dark = (style.configuration(style.variables(mode), FONT) for mode in ("light", "dark"))
     for number, recording in enumerate(recordings, start=1):
         prefix = f"r{number}-" if len(recordings) > 1 else ""
         for chart in (chart for section in outline(recording) for chart in section.charts):
-            specification = chart.specification | {"width": WIDTH, "config": configuration}
-            svg, pdf = (folder / f"{prefix}{chart.name}.{suffix}" for suffix in ("svg", "pdf"))
-            svg.write_text(vl_convert.vegalite_to_svg(specification), encoding="utf-8")
-            pdf.write_bytes(vl_convert.vegalite_to_pdf(specification))
-            yield svg, f"(and {pdf.suffix}) {chart.words}"
+            specification = chart.specification | {"width": WIDTH}
+            names = (f"{chart.name}.svg", f"{chart.name}-dark.svg", f"{chart.name}.pdf")
+            svg, on_dark, pdf = (folder / f"{prefix}{name}" for name in names)
+            svg.write_text(vl_convert.vegalite_to_svg(specification | {"config": light}), encoding="utf-8")
+            on_dark.write_text(vl_convert.vegalite_to_svg(specification | {"config": dark}), encoding="utf-8")
+            pdf.write_bytes(vl_convert.vegalite_to_pdf(specification | {"config": light}))
+            yield svg, f"(and {on_dark.name}, {pdf.suffix}) {chart.words}"
     for name, text in (("citation.bib", citation.bibtex(recordings)), ("CITATION.cff", citation.cff(recordings))):
         (folder / name).write_text(text, encoding="utf-8")
         yield folder / name, "how to cite this"
