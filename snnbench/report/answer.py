@@ -23,6 +23,7 @@ WORDS = {
 """Kinds of outcome as words of a sentence; the other kinds serve as they are."""
 MAX_ANSWERS = 3
 """The most answers of a summary; a summary of more counts the cases that each contender leads."""
+UNTIMED = "Nothing was timed: this recording says who does the same work, not how fast."
 MAX_LEADERS = 4
 """The most contenders that a tie names."""
 
@@ -46,7 +47,7 @@ def summary(findings: Findings) -> list[str]:
     kinds = Counter(str(record.outcome.kind) for record in failures)
     failed = [f"{counted(len(failures), 'cell')} failed: {_kinds(kinds)}."] if failures else []
     if not findings.headline:
-        return ["Nothing was timed: this recording says who does the same work, not how fast.", *failed]
+        return [UNTIMED, *failed]
     each = answers(findings)
     if len(each) <= MAX_ANSWERS:
         return [*(f"{where}: {answer}" for where, answer in each), *failed]
@@ -160,4 +161,4 @@ def trials(findings: Findings) -> str:
         if min(counts) < FEW_TRIALS
         else ""
     )
-    return f"{about}; a lead is claimed only where the test of `snnbench rank` finds the others {certain}.{rough}"
+    return f"{about}; a lead is claimed only where the test of snnbench rank finds the others {certain}.{rough}"

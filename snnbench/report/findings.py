@@ -26,7 +26,7 @@ class Point:
 
     `low` and `high` are the interval of a two-level bootstrap, which holds 95 % from FEW_TRIALS trials on. They are
     None for memory and for a single trial, which says nothing about another trial. No lead and no word depends on the
-    interval.
+    interval. `flags` are those of all its trials, in words.
     """
 
     case: Case
@@ -36,6 +36,7 @@ class Point:
     trials: int
     low: float | None = None
     high: float | None = None
+    flags: str = "none"
 
     @property
     def ranked(self) -> bool:
@@ -98,9 +99,9 @@ class Findings:
         for result in self.results[case]:
             if summary := result.summaries.get((phase, metric)):
                 interval = self.intervals.get((case, result.contender, phase)) if metric == "time" else None
-                bounds = (interval.low, interval.high) if interval else (None, None)
+                low, high = (interval.low, interval.high) if interval else (None, None)
                 known = result.contender, result.verdict, summary.median, summary.count
-                points.append(Point(case, *known, *bounds))
+                points.append(Point(case, *known, low, high, ", ".join(sorted(result.flags)) or "none"))
         return points
 
     def failed(self, point: Point) -> bool:

@@ -10,7 +10,8 @@ class Table:
     """Rows of text. The first `texts` columns hold words and the others numbers, unless `numbers` names those.
 
     `code` names columns shown as code. `leaving` names the columns that a narrow terminal leaves out, the first one
-    first. `bars` names the column whose numbers a terminal also draws as bars.
+    first. `bars` names the column whose numbers a terminal also draws as bars. `anchors` has the name of each row for
+    links in a page; a page lets a reader sort and filter a table with anchors.
     """
 
     columns: Sequence[str]
@@ -21,6 +22,7 @@ class Table:
     numbers: Collection[str] | None = None
     leaving: Sequence[str] = ()
     bars: str = ""
+    anchors: Sequence[str] = ()
 
     @property
     def numeric(self) -> list[bool]:

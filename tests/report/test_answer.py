@@ -79,7 +79,7 @@ def test_one_trial_makes_no_lead() -> None:
         "Too close to call between a (2 ms) and b (9 ms): one trial cannot tell them apart."
     )
     section = headline.section(find(recording(*steady("a", 2.0))))
-    assert "1 trial: no interval can be given" in section.sentences[1]
+    assert "1 trial: no interval can be given" in section.closing[-1]
 
 
 def test_missing_interval_is_not_called_overlapping() -> None:
@@ -121,8 +121,8 @@ def test_equivalent_contender_leads_only_without_an_exact_one() -> None:
 @pytest.mark.parametrize(("count", "rough"), [(2, True), (4, True), (5, False)])
 def test_few_trials_are_pointed_out(count: int, rough: bool) -> None:
     section = headline.section(find(recording(*steady("a", *[2.0] * count))))
-    assert f"medians of {count} trials" in section.sentences[1]
-    assert ("too narrow" in section.sentences[1]) is rough
+    assert f"medians of {count} trials" in section.closing[-1]
+    assert ("too narrow" in section.closing[-1]) is rough
 
 
 @pytest.mark.parametrize(
@@ -149,16 +149,16 @@ def test_coverage_is_in_words() -> None:
 def test_recording_without_times_is_pointed_out() -> None:
     section = headline.section(find(recording(record("a", "verify"))))
     assert list(section.sentences) == [
-        "1 of 1 cell measured.",
         "Nothing was timed: this recording says who does the same work, not how fast.",
     ]
+    assert list(section.closing) == ["1 of 1 cell measured."]
 
 
 def test_torn_lines_are_counted() -> None:
     from dataclasses import replace
 
     torn = replace(recording(timed("a", train=1.0)), torn=2)
-    assert "2 lines of the recording could not be read" in headline.section(find(torn)).sentences[1]
+    assert "2 lines of the recording could not be read" in headline.section(find(torn)).closing[1]
 
 
 def test_next_and_last_are_named_with_their_factors() -> None:

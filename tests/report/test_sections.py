@@ -21,7 +21,19 @@ def findings(*records: Any, **about: Any) -> Findings:
 def test_matrix_comes_before_any_number() -> None:
     names = [section.name for section in outline(sample(neurons=(64, 128), steps=()))]
     assert names == [
-        *("answer", "matrix", "time", "memory", "pareto", "split", "first-call", "scaling", "ratio", "failures"),
+        *(
+            "answer",
+            "matrix",
+            "time",
+            "cells",
+            "memory",
+            "pareto",
+            "split",
+            "first-call",
+            "scaling",
+            "ratio",
+            "failures",
+        ),
         *("noise", "provenance"),
     ]
 

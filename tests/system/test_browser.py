@@ -164,3 +164,73 @@ def test_tooltip_of_a_mark_is_plain_text(browser: Any, pages: dict[str, Path]) -
     tip = browser.find_element(By.ID, "vg-tooltip-element")
     assert browser.execute_script(f"return typeof window.{MARK}") == "undefined"
     assert not tip.find_elements(By.CSS_SELECTOR, "img, script")
+
+
+ROWS = """
+return [...document.querySelectorAll('table.full tbody tr')].filter(row => !row.hidden).map(
+  row => [...row.cells].map(cell => cell.textContent));
+"""
+NUMBERS = """
+const figure = document.querySelector('figure');
+const rows = [...figure.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent));
+return rows;
+"""
+FIRST_CHART = "return document.querySelector('figure .chart').id"
+
+
+def test_table_of_every_number_is_sorted_by_a_heading(browser: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+
+    show(browser, pages["sweep"], 1280, "light")
+    headings = browser.find_elements(By.CSS_SELECTOR, "table.full thead th")
+    (column,) = [index for index, heading in enumerate(headings) if heading.text.startswith("train ms")]
+    button = headings[column].find_element(By.TAG_NAME, "button")
+    for order in ("ascending", "descending"):
+        browser.execute_script("arguments[0].click()", button)
+        assert headings[column].get_attribute("aria-sort") == order
+        texts = [row[column] for row in browser.execute_script(ROWS)]
+        values = [float(text.split()[0]) for text in texts if text != "-"]
+        assert len(values) > 20 and values == sorted(values, reverse=order == "descending")
+        assert set(texts[len(values) :]) <= {"-"}, "rows without a number come last"
+
+
+def test_table_of_every_number_is_filtered_by_words(browser: Any, pages: dict[str, Path]) -> None:
+    from selenium.webdriver.common.by import By
+
+    show(browser, pages["sweep"], 1280, "light")
+    every = browser.execute_script(ROWS)
+    name = every[0][0].removeprefix("# ")
+    field = browser.find_element(By.CSS_SELECTOR, ".filter input")
+    field.send_keys(f"{name} exact")
+    left = browser.execute_script(ROWS)
+    assert left == [row for row in every if name in " ".join(row) and "exact" in " ".join(row)]
+    assert 0 < len(left) < len(every)
+    assert browser.find_element(By.CSS_SELECTOR, ".filter output").text == f"{len(left)} of {len(every)} rows"
+    field.send_keys(" no such word")
+    assert browser.execute_script(ROWS) == []
+
+
+def test_link_of_a_row_leads_to_it(browser: Any, pages: dict[str, Path]) -> None:
+    show(browser, pages["sweep"], 1280, "light")
+    href = browser.execute_script("return [...document.querySelectorAll('table.full a.link')].pop().href")
+    browser.get("about:blank")
+    browser.get(href)
+    assert within(20, lambda: browser.execute_script("return document.documentElement.dataset.charts") == "drawn")
+    top = "document.querySelector('tr:target').getBoundingClientRect()"
+    assert within(
+        20, lambda: browser.execute_script(f"const box = {top}; return box.top >= 0 && box.bottom <= innerHeight")
+    )
+
+
+def test_numbers_beside_a_chart_are_those_of_its_table(browser: Any, pages: dict[str, Path], tmp_path: Path) -> None:
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    show(browser, pages["single"], 1280, "light")
+    rows = browser.execute_script(NUMBERS)
+    saved = tmp_path / f"{browser.execute_script(FIRST_CHART)}.json"
+    browser.execute_script("document.querySelector('figure a.json').click()")
+    assert within(20, saved.exists)
+    numbers = json.loads(saved.read_text(encoding="utf-8"))
+    assert len(numbers) == len(rows) > 1
+    for row, texts in zip(numbers, rows, strict=True):
+        assert [value if isinstance(value, str) else f"{value:g}" for value in row.values()] == texts
+    assert any(isinstance(value, int | float) for row in numbers for value in row.values())

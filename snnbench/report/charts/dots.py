@@ -32,6 +32,8 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
             "shown": spread(point.value, point.low, point.high, MS),
             "verdict": point.verdict,
             "trials": point.trials,
+            "sizes": wording.sizes(point.case),
+            "flags": point.flags,
             "ranked": point.ranked,
         }
         for point in points
@@ -69,7 +71,9 @@ def _draw(
     if bounded := [row for row in rows if row["low"] is not None]:
         interval = alt.Chart(style.data(bounded)).mark_rule(strokeWidth=2)
         layers.append(interval.encode(alt.X("low:Q", scale=scale), alt.X2("high:Q"), y))
-    tips = style.tooltip(library="library:N", ms="shown:N", verdict="verdict:N", trials="trials:Q")
+    tips = style.tooltip(
+        library="library:N", cell="sizes:N", ms="shown:N", verdict="verdict:N", trials="trials:Q", flags="flags:N"
+    )
     for filled in (True, False):
         if some := [row for row in rows if row["ranked"] is filled]:
             mark = alt.Chart(style.data(some)).mark_point(filled=filled, size=70, opacity=1)

@@ -67,7 +67,9 @@ def _draw(
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
     shown = sorted({point.contender for point in points})
     color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
-    tips = style.tooltip(library="library:N", size="size:Q", ms="shown:N", verdict="verdict:N", trials="trials:Q")
+    tips = style.tooltip(
+        library="library:N", cell="sizes:N", ms="shown:N", verdict="verdict:N", trials="trials:Q", flags="flags:N"
+    )
     layers: list[Any] = [_floor(floor_rows, x, y)] if floor_rows else []
     if bounded := [row for row in rows if row["low"] is not None]:
         interval = alt.Chart(style.data(bounded)).mark_rule(strokeWidth=1.5)
@@ -94,6 +96,8 @@ def _row(point: Point, axis: str) -> dict[str, Any]:
         "shown": spread(point.value, point.low, point.high, MS),
         "verdict": point.verdict,
         "trials": point.trials,
+        "sizes": wording.sizes(point.case),
+        "flags": point.flags,
         "ranked": point.ranked,
     }
 

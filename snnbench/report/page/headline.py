@@ -9,17 +9,15 @@ MAX_ANSWERS = 40
 
 
 def section(findings: Findings) -> Section:
-    """Coverage, and for each setting the fastest at each size."""
-    sentences = [f"{answer.coverage(findings.recording.records)}."]
+    """For each setting the leaders at each size; then the coverage and the trials that this rests on."""
+    about = [f"{answer.coverage(findings.recording.records)}."]
     if findings.recording.torn:
         torn = counted(findings.recording.torn, "line")
-        sentences.append(f"{torn} of the recording could not be read: a kill or a full disk tore them.")
+        about.append(f"{torn} of the recording could not be read: a kill or a full disk tore them.")
     if not findings.headline:
-        sentences.append("Nothing was timed: this recording says who does the same work, not how fast.")
-        return Section("answer", "In short", sentences)
+        return Section("answer", "In short", [answer.UNTIMED], closing=about)
     answers = answer.answers(findings)
     left = len(answers) - MAX_ANSWERS
-    closing = [f"{left} more are in the tables below."] if left > 0 else []
-    return Section(
-        "answer", "In short", [*sentences, answer.trials(findings)], answers=answers[:MAX_ANSWERS], closing=closing
-    )
+    more = [f"{left} more are in the tables below."] if left > 0 else []
+    closing = [*more, *about, answer.trials(findings)]
+    return Section("answer", "In short", answers=answers[:MAX_ANSWERS], closing=closing)

@@ -55,7 +55,9 @@ def html(recordings: Sequence[Recording]) -> str:
     }
     names = {name: f"var({name})" for name in style.variables("light")}
     data = {"configuration": style.configuration(names, FONT), "specifications": drawn}
-    scripts = [_library(), (TEMPLATE / "page.js").read_text(encoding="utf-8")] if drawn else ["", ""]
+    alive = drawn or any(table.anchors for part in parts for section in part.sections for table in section.tables)
+    script = (TEMPLATE / "page.js").read_text(encoding="utf-8") if alive else ""
+    scripts = [_library() if drawn else "", script]
     environment = Environment(
         loader=FileSystemLoader(TEMPLATE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

@@ -1,0 +1,41 @@
+"""The section with every number: a row for each contender in each case, to sort and to filter, with a link to each."""
+
+from snnbench.digest import digest
+from snnbench.report import wording
+from snnbench.report.findings import Findings
+from snnbench.report.section import Section, Table
+from snnbench.report.text.recording_tables import measurements
+from snnbench.workloads.case import Case
+
+LIBRARY, WORK = "library", "work"
+
+
+def section(findings: Findings) -> Section:
+    """The tables of all cases in one, with the work and its sizes as columns."""
+    title = "Every number"
+    tables = {case: measurements(results, findings.baseline) for case, results in findings.results.items()}
+    filled = {case: table for case, table in tables.items() if table.rows}
+    if not findings.headline:
+        return Section("cells", title, ["Left out: nothing was timed."])
+    columns = list(dict.fromkeys(name for table in filled.values() for name in table.columns))
+    sizes = [axis for axis in wording.SIZES if len({wording.size(case, axis) for case in filled}) > 1]
+    rows, anchors = [], []
+    for case, table in filled.items():
+        for row in table.rows:
+            values = dict(zip(table.columns, row, strict=True))
+            known = [findings.name(case), *(str(wording.size(case, axis)) for axis in sizes)]
+            rows.append([values[LIBRARY], *known, *(values.get(name, "-") for name in columns if name != LIBRARY)])
+            anchors.append(anchor(case, values[LIBRARY]))
+    names = [LIBRARY, WORK, *(wording.SIZES[axis] for axis in sizes), *(name for name in columns if name != LIBRARY)]
+    words = {LIBRARY, WORK, "version", "verdict"}
+    numbers = [name for name in names if name not in words]
+    sentences = ["A heading sorts by its column, the field filters by words, and a # is the link to its row."]
+    sentences += [f"A ratio is a time over that of {findings.baseline}."] if "ratio" in columns else []
+    common = wording.in_common(filled) or wording.sizes(next(iter(filled)))
+    sentences += [f"All rows: {common}."] if common else []
+    return Section("cells", title, [" ".join(sentences)], tables=[Table(names, rows, numbers=numbers, anchors=anchors)])
+
+
+def anchor(case: Case, contender: str) -> str:
+    """The name of a row, which stays the same in every page of the recording."""
+    return f"cell-{digest([case.key, contender])}"
