@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
+from snnbench.environments import bytecode
 from snnbench.environments.uv_program import EnvironmentFailed, install
 from snnbench.files import home, lock, write_whole
 
@@ -189,11 +190,12 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
     say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")
     venv = ["venv", "--quiet", "--no-project", "--python", environment.interpreter, str(folder)]
     install(venv, folder.parent, say, about, [lock])
-    options = ["install", "--compile-bytecode", "--python", str(environment.python), *_options(environment, folder)]
+    options = ["install", "--python", str(environment.python), *_options(environment, folder)]
     install(["pip", *options, *environment.requirements], folder, say, about, [lock])
     if environment.built:  # the build inspects installed packages: so without isolation, and after the others
         alone = ["--no-build-isolation", "--no-deps"]
         install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])
+    bytecode.prepare(environment.python, folder, (other.folder for other in installed() if other.adapters), [lock])
     now = datetime.now(UTC).isoformat(timespec="seconds")
     installed_versions = versions(environment.python)
     _write(Installed(folder, [environment.adapter], **environment.pinned, versions=installed_versions, created=now))
