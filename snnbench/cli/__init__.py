@@ -34,7 +34,6 @@ app = typer.Typer(
     help="Times spiking-network libraries, and only on work that was proved to be the same work.",
     epilog=EPILOG,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 app.command(name="run")(run.run)

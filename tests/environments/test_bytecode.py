@@ -39,7 +39,7 @@ def test_every_module_is_compiled(donor: Path) -> None:
     assert compiled(donor, "shared").is_file() and compiled(donor, "own").is_file()
 
 
-def test_bytecode_of_a_shared_file_is_linked_and_of_another_compiled(tmp_path: Path, donor: Path) -> None:
+def test_bytecode_of_a_shared_file_is_linked(tmp_path: Path, donor: Path) -> None:
     new = environment(tmp_path / "new", own="value = 2\n")
     os.link(donor / PACKAGES / "shared.py", new / PACKAGES / "shared.py")
     bytecode.prepare(Path(sys.executable), new, [donor])
@@ -66,7 +66,7 @@ def test_linked_bytecode_names_the_file_that_was_imported(tmp_path: Path, donor:
     assert str(donor) not in shown
 
 
-def test_tests_of_packages_and_invalid_sources_stay_without_bytecode(tmp_path: Path) -> None:
+def test_tests_and_invalid_sources_stay_without_bytecode(tmp_path: Path) -> None:
     new = environment(tmp_path / "new", broken="def :\n", good="value = 1\n")
     (new / PACKAGES / "package" / "tests").mkdir(parents=True)
     (new / PACKAGES / "package" / "tests" / "test_it.py").write_text("value = 1\n")
