@@ -1,10 +1,7 @@
 """Tests of the page in a browser without a network: every chart drawn, on phone and desktop, in light and dark."""
 
 import json
-import os
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,33 +14,8 @@ from tests.sample import sample
 
 pytestmark = pytest.mark.browser
 
-CHROMIUM, CHROMEDRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-REQUIRED = "browser" in os.environ.get("SNNBENCH_TEST_REQUIRES", "").replace(",", " ").split()
 WIDTHS = (375, 1280)
 DRAWN_WITHIN_S = 60
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Chromium without a screen and without a network; its logs hold its messages and requests."""
-    if not (CHROMIUM and CHROMEDRIVER):
-        missing = "no chromium and chromedriver here (on Debian: apt-get install chromium-driver)"
-        if REQUIRED:
-            pytest.fail(missing)
-        pytest.skip(missing)
-    from selenium import webdriver
-    from selenium.webdriver.chrome.options import Options
-    from selenium.webdriver.chrome.service import Service
-
-    options = Options()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.add_argument("--host-resolver-rules=MAP * ~NOTFOUND")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(CHROMEDRIVER))
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -222,7 +194,7 @@ def test_link_of_a_row_leads_to_it(browser: Any, pages: dict[str, Path]) -> None
     )
 
 
-def test_numbers_beside_a_chart_are_those_of_its_table(browser: Any, pages: dict[str, Path], tmp_path: Path) -> None:
+def test_numbers_beside_a_chart_equal_its_table(browser: Any, pages: dict[str, Path], tmp_path: Path) -> None:
     browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     show(browser, pages["single"], 1280, "light")
     rows = browser.execute_script(NUMBERS)
