@@ -10,6 +10,8 @@ from snnbench.report.page.outline import outline
 WIDTH = 420
 """Width in px, which are points in a PDF: a column of most papers, or a little more."""
 FONT = "Helvetica, Arial, sans-serif"
+PADDING = {"left": 24, "right": 5, "top": 5, "bottom": 5}
+"""Empty space around a chart in px; at the left for names in a font that is wider than the one that measured them."""
 
 
 def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path, str]]:
@@ -26,7 +28,7 @@ def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path,
     for number, recording in enumerate(recordings, start=1):
         prefix = f"r{number}-" if len(recordings) > 1 else ""
         for chart in (chart for section in outline(recording) for chart in section.charts):
-            specification = chart.specification | {"width": WIDTH}
+            specification = chart.specification | {"width": WIDTH, "padding": PADDING}
             names = (f"{chart.name}.svg", f"{chart.name}-dark.svg", f"{chart.name}.pdf")
             svg, on_dark, pdf = (folder / f"{prefix}{name}" for name in names)
             svg.write_text(vl_convert.vegalite_to_svg(specification | {"config": light}), encoding="utf-8")
