@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("snnbench", "adapters", "benchmarks", "tests")
+FOLDERS = ("snnbench", "adapters", "benchmarks", "docs", "tests")
 FILES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 NOT_NAMES = {"found", "one", "told", "said", "asked", "kept", "place", "places"}
 NOT_IN_TEST_NAMES = {"what", "whatever", "who", "whoever", "whom", "whose", "those", "told", "said", "asked", "nobody"}

@@ -1,13 +1,19 @@
-"""Tests that the documents name every command, option, config key, kind of outcome, verdict, flag and exit code."""
+"""Tests that the documents name every command, option, config key, kind of outcome, verdict, flag and exit code.
+
+Commands and options must be in the text that people write. The lists of the reference pages are generated.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, get_args
 
+import pytest
+import typer
 from typer.main import get_command
 
 from snnbench import checking
+from snnbench.adapter.discovery import discover
 from snnbench.analysis.comparability import ALLOWABLE
 from snnbench.analysis.decision import WORDS
 from snnbench.cli import app
@@ -22,17 +28,27 @@ from snnbench.plan import config
 from snnbench.recording import flags
 from snnbench.workloads import outcome
 from snnbench.workloads.case import PROFILES
+from tests.documents import DOCUMENTS, ROOT, built, command_lines, fences, parse, written
 
-DOCUMENTS = ("README.md", "METHODOLOGY.md", "CONTRIBUTING.md")
-TEXT = "\n".join((Path(__file__).parents[2] / name).read_text(encoding="utf-8") for name in DOCUMENTS)
-CODE = " ".join(re.findall(r"`+([^`]+)`+", TEXT))
-"""The text in backquotes: plain English words would be found anywhere."""
+OTHER_OPTIONS = {"--help", "--cpus", "--cpuset-cpus"}
+"""Options that every command has, and options of Docker."""
+NAMES = "README.md, CONTRIBUTING.md, docs"
 
 
-def assert_in_code(kind: str, words: Iterable[str]) -> None:
+def in_backquotes(text: str) -> str:
+    """The text in backquotes: plain English words would be found anywhere."""
+    return "\n".join(re.findall(r"`+([^`]+)`+", text))
+
+
+WRITTEN = "\n".join(map(written, DOCUMENTS))
+TEXT = "\n".join(map(built, DOCUMENTS))
+CODE = in_backquotes(TEXT)
+
+
+def assert_in_code(kind: str, words: Iterable[str], code: str = CODE) -> None:
     """Each of these words stands in backquotes in one of the documents."""
-    missing = [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", CODE)]
-    assert not missing, f"{kind} in none of {', '.join(DOCUMENTS)}, in backquotes: {', '.join(missing)}"
+    missing = [word for word in words if not re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", code)]
+    assert not missing, f"{kind} in none of {NAMES}, in backquotes: {', '.join(missing)}"
 
 
 def commands(command: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -52,14 +68,14 @@ def test_commands_are_found() -> None:
 
 
 def test_every_command_is_documented() -> None:
-    assert_in_code("commands", (name if name.startswith("env") else f"snnbench {name}" for name in ALL))
+    assert_in_code("commands", (f"snnbench {name}" for name in ALL), in_backquotes(WRITTEN))
 
 
 def test_every_option_is_documented() -> None:
     every = [get_command(app), *ALL.values()]
     options = {option for one in every for given in one.params for option in given.opts if option.startswith("-")}
     assert {"--config", "-c", "--only", "--dry-run", "--splice", "--debug"} <= options
-    assert_in_code("options", sorted(options))
+    assert_in_code("options", sorted(options), in_backquotes(WRITTEN))
 
 
 def test_every_value_of_an_option_is_documented() -> None:
@@ -100,7 +116,7 @@ def test_every_word_of_a_comparison_is_documented() -> None:
 def test_every_exit_code_is_documented_with_its_meaning() -> None:
     missing = [code for code in Exit if not re.search(rf"\|\s*`?{int(code)}`?\s*\|\s*{re.escape(code.meaning)}", TEXT)]
     rows = ", ".join(f"| {int(code)} | {code.meaning} |" for code in missing)
-    assert not missing, f"exit codes in none of {', '.join(DOCUMENTS)}, as a row of a table: {rows}"
+    assert not missing, f"exit codes in none of {NAMES}, as a row of a table: {rows}"
 
 
 def test_documents_name_only_existing_commands_and_options() -> None:
@@ -110,4 +126,57 @@ def test_documents_name_only_existing_commands_and_options() -> None:
     options = {option for one in (get_command(app), *ALL.values()) for given in one.params for option in given.opts}
     quoted = "\n".join(re.findall(r"`(?:snnbench[^`]*|-[^`]*)`", TEXT))
     documented = set(re.findall(r"(?<![\w-])(--[a-z][a-z-]+)", quoted))
-    assert documented - options - {"--help"} == set(), "options that do not exist"
+    assert documented - options - OTHER_OPTIONS == set(), "options that do not exist"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_command_lines_of_documents_are_understood(path: Path) -> None:
+    for arguments in command_lines(built(path)):
+        try:
+            parse(arguments)
+        except (typer.TyperException, KeyError, SystemExit) as error:
+            pytest.fail(f"snnbench {' '.join(arguments)}: {error!r}")
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("snnbench list", [["list"]]),
+        ("A=1 ls && .venv/bin/snnbench run --only 'neurons<=512' > x", [["run", "--only", "neurons<=512"]]),
+        ("docker build -t snnbench .", []),
+        ("docker run --rm snnbench:cuda list \\\n  --all", [["list", "--all"]]),
+        ("snnbench request norse | python -m snnbench.worker x.py", [["request", "norse"]]),
+    ],
+)
+def test_command_lines_are_read_from_shell_code(text: str, lines: list[list[str]]) -> None:
+    assert command_lines(f"```sh\n{text}\n```") == lines
+
+
+@pytest.mark.parametrize("arguments", [["rum"], ["run", "--confg", "x"], ["run"], ["rank", "x", "--phase", "lunch"]])
+def test_wrong_command_line_is_noticed(arguments: list[str]) -> None:
+    with pytest.raises((typer.TyperException, KeyError)):
+        parse(arguments)
+
+
+def test_recordings_in_command_lines_exist() -> None:
+    words = {word for path in DOCUMENTS for arguments in command_lines(written(path)) for word in arguments}
+    named = {word for word in words if re.match(r"results/\d{4}-", word)}
+    assert named
+    assert not [name for name in named if not (ROOT / name / "records.jsonl").exists()]
+
+
+def test_config_of_the_guide_is_valid(tmp_path: Path) -> None:
+    (block,) = fences(written(ROOT / "docs" / "guides" / "write-a-config.md"), "toml")
+    (tmp_path / "guide.toml").write_text(block)
+    loaded = config.load(tmp_path / "guide.toml", default_threads=2)
+    works = config.expand(loaded, discover())
+    assert {work.case.neurons for work in works} == {256, 512, 1024}
+    assert {work.library for work in works} == {"torch-loop", "norse"}
+
+
+def test_outputs_in_the_readme_are_in_a_tutorial() -> None:
+    tutorials = [written(path) for path in DOCUMENTS if path.parent.name == "tutorials"]
+    shown = [" ".join(text.split()) for tutorial in tutorials for text in fences(tutorial, "text")]
+    outputs = fences(written(ROOT / "README.md"), "text")
+    assert len(outputs) == 3
+    assert not [output for output in outputs if not any(" ".join(output.split()) in text for text in shown)]

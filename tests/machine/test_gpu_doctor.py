@@ -185,7 +185,7 @@ def test_driver_without_cuda_version_is_unknown() -> None:
 
 def test_cuda_versions_of_the_adapters_pins() -> None:
     needs = gpu_doctor.pinned(discover().values())
-    assert set(needs.values()) == {13}, "the step names driver 580, and README says so"
+    assert set(needs.values()) == {13}, "the step names driver 580, and docs/tutorials/first-table.md says so"
     for name in ("torch==", "jax[cuda13]==", "cuda-core[cu13]==", "cupy-cuda13x=="):
         assert any(requirement.startswith(name) for requirement in needs), name
     assert not any(requirement.startswith(("numpy", "ninja", "cuda-pathfinder", "jax==")) for requirement in needs)

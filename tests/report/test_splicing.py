@@ -1,10 +1,15 @@
-"""Tests of splicing tables into a document."""
+"""Tests of splicing tables into a document, and that the tables in the documents are those of their recordings."""
 
+import re
+import subprocess
+import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from snnbench.report.text.splicing import SpliceError, marks, splice
+from tests.documents import ROOT, written
 
 START, END = marks()
 BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"
@@ -47,3 +52,50 @@ def test_named_marks_are_separate(document: Path) -> None:
     assert document.read_text(encoding="utf-8") == f"{before}{start}\n| named |\n{end}"
     with pytest.raises(SpliceError, match="snnbench report others: start"):
         splice(document, "| named |\n", "others")
+
+
+QUICK, DEFAULTS = "2026-11-21_quick_epyc-2cpu_4", "2026-11-21_library-defaults_epyc-2cpu_2"
+GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"
+
+
+@cache
+def report(recording: str, *options: str) -> str:
+    """What `snnbench report` prints into a pipe."""
+    command = [sys.executable, "-m", "snnbench", "report", f"results/{recording}", *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(("recording", "mark"), [(QUICK, ""), (DEFAULTS, "defaults")])
+def test_guide_has_the_tables_of_its_recordings(tmp_path: Path, recording: str, mark: str) -> None:
+    copy = tmp_path / "guide.md"
+    copy.write_text(written(GUIDE), encoding="utf-8")
+    report(recording, "--splice", str(copy), *(("--mark", mark) if mark else ()))
+    assert copy.read_text(encoding="utf-8") == written(GUIDE), f"snnbench report results/{recording} --splice {GUIDE}"
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of the first table in a text, the head first."""
+    lines = re.search(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert lines
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[0].splitlines()]
+    return [rows[0], *rows[2:]]
+
+
+def test_readme_table_has_the_values_of_the_recording() -> None:
+    head, *rows = cells(report(QUICK).partition("subtract:")[2])
+    columns = [head.index(name) for name in ("library", "verdict", "train ms", "ratio", "x floor")]
+    expected = [[row[column].partition(" (")[0] for column in columns] for row in rows]
+    readme_head, *readme_rows = cells(written(ROOT / "README.md"))
+    assert readme_head == ["library", "verdict", "train ms", "ratio to torch-loop", "times the floor"]
+    assert len(expected) > 5
+    assert readme_rows == expected
+
+
+def test_readme_is_short() -> None:
+    assert len(written(ROOT / "README.md").encode()) < 9000
+
+
+def test_guide_names_every_section_of_the_page() -> None:
+    titles = re.findall(r'<h2 id="[\w-]+-title">([^<]*)</h2>', report(QUICK, "--format", "html"))
+    assert {"In short", "Time", "Provenance"} <= set(titles)
+    assert not [title for title in titles if f"- **{title}**" not in written(GUIDE)]

@@ -3,12 +3,13 @@
 import csv
 import io
 import re
-from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
+from tests.documents import ROOT, built
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
 
@@ -153,16 +154,19 @@ def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
 
 
 def test_every_column_is_documented_with_its_type() -> None:
-    text = (Path(__file__).parents[2] / "METHODOLOGY.md").read_text(encoding="utf-8")
-    section = text.partition("## Tidy data\n")[2].partition("\n## ")[0]
-    documented = {
-        name: kind.strip()
-        for names, kind in re.findall(r"^\| (`[^|]*`) \|([^|]*)\|", section, re.MULTILINE)
-        for name in re.findall(r"`(\w+)`", names)
-    }
-    assert sorted(documented) == sorted(tidy.COLUMNS)
+    section = built(ROOT / "docs" / "reference" / "tidy.md").partition("## Columns\n")[2].partition("\n## ")[0]
+    documented = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section, re.MULTILINE))
+    assert list(documented) == tidy.COLUMNS
     kinds = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
     assert documented == {name: kinds[tidy.TYPES.get(name, "str")] for name in documented}
+
+
+def test_every_metric_of_a_recording_is_documented() -> None:
+    section = built(ROOT / "docs" / "reference" / "tidy.md").partition("## Metrics\n")[2]
+    documented = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
+    recordings = [reading.read(path.parent) for path in sorted((ROOT / "results").glob("*/records.jsonl"))]
+    measured = {row["metric"] for row in tidy.rows(recordings) if "metric" in row}
+    assert {"time", "floor", "host_peak"} <= measured <= documented
 
 
 def test_empty_table_has_its_columns() -> None:

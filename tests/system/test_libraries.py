@@ -118,8 +118,8 @@ def test_versions_and_settings_are_read_back(quick: list[Record], adapters: dict
     assert {record.settings["provider"] for record in quick if record.library == "spikingjelly"} == {"torch-reference"}
 
 
-def test_the_adapter_in_contributing_is_exact(tmp_path: Path) -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
+def test_the_adapter_in_the_tutorial_is_exact(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "tutorials" / "add-your-library.md").read_text()
     (block,) = re.findall(r"<!-- adapter: start -->\n```python\n(.*?)```\n<!-- adapter: end -->", text, re.DOTALL)
     assert len(block.splitlines()) < 60
     (tmp_path / "mylif.py").write_text(block)

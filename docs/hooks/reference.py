@@ -1,0 +1,304 @@
+"""The reference pages, made from the code when the documentation is built: a mkdocs hook.
+
+A page holds marks such as `<!-- reference: commands -->`. `expand` puts a generated text in the place of each mark.
+Names, types, defaults and limits come from the code. If the code has no sentence on a name, meanings.toml has it. A
+name without a sentence, or a sentence without a name, is an error.
+"""
+
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from typer.main import get_command
+
+from snnbench import checking
+from snnbench.adapter.discovery import data_folder, discover
+from snnbench.cli import app
+from snnbench.exits import Exit
+from snnbench.plan import config
+from snnbench.recording import flags, schema
+from snnbench.report import tidy
+from snnbench.workloads import outcome
+from snnbench.workloads.case import PROFILES
+
+MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
+    Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")
+)
+MARK = re.compile(r"<!-- reference: ([a-z-]+) -->")
+TIDY_TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs for each page."""
+    return expand(markdown)
+
+
+def expand(markdown: str) -> str:
+    """The page with a generated text in the place of each mark. Raises KeyError for an unknown mark."""
+    return MARK.sub(lambda mark: GENERATORS[mark[1]]().strip(), markdown)
+
+
+def commands(command: Any = None, path: str = "snnbench") -> Iterator[tuple[str, Any]]:
+    """(full name, command) of each command that is not a group, in the order of the help."""
+    command = command or get_command(app)
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from commands(subcommand, f"{path} {name}")
+    if not hasattr(command, "commands"):
+        yield path, command
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; a bar inside of a cell is escaped."""
+    head = list(head)
+    lines = [head, ["---"] * len(head), *(list(row) for row in rows)]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+def meanings(section: str, names: Iterable[str]) -> Mapping[str, str]:
+    """The sentences of a section. Raises ValueError unless each of `names`, and nothing else, has one."""
+    names, sentences = list(names), MEANINGS[section]
+    missing = [name for name in names if name not in sentences]
+    stale = [name for name in sentences if name not in names]
+    if missing or stale:
+        raise ValueError(f"docs/hooks/meanings.toml [{section}]: missing {missing}, stale {stale}")
+    return sentences
+
+
+def code(text: object) -> str:
+    return f"`{text}`"
+
+
+def commands_section() -> str:
+    """A section for each command: usage, help, arguments, options."""
+    parts = []
+    for path, command in commands():
+        arguments = [given for given in command.params if given.param_type_name == "argument"]
+        options = [given for given in command.params if given.param_type_name == "option" and not given.hidden]
+        usage = " ".join([path, "[OPTIONS]", *(_argument(given) for given in arguments)])
+        parts += [f"## {path}\n", _help(command.help), f"```text\n{usage}\n```\n"]
+        if arguments:
+            rows = [(code(given.metavar or given.name.upper()), given.help or "") for given in arguments]
+            parts.append(table(("argument", "meaning"), rows))
+        if options:
+            parts.append(table(("option", "value", "if left out", "meaning"), map(_option, options)))
+    return "\n".join(parts)
+
+
+def general_options() -> str:
+    """The options of snnbench itself."""
+    rows = [(_names(given), given.help) for given in get_command(app).params]
+    return table(("option", "meaning"), [*rows, ("`--help`", "Show the help of snnbench, or of a command, and exit.")])
+
+
+def _help(text: str) -> str:
+    """The help of a command; a paragraph that is a command line becomes a block of code."""
+    paragraphs = (f"```sh\n{part}\n```" if part.startswith("snnbench ") else part for part in text.split("\n\n"))
+    return "\n\n".join(paragraphs) + "\n"
+
+
+def _argument(given: Any) -> str:
+    name = given.metavar or given.name.upper()
+    return name if given.required else f"[{name.strip('[]')}]"
+
+
+def _names(given: Any) -> str:
+    return ", ".join(code(name) for name in given.opts)
+
+
+def _option(given: Any) -> tuple[str, str, str, str]:
+    default = given.default.value if isinstance(given.default, Enum) else given.default
+    shown = given.show_default and not given.is_flag and default not in (None, "", ())
+    absent = "required" if given.required else code(default) if shown else ""
+    return _names(given), _value(given), absent, given.help or ""
+
+
+def _value(given: Any) -> str:
+    """The values that an option takes: a placeholder, a closed list or a number."""
+    if given.is_flag:
+        return ""
+    members = [member for kind in _parts(given.type_descriptor.annotation) for member in _members(kind)]
+    if members:
+        return ", ".join(map(code, members))
+    if given.metavar:
+        return code(given.metavar)
+    least = "" if given.min is None else f", at least {given.min}"
+    return f"{TIDY_TYPES.get(given.type_descriptor.annotation.__name__, 'text')}{least}"
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    yield annotation
+    for part in getattr(annotation, "__args__", ()):
+        yield from _parts(part)
+
+
+def _members(kind: Any) -> list[str]:
+    return [member.value for member in kind] if isinstance(kind, type) and issubclass(kind, Enum) else []
+
+
+def described(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    """The type of a field of a JSON schema in words."""
+    if "$ref" in field:
+        return f"[{_title(field['$ref'])}](#{_title(field['$ref']).lower()})"
+    if "anyOf" in field:
+        described_parts = (described(part, definitions) for part in field["anyOf"])
+        return " or ".join(dict.fromkeys(described_parts))
+    if "const" in field:
+        return code(field["const"])
+    if "enum" in field:
+        return ", ".join(code(value or '""') for value in field["enum"])
+    match field.get("type"):
+        case "array":
+            return f"list of: {described(field.get('items', {}), definitions)}"
+        case "object":
+            inner = next(iter(field.get("patternProperties", {}).values()), field.get("additionalProperties"))
+            if inner == {"type": "null"}:
+                return "an empty object"
+            return f"object of: {described(inner, definitions)}" if isinstance(inner, dict) and inner else "object"
+        case "null":
+            return "null"
+        case "boolean":
+            return "true or false"
+        case "integer" | "number" as kind:
+            return {"integer": "whole number", "number": "number"}[kind] + _limits(field)
+    return "text" if field.get("type") == "string" else "any"
+
+
+def _limits(field: Mapping[str, Any]) -> str:
+    words = {"minimum": "at least", "exclusiveMinimum": "above", "maximum": "at most"}
+    limits = [f"{word} {field[key]:g}" for key, word in words.items() if key in field and abs(field[key]) <= 10**6]
+    return f", {', '.join(limits)}" if limits else ""
+
+
+def _title(reference: str) -> str:
+    return reference.rpartition("/")[2].removesuffix("Document")
+
+
+def config_top() -> str:
+    """The keys outside of any section."""
+    known = meanings("config", config.KEYS[""])
+    return table(("key", "meaning"), ((code(name), known[name]) for name in config.KEYS[""]))
+
+
+def config_protocol() -> str:
+    """The keys of [protocol]."""
+    return _model("protocol", config.Protocol, "protocol.")
+
+
+def config_case() -> str:
+    """The keys of [case], which a [[sweep]] may have, too."""
+    return _model("case", config.Axes, "")
+
+
+def config_sweep() -> str:
+    """The keys that a [[sweep]] alone has."""
+    return _model("sweep", config.Sweep, "sweep.", without=config.Axes.model_fields)
+
+
+def _model(section: str, model: Any, prefix: str, without: Iterable[str] = ()) -> str:
+    document = model.model_json_schema()
+    fields = {name: field for name, field in document["properties"].items() if name not in without}
+    known = meanings(section, fields)
+    rows = []
+    for name, field in fields.items():
+        value = described(field, {}).removeprefix("list of: ") if prefix == "" else described(field, {})
+        if name == "profile":
+            value = ", ".join(map(code, PROFILES))
+        default = "required" if name in document["required"] else code(field["default"]) if field.get("default") else ""
+        if name == "threads" and model is config.Axes:
+            default = "every usable CPU"  # config.load puts it in
+        rows.append((code(prefix + name), value, default, known[name]))
+    return table(("key", "value", "if left out", "meaning"), rows)
+
+
+def profiles() -> str:
+    """The pairs of reset and gradient."""
+    rows = ((code(name), code(reset), "no" if detached else "yes") for name, (reset, detached) in PROFILES.items())
+    return table(("profile", "reset", "the reset carries a gradient"), rows)
+
+
+def record_fields() -> str:
+    """A section for each document of a recording, in the order of first use."""
+    parts: list[str] = []
+    for document in ("RecordDocument", "ConfigDocument", "MachineDocument"):
+        whole = TypeAdapter(getattr(schema, document)).json_schema()
+        definitions = whole.get("$defs", {})
+        top = whole if "properties" in whole else definitions[document]
+        parts += _document(document, top, definitions)
+        inner = {name: shape for name, shape in definitions.items() if name != document}
+        for name, shape in inner.items():
+            parts += _document(name, shape, definitions)
+    return "\n".join(parts)
+
+
+def _document(name: str, shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
+    title, required = _title(name), shape.get("required", ())
+    known = meanings(f"record.{title}", shape["properties"])
+    rows = [
+        (code(field), described(kind, definitions), "yes" if field in required else "no", known[field])
+        for field, kind in shape["properties"].items()
+    ]
+    text = " ".join((shape.get("description") or "").split())
+    return [f"## {title}\n", f"{text}\n", table(("field", "type", "always there", "meaning"), rows)]
+
+
+def named(head: str, meaning: Mapping[str, str]) -> Callable[[], str]:
+    """A table of names and meanings that the code has."""
+    return lambda: table((head, "meaning"), ((code(name), text) for name, text in meaning.items()))
+
+
+def configs() -> str:
+    """The configs that come with snnbench, each with the first sentence of its purpose."""
+    rows = []
+    for path in sorted(data_folder("configs").glob("*.toml")):
+        purpose = " ".join(tomllib.loads(path.read_text(encoding="utf-8"))["analysis"].split())
+        rows.append((code(path.stem), re.split(r"(?<=[.?]) (?=[A-Z])", purpose)[0]))
+    return table(("config", "purpose"), rows)
+
+
+def libraries() -> str:
+    """The libraries that have an adapter."""
+    rows = ((code(name), adapter.about, ", ".join(map(code, adapter.variants))) for name, adapter in discover().items())
+    return table(("library", "description", "variants"), rows)
+
+
+def exit_codes() -> str:
+    """The exit codes."""
+    return table(("exit code", "meaning"), ((str(int(member)), member.meaning) for member in Exit))
+
+
+def tidy_columns() -> str:
+    """The columns of tidy data."""
+    known = meanings("tidy", tidy.COLUMNS)
+    rows = ((code(name), TIDY_TYPES[tidy.TYPES.get(name, "str")], known[name]) for name in tidy.COLUMNS)
+    return table(("column", "type", "meaning"), rows)
+
+
+def metrics() -> str:
+    """The values of the column `metric`."""
+    return table(("metric", "meaning"), ((code(name), text) for name, text in MEANINGS["metric"].items()))
+
+
+GENERATORS: dict[str, Callable[[], str]] = {
+    "commands": commands_section,
+    "general-options": general_options,
+    "config-top": config_top,
+    "config-protocol": config_protocol,
+    "config-case": config_case,
+    "config-sweep": config_sweep,
+    "profiles": profiles,
+    "record-fields": record_fields,
+    "verdicts": named("verdict", outcome.VERDICTS),
+    "failures": named("failed as", outcome.FAILURES),
+    "skips": named("skipped as", outcome.SKIPS),
+    "flags": named("flag", flags.FLAGS),
+    "rules": named("rule", checking.RULES),
+    "configs": configs,
+    "libraries": libraries,
+    "exit-codes": exit_codes,
+    "tidy-columns": tidy_columns,
+    "metrics": metrics,
+}

@@ -1,0 +1,97 @@
+"""The documents for users: their text as written and as built, and the command lines and outputs in them."""
+
+import importlib.util
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import typer
+from typer.main import get_command
+
+from snnbench.cli import app
+
+ROOT = Path(__file__).parent.parent
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+OUTPUT = re.compile(r"<!-- (output|screen (\d+)): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
+
+
+def _hook() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("reference_hook", ROOT / "docs" / "hooks" / "reference.py")
+    assert specification and specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+reference = _hook()
+"""The mkdocs hook that generates the reference pages."""
+
+
+def written(path: Path) -> str:
+    """A document as it is in the repository."""
+    return path.read_text(encoding="utf-8")
+
+
+def built(path: Path) -> str:
+    """A document with the generated tables in it."""
+    text: str = reference.expand(written(path))
+    return text
+
+
+def fences(text: str, language: str) -> list[str]:
+    """The blocks of code in this language."""
+    return [code for name, code in FENCE.findall(text) if name == language]
+
+
+def command_lines(text: str) -> list[list[str]]:
+    """The arguments of every call of snnbench in the blocks of shell code, also of calls in a container."""
+    return [call for code in fences(text, "sh") for line in _lines(code) for call in _calls(line)]
+
+
+def _lines(code: str) -> list[str]:
+    return [line for line in code.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def _calls(line: str) -> Iterator[list[str]]:
+    lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
+    lexer.whitespace_split = True
+    words: list[str] = []
+    for word in [*lexer, ";"]:
+        if word not in SEPARATORS:
+            words.append(word)
+            continue
+        if (start := _start(words)) is not None:
+            yield words[start:]
+        words = []
+
+
+def _start(words: list[str]) -> int | None:
+    """The index of the first argument of snnbench in a simple command, or None for another program."""
+    words = [word.rpartition("/")[2] for word in words]
+    if words[:1] == ["snnbench"]:
+        return 1
+    if words[1:2] == ["run"] and words[0] in {"docker", "podman", "buildah", "apptainer"}:
+        images = [number for number, word in enumerate(words) if re.fullmatch(r"snnbench(:cuda|\.sif)?", word)]
+        return images[-1] + 1
+    return None
+
+
+def parse(arguments: list[str]) -> Any:
+    """The values that the command line gives to its command, which does not run. Raises for a usage error."""
+    command, rest = get_command(app), list(arguments)
+    general = {name for given in command.params for name in given.opts}
+    while rest and rest[0] in general:
+        rest.pop(0)
+    while hasattr(command, "commands"):
+        if rest[:1] in (["--help"], []):
+            return {}
+        command = command.commands[rest.pop(0)]
+    try:
+        return command.make_context(str(command.name), rest).params
+    except typer.Exit:  # --help
+        return {}
