@@ -64,7 +64,7 @@ def _print(findings: "Sequence[Finding]") -> None:
 def _against_itself(trials: int, config: str, options: Choice) -> None:
     from snnbench.analysis import noise
     from snnbench.plan import config as configs
-    from snnbench.report.text.noise_table import table
+    from snnbench.report.text import noise_table
     from snnbench.run import local
     from snnbench.run.progress import say
     from snnbench.run.request import Request
@@ -83,7 +83,12 @@ def _against_itself(trials: int, config: str, options: Choice) -> None:
     spread = noise.measured(recording)
     path = noise.keep(str(recording.model), spread)
     typer.echo(f"\n{baseline} against itself, {spread.trials} trials of each case ({recording.folder}):\n")
-    typer.echo(table(spread))
+    if console := terminal():
+        from snnbench.report.terminal.drawing import draw
+
+        draw(console, [("", noise_table.spreads(spread))])
+    else:
+        typer.echo(noise_table.table(spread))
     typer.echo(
         f"\nBy chance: how much times differ with nothing changed, and by more {noise.ALPHA:.0%} of the time.\n"
         f"Detectable: the true change that shows as more than that {noise.POWER:.0%} of the time, in one cell; "
