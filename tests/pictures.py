@@ -1,4 +1,4 @@
-"""The pictures of the README, drawn from a committed recording: a chart for light and dark, and a terminal.
+"""The pictures of README and docs, drawn from committed recordings: charts for light and dark, and a terminal.
 
 python -m tests.pictures    # draws them anew
 """
@@ -18,10 +18,16 @@ from tests.screens import screen
 
 ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
+SWEEP = ROOT / "results" / "2026-11-23_sweep_epyc-2cpu"
 IMAGES = ROOT / "docs" / "images"
 COLUMNS = 100
-CHARTS = {"quick-light.svg": "time-1.svg", "quick-dark.svg": "time-1-dark.svg"}
-"""Picture -> figure of the recording: the training times of the first case."""
+CHARTS = {
+    **{"quick": (RECORDING, "time-1"), "memory": (RECORDING, "memory-1"), "pareto": (RECORDING, "pareto-1")},
+    **{"split": (RECORDING, "split-1"), "first-call": (RECORDING, "first-call-1"), "noise": (RECORDING, "noise-1")},
+    **{"lines": (SWEEP, "time-1"), "machine": (SWEEP, "noise-machine")},
+}
+"""Picture -> a recording and its figure; each picture is drawn for a light and for a dark ground."""
+PICTURES = [f"{name}-{ground}.svg" for name in CHARTS for ground in ("light", "dark")]
 FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -48,9 +54,14 @@ FRAME = """\
 
 
 def charts(folder: Path) -> dict[str, str]:
-    """The charts by the names of their pictures; `folder` takes the other figures."""
-    list(figures.write([read(RECORDING)], folder))
-    return {picture: (folder / figure).read_text(encoding="utf-8") for picture, figure in CHARTS.items()}
+    """The charts by the names of their pictures; `folder` takes all figures of the recordings."""
+    for recording in {recording for recording, _ in CHARTS.values()}:
+        list(figures.write([read(recording)], folder / recording.name))
+    drawn = {}
+    for name, (recording, figure) in CHARTS.items():
+        for ground, file in (("light", f"{figure}.svg"), ("dark", f"{figure}-dark.svg")):
+            drawn[f"{name}-{ground}.svg"] = (folder / recording.name / file).read_text(encoding="utf-8")
+    return drawn
 
 
 def terminal(folder: Path) -> str:
