@@ -126,7 +126,7 @@ def test_few_modules_stand_outside_a_package() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_IN_GROUND
 
 
-FOLDERS = ("snnbench", "adapters", "benchmarks", "tests")
+FOLDERS = ("snnbench", "adapters", "benchmarks", "docs", "tests")
 SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
