@@ -31,10 +31,10 @@ def test_environment_sets_threads_and_only_this_packages_path(tmp_path: Path) ->
 def test_compiler_cache_is_empty_only_for_timed_passes(tmp_path: Path) -> None:
     """A timed worker's compiled files are removed at its end."""
     noting = dying("""names = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
-found = [os.environ[name] for name in names]
-print(*set(found), os.path.isdir(found[0]) and len(os.listdir(found[0])), flush=True)
-os.makedirs(found[0], exist_ok=True)
-open(os.path.join(found[0], "kernel"), "w").close()
+caches = [os.environ[name] for name in names]
+print(*set(caches), os.path.isdir(caches[0]) and len(os.listdir(caches[0])), flush=True)
+os.makedirs(caches[0], exist_ok=True)
+open(os.path.join(caches[0], "kernel"), "w").close()
 raise ValueError
 """)
     logs = {measure: [ask(tmp_path, noting, request(measure)).log.split() for _ in range(2)] for measure in MEASURES}
