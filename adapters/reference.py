@@ -8,7 +8,7 @@ import numpy as np
 
 from snnbench.adapter import Unsupported
 from snnbench.backends.numpy import Network
-from snnbench.workloads import reference
+from snnbench.work import reference
 
 BACKEND = "numpy"
 DEVICES = ("cpu",)

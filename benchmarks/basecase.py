@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 CASE = Case(
     neurons=256,

@@ -28,8 +28,8 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.runner import Run, Setup
+from snnbench.work.outcome import measured
 from snnbench.worker.messages import Reply
-from snnbench.workloads.outcome import measured
 
 CELLS, PLANNED = 1000, 100_000
 MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0

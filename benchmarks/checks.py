@@ -54,8 +54,8 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     from basecase import CASE
 
     from snnbench.kernels import linear_lif, reuse_memory
-    from snnbench.workloads.answer import Answer
-    from snnbench.workloads.problem import Problem
+    from snnbench.work.answer import Answer
+    from snnbench.work.problem import Problem
 
     torch.set_num_threads(threads)
     reuse_memory()

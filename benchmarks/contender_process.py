@@ -14,7 +14,7 @@ from typing import Any
 
 from snnbench.adapter import loading, reading
 from snnbench.adapter.refusal import Unsupported
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 FLOOR = "floor"
 SCALE = 0.6
@@ -80,7 +80,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     """A training pass of a library's network, checked once."""
     from snnbench.backends import open_backend
     from snnbench.backends.layout import Layout
-    from snnbench.workloads.problem import Problem
+    from snnbench.work.problem import Problem
 
     path, variant = Path(request["path"]), request["variant"]
     declared = reading.read(path).variants[variant]
@@ -98,7 +98,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
 def check(session: Any, deviation: str | None, work: Case) -> str:
     """Run the harness's own spot check. Returns the deviation as a note."""
     from snnbench.proof.spotcheck import SpotCheck
-    from snnbench.workloads.problem import Problem
+    from snnbench.work.problem import Problem
 
     spikes, gradients = session.train()
     session.synchronise((spikes, gradients))
@@ -114,7 +114,7 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     import torch
 
     from snnbench.backends.torch import Weights
-    from snnbench.workloads import reference
+    from snnbench.work import reference
 
     class Through(torch.nn.Module):
         """In place of a linear layer."""

@@ -33,7 +33,7 @@ from snnbench.adapter.discovery import discover
 from snnbench.environments import store
 from snnbench.files import home
 from snnbench.run import process
-from snnbench.workloads.case import PROFILES, Case
+from snnbench.work.case import PROFILES, Case
 
 BASE = "fused/cpu"
 LONG = ["!*/compile", "!*/amp", "!*/defaults"]

@@ -1,9 +1,9 @@
 """Answers to problems, as a library would give them: the reference's own, in some number format."""
 
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Problem
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Problem
 
 
 def answer_to(problem: Problem, which: int, cotangent: int, dtype: str = "float64", case: Case | None = None) -> Answer:

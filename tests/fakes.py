@@ -11,8 +11,8 @@ from textwrap import dedent, indent
 from typing import Any
 
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
+from snnbench.work.case import PROFILES, Case
 from snnbench.worker.messages import Measure, Reply, Request
-from snnbench.workloads.case import PROFILES, Case
 
 PHASES = ("inference", "forward", "backward", "train")
 EXAM_VALUES = 8 * 5 * 37
@@ -44,7 +44,7 @@ import numpy as np
 
 from dataclasses import replace
 from snnbench.backends.numpy import Network
-from snnbench.workloads import reference
+from snnbench.work import reference
 
 BACKEND = "numpy"
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from snnbench.recording.reading import Recording
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import failed, recording, skipped, timed, weighed
 

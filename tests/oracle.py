@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from snnbench.kernels.neuron import Neuron
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.surrogate import FORMULAS
 
 FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 SLOPES = {

@@ -9,8 +9,8 @@ from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.digest import digest
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 
 MIB = 1 << 20

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed
 

@@ -24,8 +24,8 @@ from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
-from snnbench.workloads import outcome
-from snnbench.workloads.case import PROFILES
+from snnbench.work import outcome
+from snnbench.work.case import PROFILES
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from snnbench.adapter.declaration import ONLY_VARIANT, Adapter
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 Contender = tuple[str, str]
 """(library, variant)."""

@@ -33,7 +33,7 @@ from snnbench.analysis.trial_pairs import in_pairs, plain_label
 from snnbench.plan.side import SIDES
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record, RecordingError
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 MOST_ADVISED = 200
 """Most trials a side that a reason advises."""

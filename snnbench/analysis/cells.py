@@ -11,8 +11,8 @@ from snnbench.analysis.difference import Difference, adjusted, between
 from snnbench.analysis.movement import Explained
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.recording.reading import Recording
+from snnbench.work.case import Case
 from snnbench.worker.durations import Summary
-from snnbench.workloads.case import Case
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 """Metrics that are compared, with their units."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.proof.extent import sampled
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 EVERYTHING = "all"
 

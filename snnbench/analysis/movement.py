@@ -14,9 +14,9 @@ from statistics import fmean, median, stdev
 
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
+from snnbench.work.case import Case
 from snnbench.worker.durations import pass_ns
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
-from snnbench.workloads.case import Case
 
 PEAKS = {"call": CALLS, "copy": COPY, "current": PRODUCT}
 """peak -> the probe that it stands for, in recordings without probes."""

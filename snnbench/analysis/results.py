@@ -7,8 +7,8 @@ from typing import Any
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.recording.record import Record
+from snnbench.work.case import Case
 from snnbench.worker.durations import Summary, pass_ns, summarise
-from snnbench.workloads.case import Case
 
 PHASES = ("train", "forward", "backward", "inference")
 """Phases, most interesting first: contenders are ordered by the first one that was timed."""

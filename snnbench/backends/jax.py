@@ -23,10 +23,10 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import FailureKind
-from snnbench.workloads.problem import Problem
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.outcome import FailureKind
+from snnbench.work.problem import Problem
 
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}
 COMPILED = "/jax/core/compile/backend_compile_duration"

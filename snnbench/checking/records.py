@@ -19,13 +19,13 @@ from snnbench.proof.tolerance import (
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome
+from snnbench.work.problem import EXAM_SHAPE
 from snnbench.worker import floor
 from snnbench.worker.durations import trial_median
 from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome
-from snnbench.workloads.problem import EXAM_SHAPE
 
 Complaints = Iterator[str]
 MOST_FRESH = 10_000

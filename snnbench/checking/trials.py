@@ -13,7 +13,7 @@ from snnbench.plan import selection
 from snnbench.plan.config import Config, Protocol, Sweep
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 Trial = tuple[str, int, str]
 """(measure, trial, side)."""

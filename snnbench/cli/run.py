@@ -110,7 +110,7 @@ def _open(recording: "Recording") -> None:
 def _kinds(text: str | None) -> tuple[str, ...]:
     """The kinds of outcome in `--retry`. Raises BadParameter."""
     from snnbench.suggestions import unknown
-    from snnbench.workloads.outcome import FAILURES, SKIPS
+    from snnbench.work.outcome import FAILURES, SKIPS
 
     kinds = tuple(kind.strip() for kind in text.split(",")) if text is not None else ()
     for kind in kinds:

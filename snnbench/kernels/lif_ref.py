@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from snnbench.kernels.neuron import Neuron
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.surrogate import FORMULAS
 
 
 class Spike(torch.autograd.Function):

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.sums import NO_SUMS, Sums
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.surrogate import FORMULAS
 
 
 def forward(

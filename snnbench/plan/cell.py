@@ -9,8 +9,8 @@ from snnbench.adapter.contender import Contender, Work, label
 from snnbench.digest import digest
 from snnbench.plan.config import Protocol
 from snnbench.units import GIB
+from snnbench.work.case import Case
 from snnbench.worker.messages import Measure, Request
-from snnbench.workloads.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
 from snnbench.plan.config_errors import Mistake, explain, validated
 from snnbench.plan.config_file import ConfigError, Document, override, read
-from snnbench.workloads.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
+from snnbench.work.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
 
 __all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_type_hints
 from snnbench.adapter.contender import Work
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import did_you_mean, unknown
-from snnbench.workloads.case import PROFILES, Case
+from snnbench.work.case import PROFILES, Case
 
 Condition = Callable[[Work], bool]
 

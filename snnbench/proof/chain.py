@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Session
 from snnbench.proof.fresh import copied
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
 
 Array = NDArray[np.float32]
 Pass = Callable[[Session], Answer]

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.proof.tolerance import product_format
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Verdict
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work.case import Case
+from snnbench.work.outcome import Verdict
+from snnbench.work.rule import Rule, rule_of
 
 
 @dataclass(slots=True)

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.proof.comparison import Finding, compare_gradient
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
 
 PASSES = 5
 """The fewest fresh passes of a phase, one of them on content drawn anew."""

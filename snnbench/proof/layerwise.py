@@ -22,9 +22,9 @@ from snnbench.proof.comparison import Finding, compare_gradient
 from snnbench.proof.network_check import Tolerance
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
+from snnbench.work.rule import Rule, rule_of
 
 
 class Layerwise:

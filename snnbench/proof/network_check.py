@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums, product_format, round_to
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Layer
-from snnbench.workloads.rule import Rule
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Layer
+from snnbench.work.rule import Rule
 
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]

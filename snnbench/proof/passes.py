@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from snnbench.backends import Session
-from snnbench.workloads.answer import Answer
+from snnbench.work.answer import Answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from snnbench.backends import Session
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads.answer import Answer
+from snnbench.work.answer import Answer
 
 LOOKS = 3
 """Number of answers that are read twice: the first reading may not take longer."""

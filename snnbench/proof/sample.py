@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.proof.tolerance import of_sums, product_format, round_to
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Layer
-from snnbench.workloads.rule import Rule
+from snnbench.work.case import Case
+from snnbench.work.problem import Layer
+from snnbench.work.rule import Rule
 
 Array = NDArray[np.float64]
 ENTRIES_AT_ONCE = 1 << 22

@@ -9,8 +9,8 @@ from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.rule import Rule
+from snnbench.work.problem import Problem
+from snnbench.work.rule import Rule
 
 
 class SpotChecks:

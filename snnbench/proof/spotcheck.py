@@ -34,10 +34,10 @@ from snnbench.proof.tolerance import (
     product_format,
     round_to,
 )
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Layer, Problem
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Layer, Problem
+from snnbench.work.rule import Rule, rule_of
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 1024

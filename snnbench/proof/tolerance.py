@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.workloads.case import Case
-from snnbench.workloads.reference import Trace
-from snnbench.workloads.rule import Rule
+from snnbench.work.case import Case
+from snnbench.work.reference import Trace
+from snnbench.work.rule import Rule
 
 Array = NDArray[np.float64]
 CLOSE_ROUNDOFFS = 32

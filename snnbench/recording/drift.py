@@ -13,8 +13,8 @@ from math import exp
 from statistics import median
 from typing import Any, Protocol
 
+from snnbench.work.case import Case
 from snnbench.worker.probe import INTERPRETER, levels
-from snnbench.workloads.case import Case
 
 DRIFTED = "drifted"
 """The flag of a cell with an unusual level."""

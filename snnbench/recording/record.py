@@ -11,8 +11,8 @@ from snnbench.adapter.contender import label
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
 from snnbench.recording import schema
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome, decode
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome, decode
 
 SCHEMA = 6
 """Additions by schema. 1: first version.

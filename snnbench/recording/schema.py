@@ -13,7 +13,7 @@ from typing_extensions import TypedDict
 
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
-from snnbench.workloads.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
+from snnbench.work.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
 
 MOST_NS = 10**18
 """30 years: no duration is longer."""
@@ -146,7 +146,7 @@ class MemoryDocument(TypedDict):
 
 
 class ReplyDocument(TypedDict):
-    """A worker's reply, but for its outcome, which snnbench.workloads.outcome decodes."""
+    """A worker's reply, but for its outcome, which snnbench.work.outcome decodes."""
 
     checks: dict[Name, CheckDocument]
     settings: dict[str, Any]

@@ -9,7 +9,7 @@ from snnbench.report.findings import FEW_TRIALS, Findings, Point
 from snnbench.report.leads import TEST, Lead, leads
 from snnbench.report.numbers import between, counted, listed
 from snnbench.units import MS
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 WORDS = {
     "oom-device": "out of device memory",

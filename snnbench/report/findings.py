@@ -10,7 +10,7 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.numbers import between
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 SEED = 0
 """The seed of the bootstrap: the same recording gives the same page."""

@@ -9,7 +9,7 @@ from typing import Any, get_type_hints
 
 from snnbench.analysis.metrics import incorrect, metrics, pair
 from snnbench.recording.reading import Recording
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 Row = dict[str, Any]
 

@@ -6,7 +6,7 @@ A *setting* is a case without its sizes. A *family* is cases of one setting that
 from collections.abc import Collection, Iterable
 
 from snnbench.recording.reading import Recording
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
 NAMES = {"neurons": "neurons N", "batch": "batch size B", "time_steps": "time steps T", "layers": "layers L"}

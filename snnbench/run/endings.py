@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from snnbench.recording import schema
 from snnbench.run.process import Ending
-from snnbench.workloads.outcome import Outcome, failed
+from snnbench.work.outcome import Outcome, failed
 
 
 def outcome_of(ending: Ending, timeout_s: float) -> Outcome:

@@ -22,8 +22,8 @@ from snnbench.recording.writer import Writer
 from snnbench.run import known_outcomes
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Run, Task, measure_together, record_of
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import failed
+from snnbench.work.case import Case
+from snnbench.work.outcome import failed
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from snnbench.plan.cell import Cell
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 
 SIZES = ("neurons", "batch", "time_steps", "layers")
 

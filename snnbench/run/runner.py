@@ -21,8 +21,8 @@ from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
+from snnbench.work.outcome import Outcome, failed, skipped
 from snnbench.worker.messages import Reply
-from snnbench.workloads.outcome import Outcome, failed, skipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from snnbench.adapter import loading, refusal
+from snnbench.work.outcome import FailureKind, failed, skipped
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
 from snnbench.worker.turns import Turns
-from snnbench.workloads.outcome import FailureKind, failed, skipped
 
 PR_SET_PDEATHSIG = 1
 

@@ -30,8 +30,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from snnbench.work.case import Case
 from snnbench.worker.durations import summarise, trial_median
-from snnbench.workloads.case import Case
 
 Timings = Mapping[str, Mapping[str, Any]]
 """The `repetitions_ns` and `passes` of each phase."""

@@ -16,6 +16,12 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
+from snnbench.work.answer import Answer
+from snnbench.work.case import HALVES, Case
+from snnbench.work.outcome import failed, measured
+from snnbench.work.problem import Problem, odd
+from snnbench.work.problem import exam as exam_problem
+from snnbench.work.rule import Rule
 from snnbench.worker import afterwork, floor, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Reply, Request
@@ -23,12 +29,6 @@ from snnbench.worker.peaks import Peaks
 from snnbench.worker.probes import Probes
 from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import HALVES, Case
-from snnbench.workloads.outcome import failed, measured
-from snnbench.workloads.problem import Problem, odd
-from snnbench.workloads.problem import exam as exam_problem
-from snnbench.workloads.rule import Rule
 
 OwnRule = Callable[[Case, str], Rule | None]
 CHECKED_INPUT = 1

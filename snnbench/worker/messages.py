@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from snnbench.workloads import outcome
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome
+from snnbench.work import outcome
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome
 
 PROTOCOL = 1
 """1: first version."""

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.backends import Backend, Run, Session
+from snnbench.work.case import Case
 from snnbench.worker import floor, timing
 from snnbench.worker.floor import CALL, COPY, Peak
-from snnbench.workloads.case import Case
 
 REPETITIONS = 5
 """The most repetitions of each peak in one look; the least is one."""

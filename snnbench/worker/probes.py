@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from snnbench.backends import Backend, Run, Session
+from snnbench.work.case import Case
 from snnbench.worker import clocks, floor, timing
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
-from snnbench.workloads.case import Case
 
 STEPS = 20_000
 """Steps of the interpreter's loop: about a millisecond."""

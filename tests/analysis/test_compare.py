@@ -14,7 +14,7 @@ from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 

@@ -7,7 +7,7 @@ import pytest
 from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 

@@ -6,7 +6,7 @@ import pytest
 
 from snnbench.checking import records
 from snnbench.recording.record import Record
-from snnbench.workloads.outcome import decode
+from snnbench.work.outcome import decode
 from tests.fakes import CASE
 from tests.recordings import record
 

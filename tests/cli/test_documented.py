@@ -26,8 +26,8 @@ from snnbench.environments import Env
 from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
-from snnbench.workloads import outcome
-from snnbench.workloads.case import PROFILES
+from snnbench.work import outcome
+from snnbench.work.case import PROFILES
 from tests.documents import DOCUMENTS, ROOT, built, command_lines, fences, parse, written
 
 OTHER_OPTIONS = {"--help", "--cpus", "--cpuset-cpus"}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snnbench.kernels.formula import TRITON, C, Dialect, surrogate
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.surrogate import FORMULAS
 
 PYTHON = {"C": (C, {"real": float}), "Triton": (TRITON, {})}
 NAMES = {

@@ -21,7 +21,7 @@ from triton.compiler import ASTSource
 from snnbench.kernels import lif_triton
 from snnbench.kernels.lif_triton import Strip
 from snnbench.kernels.neuron import Neuron
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.surrogate import FORMULAS
 from tests import contract, oracle
 from tests.contract import Kernels
 from tests.oracle import FORMATS, NEURONS

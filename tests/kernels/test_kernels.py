@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnbench.kernels import KEEPS, Neuron, lif, lif_ref, linear_lif, pipeline
-from snnbench.workloads.case import Surrogate
+from snnbench.work.case import Surrogate
 from tests.oracle import NEURONS, distance, identifier
 
 EXACT = [(kernel, keep) for kernel in ("torch", "cpu") for keep in ("potential", "nothing")]

@@ -14,7 +14,7 @@ from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.plan import config
 from snnbench.plan.config import Config, ConfigError
-from snnbench.workloads import case
+from snnbench.work import case
 from tests import fakes
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}

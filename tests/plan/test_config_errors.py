@@ -8,7 +8,7 @@ import pytest
 from snnbench.adapter.declaration import Adapter
 from snnbench.plan import config
 from snnbench.plan.config import ConfigError
-from snnbench.workloads import case
+from snnbench.work import case
 from tests.plan.test_config import CASE, PROTOCOL, SWEEP, TOP, WHOLE, adapters, complaint, load, missing_key
 
 __all__ = ["adapters"]

@@ -18,9 +18,9 @@ from snnbench.proof.comparison import Finding
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Problem
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Problem
 from tests.proof.test_layerwise import DEEP, ROOT
 
 

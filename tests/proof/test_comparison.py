@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes, verdict
+from snnbench.work.rule import Rule, rule_of
 from snnbench.worker.messages import Reply
-from snnbench.workloads.rule import Rule, rule_of
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from snnbench.work.case import PROFILES
+from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply
-from snnbench.workloads.case import PROFILES
-from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
 from tests.recordings import EXACT
 

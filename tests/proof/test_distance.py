@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from snnbench.proof.spotcheck import SpotCheck, sampled
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
 from tests.fakes import CASE
 from tests.proof.test_spotcheck import ALL_NS, rounded_answer
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from snnbench.proof import exam
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import PROFILES
-from snnbench.workloads.problem import REVERSED
-from snnbench.workloads.problem import exam as exam_problem
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.case import PROFILES
+from snnbench.work.problem import REVERSED
+from snnbench.work.problem import exam as exam_problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
 

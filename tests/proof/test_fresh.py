@@ -20,9 +20,9 @@ from snnbench.proof.fresh import (
     undecided,
 )
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
 from tests.fakes import CASE
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 
 torch = pytest.importorskip("torch")
 
@@ -21,12 +21,12 @@ from snnbench.analysis.coverage import coverage
 from snnbench.backends.torch import Backend
 from snnbench.checking import records
 from snnbench.recording.reading import read as read_recording
+from snnbench.work.case import Case
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import (
     Measure,
     Reply,
 )
-from snnbench.workloads.case import Case
 from tests.fakes import CASE, PHASES, profile, request
 
 ROOT = Path(__file__).parents[2]

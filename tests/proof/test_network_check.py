@@ -9,10 +9,10 @@ import pytest
 from snnbench.proof.comparison import Finding
 from snnbench.proof.network_check import NetworkCheck
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Layer, Problem
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Layer, Problem
+from snnbench.work.rule import Rule, rule_of
 from tests.answers import answer_to
 from tests.fakes import CASE
 from tests.proof.test_spotcheck_answers import Given

@@ -7,10 +7,10 @@ import pytest
 
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance, of_potentials, of_sums, round_to
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
+from snnbench.work.rule import Rule, rule_of
 from tests.fakes import CASE, profile
 
 Array = np.ndarray[Any, Any]

@@ -11,11 +11,11 @@ from snnbench.proof import network_check, sample, spotcheck
 from snnbench.proof.extent import sampled
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import of_sums, product_format, round_to
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.rule import rule_of
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Problem
+from snnbench.work.rule import rule_of
 from tests.fakes import CASE
 
 LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)

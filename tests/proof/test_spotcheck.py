@@ -9,11 +9,11 @@ import pytest
 from snnbench.proof.comparison import Finding
 from snnbench.proof.spotcheck import SpotCheck, sampled
 from snnbench.proof.tolerance import round_to
-from snnbench.workloads import reference
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Layer, Problem
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work import reference
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Layer, Problem
+from snnbench.work.rule import Rule, rule_of
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]

@@ -8,9 +8,9 @@ import pytest
 
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import allowed_differences
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import PROFILES, Case
-from snnbench.workloads.problem import Layer, Problem
+from snnbench.work.answer import Answer
+from snnbench.work.case import PROFILES, Case
+from snnbench.work.problem import Layer, Problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
 

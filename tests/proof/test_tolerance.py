@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from snnbench.proof.tolerance import of_potentials, of_sums
-from snnbench.workloads import reference
-from snnbench.workloads.rule import Rule, rule_of
+from snnbench.work import reference
+from snnbench.work.rule import Rule, rule_of
 from tests.fakes import CASE
 
 R = 2.0**-24

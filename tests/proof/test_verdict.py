@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from snnbench.proof.comparison import verdict
+from snnbench.work.case import PROFILES, Dtype
+from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Measure
-from snnbench.workloads.case import PROFILES, Dtype
-from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, PHASES, altered, document, overridden, profile, quantities
 from tests.faults import MEASURES, reply_to
 from tests.proof.test_incorrect import FAULTS

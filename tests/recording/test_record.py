@@ -9,7 +9,7 @@ import pytest
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
 from snnbench.recording.writer import append
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.recordings import EXACT, failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}

@@ -7,7 +7,7 @@ import pytest
 from snnbench.report import answer
 from snnbench.report.findings import about_intervals, find
 from snnbench.report.page import headline
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 

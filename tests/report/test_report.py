@@ -10,8 +10,8 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.case import Case
+from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 

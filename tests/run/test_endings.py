@@ -11,8 +11,8 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
+from snnbench.work.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from snnbench.worker.messages import Measure, Reply, decode_reply
-from snnbench.workloads.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from tests.fakes import CASE
 from tests.recordings import EXACT
 

@@ -7,7 +7,7 @@ from snnbench.adapter.contender import Work
 from snnbench.plan.cell import Cell, cells
 from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.progress import Pace
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 from tests.bench import PROTOCOL
 from tests.fakes import CASE
 

@@ -17,7 +17,7 @@ from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
 from snnbench.run.slurm.submit import resources
-from snnbench.workloads.outcome import FAILURES, Outcome, failed
+from snnbench.work.outcome import FAILURES, Outcome, failed
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config

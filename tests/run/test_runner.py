@@ -18,7 +18,7 @@ from snnbench.recording.reading import RECORDS, read
 from snnbench.run import known_outcomes, runner
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.runner import Run, Setup
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.bench import PROTOCOL, SMALL, Bench, bench
 from tests.fakes import CORRECT, altered, quantities
 from tests.recordings import EXACT

@@ -13,7 +13,7 @@ from snnbench.recording.record import RecordingError
 from snnbench.recording.writer import append
 from snnbench.run.slurm import jobs
 from snnbench.run.slurm.status import parts
-from snnbench.workloads.outcome import Outcome
+from snnbench.work.outcome import Outcome
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made

@@ -15,7 +15,7 @@ from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
-from snnbench.workloads import outcome
+from snnbench.work import outcome
 from tests.documents import DOCUMENTS, OUTPUT, ROOT, reference, written
 from tests.screens import screen
 from tests.system.test_browser import requested_addresses

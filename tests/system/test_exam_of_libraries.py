@@ -11,7 +11,7 @@ from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.adapter.discovery import discover
 from snnbench.machine import gpus
 from snnbench.recording.record import Record
-from snnbench.workloads.outcome import SKIPS
+from snnbench.work.outcome import SKIPS
 from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries

@@ -26,8 +26,8 @@ from snnbench.report.text import cell_description
 from snnbench.report.text.recording_tables import markdown
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
+from snnbench.work.outcome import decode, failed
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
-from snnbench.workloads.outcome import decode, failed
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
 from tests.sweep import write_config

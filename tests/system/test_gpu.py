@@ -19,9 +19,9 @@ from snnbench.environments import store
 from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.run.process import Ending, environment, run
+from snnbench.work.case import PROFILES, Case
+from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply, Request
-from snnbench.workloads.case import PROFILES, Case
-from snnbench.workloads.outcome import Outcome
 from tests.system.test_libraries import CASE
 
 pytestmark = [

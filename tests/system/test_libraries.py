@@ -14,9 +14,9 @@ from snnbench.machine import gpus
 from snnbench.plan import config
 from snnbench.recording.record import Record
 from snnbench.run.process import environment, run
+from snnbench.work.case import PROFILES
+from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Request
-from snnbench.workloads.case import PROFILES
-from snnbench.workloads.outcome import Outcome
 from tests import fakes
 from tests.managed import ROOT, recorded, snnbench
 from tests.recordings import EXACT

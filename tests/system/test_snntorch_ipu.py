@@ -20,8 +20,8 @@ from snnbench.adapter import (
 from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
 from snnbench.proof import exam
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import exam as exam_problem
+from snnbench.work.answer import Answer
+from snnbench.work.problem import exam as exam_problem
 from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "snntorch-ipu.py"

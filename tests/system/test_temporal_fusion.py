@@ -24,10 +24,10 @@ from snnbench.backends.torch.session import Session
 from snnbench.proof import exam
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.case import Case
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.problem import exam as exam_problem
+from snnbench.work.answer import Answer
+from snnbench.work.case import Case
+from snnbench.work.problem import Problem
+from snnbench.work.problem import exam as exam_problem
 from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "temporal-fusion.py"

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from snnbench.work.case import Case
 from snnbench.worker import floor
 from snnbench.worker.floor import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
-from snnbench.workloads.case import Case
 from tests.fakes import CASE, PHASES
 
 SMALL = CASE.with_(time_steps=3, batch=2, neurons=5, layers=1, input_gradient=True)

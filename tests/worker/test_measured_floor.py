@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from snnbench.work.outcome import Outcome
 from snnbench.worker import floor
 from snnbench.worker.floor import Peak
 from snnbench.worker.messages import Reply
-from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, PHASES, ask, document, overridden, quantities, reply_of, request
 from tests.recordings import EXACT
 

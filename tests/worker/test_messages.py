@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from snnbench.work.outcome import failed
 from snnbench.worker.messages import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
-from snnbench.workloads.outcome import failed
 from tests.fakes import CASE, request
 from tests.recordings import EXACT
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from snnbench.work.case import Case
 from snnbench.worker import floor
 from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,
@@ -16,7 +17,6 @@ from snnbench.worker.peaks import (
     SECOND_LOOKS_NS,
     Peaks,
 )
-from snnbench.workloads.case import Case
 from tests.fakes import CASE, PHASES
 
 MS = 1_000_000

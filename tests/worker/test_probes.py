@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from snnbench.backends.numpy import Backend
+from snnbench.work.case import Case
 from snnbench.worker import probes as module
 from snnbench.worker.probes import CALLS_IN_A_ROW, REPETITIONS, Probes
-from snnbench.workloads.case import Case
 from tests.fakes import CASE
 
 

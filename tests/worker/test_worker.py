@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from snnbench.run.process import ALLOCATOR, environment, run
+from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Reply, Request, decode_reply
-from snnbench.workloads.outcome import Outcome
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
 from tests.recordings import EXACT
 

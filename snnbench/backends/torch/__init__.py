@@ -12,9 +12,9 @@ from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.session import Network, Session, Weights
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import FailureKind
-from snnbench.workloads.problem import Problem
+from snnbench.work.case import Case
+from snnbench.work.outcome import FailureKind
+from snnbench.work.problem import Problem
 
 __all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
 

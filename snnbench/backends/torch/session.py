@@ -17,8 +17,8 @@ from snnbench.backends import Build
 from snnbench.backends.layout import Layout
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
-from snnbench.workloads.answer import Answer
-from snnbench.workloads.problem import Problem
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted, spread
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 
 def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:

@@ -11,7 +11,7 @@ from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import counted, listed, spread
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 STRIP = 16
 """px above the scale for each contender without a time at some size."""

@@ -10,7 +10,7 @@ from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
 from snnbench.units import MIB, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 PARTS = ("static", "retained", "peak above these")
 OUT_OF_MEMORY = ("oom-device", "oom-host")

@@ -11,7 +11,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 TRIALS = 10
 """The most trials that are drawn of one cell."""

@@ -10,7 +10,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
 from snnbench.report.section import Chart, Table
 from snnbench.units import MIB, MS, number
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 Pairs = dict[str, tuple[float, float]]
 """(time, bytes) by contender."""

@@ -5,7 +5,7 @@ from snnbench.report import wording
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
 from snnbench.report.text.recording_tables import measurements
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 LIBRARY, WORK = "library", "work"
 

@@ -7,7 +7,7 @@ from snnbench.report import wording
 from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 PEAK = "peak"
 """Placeholder for the peak of the device or of the host."""

@@ -10,8 +10,8 @@ from snnbench.report.numbers import listed
 from snnbench.report.section import Section, Table
 from snnbench.report.text import recording_tables
 from snnbench.report.wording import setting
-from snnbench.workloads.case import Case
-from snnbench.workloads.outcome import SKIPS, VERDICTS
+from snnbench.work.case import Case
+from snnbench.work.outcome import SKIPS, VERDICTS
 
 SIGNS = {
     "exact": "\u2713",

@@ -9,7 +9,7 @@ from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 MAX_NOISIEST = 6
 MACHINE = (

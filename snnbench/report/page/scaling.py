@@ -7,7 +7,7 @@ from snnbench.report import wording
 from snnbench.report.charts import lines
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Section, Table
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 PANELS = 12
 """The most tables."""

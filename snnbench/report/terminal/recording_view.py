@@ -14,7 +14,7 @@ from snnbench.report.terminal.drawing import draw, note, paragraph
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
 from snnbench.report.wording import model
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 FEWEST_IN_COMMON = 2
 """The fewest cases with a line on their common part."""

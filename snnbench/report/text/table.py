@@ -7,7 +7,7 @@ from typing import Any
 
 from snnbench.report.section import Table
 from snnbench.report.wording import title
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 
 def text(table: Table, notes: Mapping[int, str] | None = None) -> str:

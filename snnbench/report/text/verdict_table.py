@@ -7,7 +7,7 @@ from snnbench.analysis.metrics import common, gradient_errors
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.text.table import markdown
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")

@@ -26,7 +26,7 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import append, write_document, writing
 from snnbench.run.slurm import scheduler, submission
 from snnbench.run.slurm.scheduler import State
-from snnbench.workloads.outcome import failed
+from snnbench.work.outcome import failed
 
 ROOT = Path("runs")
 LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2

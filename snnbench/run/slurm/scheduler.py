@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snnbench.exits import Exit, UserError
-from snnbench.workloads.outcome import FailureKind
+from snnbench.work.outcome import FailureKind
 
 SQUEUE_S = 60.0
 """Timeout of squeue."""

@@ -7,12 +7,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from snnbench.workloads import reference
-from snnbench.workloads.case import PROFILES, Case, Surrogate
-from snnbench.workloads.problem import Problem
-from snnbench.workloads.problem import exam as exam_problem
-from snnbench.workloads.reference import Trace
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work import reference
+from snnbench.work.case import PROFILES, Case, Surrogate
+from snnbench.work.problem import Problem
+from snnbench.work.problem import exam as exam_problem
+from snnbench.work.reference import Trace
+from snnbench.work.surrogate import FORMULAS
 from tests.fakes import CASE, profile
 
 HALF = CASE.with_(beta=0.5, threshold=1.0)

@@ -8,8 +8,8 @@ import pytest
 
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
-from snnbench.workloads.problem import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
-from snnbench.workloads.problem import exam as exam_problem
+from snnbench.work.problem import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
+from snnbench.work.problem import exam as exam_problem
 from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.with_(time_steps=50, batch=16, neurons=128, layers=2))

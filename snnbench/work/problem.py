@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.workloads.case import Case
+from snnbench.work.case import Case
 
 Drawn = TypeVar("Drawn")
 Array = NDArray[np.float32]

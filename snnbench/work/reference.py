@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.workloads.case import Case
-from snnbench.workloads.rule import Rule, rule_of
-from snnbench.workloads.surrogate import FORMULAS
+from snnbench.work.case import Case
+from snnbench.work.rule import Rule, rule_of
+from snnbench.work.surrogate import FORMULAS
 
 Array = NDArray[np.float64]
 Neuron = Case | Rule
