@@ -1,9 +1,8 @@
 """The case from which every benchmark makes its own, by `CASE.with_(...)`, and a case as a part of a config."""
 
-from dataclasses import asdict
 from typing import Any
 
-from snnbench.work.case import Case
+from snnbench.workloads.linear_lif import Case
 
 CASE = Case(
     neurons=256,
@@ -28,5 +27,7 @@ CASE = Case(
 
 def axes(case: Case) -> dict[str, Any]:
     """The case as the table [case] of a config."""
-    fields = {name: value for name, value in asdict(case).items() if name not in ("workload", "reset", "detach_reset")}
+    fields = {
+        name: value for name, value in case.as_dict().items() if name not in ("workload", "reset", "detach_reset")
+    }
     return {"profile": case.profile, **fields}

@@ -55,7 +55,7 @@ def measure(neurons: int, steps: int, threads: int) -> None:
 
     from snnbench.kernels import linear_lif, reuse_memory
     from snnbench.work.answer import Answer
-    from snnbench.work.problem import Problem
+    from snnbench.workloads.linear_lif import Problem
 
     torch.set_num_threads(threads)
     reuse_memory()

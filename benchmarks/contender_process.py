@@ -14,7 +14,8 @@ from typing import Any
 
 from snnbench.adapter import loading, reading
 from snnbench.adapter.refusal import Unsupported
-from snnbench.work.case import Case
+from snnbench.workloads import linear_lif
+from snnbench.workloads.linear_lif import Case
 
 FLOOR = "floor"
 SCALE = 0.6
@@ -80,7 +81,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     """A training pass of a library's network, checked once."""
     from snnbench.backends import open_backend
     from snnbench.backends.layout import Layout
-    from snnbench.work.problem import Problem
+    from snnbench.workloads.linear_lif import Problem
 
     path, variant = Path(request["path"]), request["variant"]
     declared = reading.read(path).variants[variant]
@@ -90,7 +91,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
     backend = open_backend(declared.backend, work, module)
     if request["alone"]:
         return neuron(work, module, variant, Layout(declared.order, declared.latency))
-    session = backend.session(loading.builder(module), declared, Problem(work))
+    session = backend.session(linear_lif.builder(module), declared, Problem(work))
     note = check(session, declared.deviation, work)
     return session.train, session.synchronise, note
 
@@ -98,7 +99,7 @@ def library(work: Case, request: dict[str, Any]) -> tuple[Any, Any, str]:
 def check(session: Any, deviation: str | None, work: Case) -> str:
     """Run the harness's own spot check. Returns the deviation as a note."""
     from snnbench.proof.spotcheck import SpotCheck
-    from snnbench.work.problem import Problem
+    from snnbench.workloads.linear_lif import Problem
 
     spikes, gradients = session.train()
     session.synchronise((spikes, gradients))

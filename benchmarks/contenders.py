@@ -20,7 +20,7 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from statistics import median, quantiles
 from typing import Any
 
@@ -150,7 +150,7 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
         planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
         python = store.sync(planned, lambda line: None).python
         name = contender.label(library, variant) if library else FLOOR
-        request = {"path": str(adapter.path), "variant": variant, "case": asdict(work), "alone": options.alone}
+        request = {"path": str(adapter.path), "variant": variant, "case": work.as_dict(), "alone": options.alone}
         env = process.environment(work.threads, home())
         command = [str(python), "-P", contender_process.__file__, json.dumps(request)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}

@@ -31,8 +31,8 @@ from basecase import CASE
 
 from snnbench.run.process import environment, run
 from snnbench.work.case import Case
-from snnbench.work.problem import Problem
 from snnbench.worker.messages import Request
+from snnbench.workloads.linear_lif import Problem
 
 ADAPTER = Path(__file__).parent.parent / "adapters" / "torch-loop.py"
 LARGEST_DIFFERENCE = 0.02

@@ -8,7 +8,6 @@ of one; every record has all that a real one holds, and is written as a run writ
 
 import argparse
 import json
-from dataclasses import asdict
 from itertools import count, product
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def _record(random: np.random.Generator, case: Case, name: str, measure: str, tr
         host = {"before_bytes": 10**8, "peak_bytes": peak_bytes, "retained_bytes": peak_bytes // 2}
         measured["memory"] = {"phase": "train", "static_bytes": 10**6, "host": host}
     return Record(
-        cell=digest([name, measure, trial, asdict(case)]),
+        cell=digest([name, measure, trial, case.as_dict()]),
         library=library,
         variant=variant,
         trial=trial,

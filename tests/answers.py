@@ -3,7 +3,7 @@
 from snnbench.work import reference
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 
 
 def answer_to(problem: Problem, which: int, cotangent: int, dtype: str = "float64", case: Case | None = None) -> Answer:

@@ -11,8 +11,9 @@ from textwrap import dedent, indent
 from typing import Any
 
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
-from snnbench.work.case import PROFILES, Case
+from snnbench.work.case import PROFILES
 from snnbench.worker.messages import Measure, Reply, Request
+from snnbench.workloads.linear_lif import Case
 
 PHASES = ("inference", "forward", "backward", "train")
 EXAM_VALUES = 8 * 5 * 37

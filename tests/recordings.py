@@ -1,7 +1,6 @@
 """Records and recordings made by hand, with numbers that are easy to reckon with."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,7 @@ EXACT = Outcome(status="measured", verdict="exact")
 def record(name: str, measure: str = "time", trial: int = 0, case: Case = CASE, **fields: Any) -> Record:
     """A cell of the contender `library` or `library/variant`, found exact if nothing else is said."""
     library, _, variant = name.partition("/")
-    cell = digest([name, measure, trial, asdict(case)])
+    cell = digest([name, measure, trial, case.as_dict()])
     given: dict[str, Any] = {"outcome": EXACT, "version": "1.0", **fields}
     return Record(
         cell=cell,

@@ -29,9 +29,3 @@ def own_rule(module: ModuleType) -> Callable[[Any, str], Any]:
     """The adapter's `rule` function of a case and a variant; it gives None if the adapter has no such function."""
     rule: Callable[[Any, str], Any] = getattr(module, "rule", lambda case, variant: None)
     return rule
-
-
-def builder(module: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """The adapter's `build` function."""
-    build: Callable[[Any, Any, str], Any] = module.build
-    return build

@@ -111,7 +111,7 @@ def _cases(base: Recording, new: Recording, left_out: set[str]) -> tuple[dict[Ca
     for recording in (base, new):
         keyed: dict[Key, Case] = {}
         for case in dict.fromkeys(record.case for record in recording.records):
-            key = tuple(getattr(case, name) for name in case.__dataclass_fields__ if name not in left_out)
+            key = tuple(value for name, value in case.as_dict().items() if name not in left_out)
             if key in keyed:
                 names = " and ".join(sorted(left_out))
                 raise Incomparable(f"{recording.name}: several cases differ in {names} only: take that out of --allow")
@@ -137,8 +137,8 @@ def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]
         if not cases:
             yield "work", f"work: no record in {recording.name}"
     differs = False
-    for name in Case.__dataclass_fields__ if old and other else ():
-        old_values, new_values = (sorted({getattr(case, name) for case in cases}) for cases in (old, other))
+    for name in old[0].names() if old and other else ():
+        old_values, new_values = (sorted({getattr(case, name, "-") for case in cases}) for cases in (old, other))
         if not {*old_values} & {*new_values}:
             differs = True
             there = f"{', '.join(map(str, old_values))} in {base.name}"

@@ -134,5 +134,5 @@ def _deviation(records: list[Record]) -> str:
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:
-    kind = (case.device, case.dtype, case.precision, case.profile)
-    return *kind, case.layers, case.neurons, case.batch, case.time_steps, case.threads, case.beta, case.key
+    kind = (case.PREFIX, case.device, case.dtype, case.precision, case.profile)
+    return *kind, case.sites, case.neurons, case.batch, case.time_steps, case.threads, case.beta, case.key

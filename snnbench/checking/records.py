@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
+from snnbench import workloads
 from snnbench.plan.config import Protocol
 from snnbench.proof.comparison import verdict
 from snnbench.proof.exam import PASSES as EXAM_PASSES
@@ -15,7 +16,6 @@ from snnbench.proof.tolerance import (
     RATE_WINDOW,
     allowed_differences,
     gradient_tolerance,
-    product_format,
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
@@ -55,7 +55,8 @@ def proof(record: Record, schema: int) -> Complaints:
     deviation = ending.deviation
     if ending.verdict != (expected := verdict(case, True, deviation)):
         yield f"verdict {ending.verdict}, where {expected} is the word"
-    wanted = ["exam-1", *(["exam-2"] if case.layers > 1 else [])]
+    workload = workloads.of(case)
+    wanted = [f"exam-{number}" for number in range(1, 1 + len(workload.exams(case)))]
     wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
     wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
     yield from (f"no check {name}" for name in wanted if name not in record.checks)
@@ -67,10 +68,11 @@ def proof(record: Record, schema: int) -> Complaints:
         if held and not name.startswith("common-"):
             yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending))
     trained = record.measure == "verify" or "train" in (*record.phases, record.memory.get("phase"))
-    if not held and trained and ending.inference_only is None and case.layers == 1:
+    if not held and trained and ending.inference_only is None and case.sites == 1:
+        gradient = next(iter(workload.PARAMETERS), "input")
         both = (record.checks.get(name, {}) for name in ("common-train", "spot-train"))
-        if not any("weight" in check.get("gradient_errors", {}) for check in both):
-            yield "deviates, and nothing says how far off its gradient of weight is"
+        if not any(gradient in check.get("gradient_errors", {}) for check in both):
+            yield f"deviates, and nothing says how far off its gradient of {gradient} is"
 
 
 def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> Complaints:
@@ -96,10 +98,11 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) ->
         whole = EXAM_SHAPE["batch"] * sample
         return (sample if ending.own_rule is not None and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
-    judged = case.layers if case.is_judged_by_layer else 1
+    judged = case.sites if case.is_judged_by_layer else 1
     if name.startswith("fresh-"):
-        return sample, judged * case.batch * sample * MOST_FRESH
-    if case.layers > judged or (name.startswith("common-") and case.layers > 1):
+        fewest = sample if case.fan_in else min(sample, case.time_steps * case.batch * FEWEST_NEURONS)
+        return fewest, judged * case.batch * sample * MOST_FRESH
+    if case.sites > judged or (name.startswith("common-") and case.sites > 1):
         return (0 if name.startswith("common-") else sample), case.batch * sample
     if check.get("neurons") is None:  # before schema 4
         few = case.time_steps * case.batch * min(case.neurons, FEWEST_NEURONS)
@@ -115,7 +118,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> 
     if check["complaints"] or not check["correct"] or check["unexplained"]:
         yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
     # With several layers whole samples may be left out; the spot check counts samples, a number of spikes does not.
-    counted = product_format(case) in ("float32", "float64") and case.layers == 1
+    counted = case.is_exact_format and case.sites == 1
     if counted and check["differing"] > allowed_differences(check["compared"]):
         yield f"{check['differing']} of {check['compared']} spikes differ"
     low, high = RATE_WINDOW
@@ -124,14 +127,14 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> 
     exam, errors = name.startswith("exam"), check["gradient_errors"]
     magnified = max(1.0, ending.own_rule["slope"]) if ending.own_rule is not None else 1.0
     for gradient, error in errors.items():
-        summed = case.neurons if gradient == "input" else case.time_steps * case.batch
+        summed = max(1, case.fan_in) if gradient == "input" else case.time_steps * case.batch
         sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
         tolerance = magnified * gradient_tolerance(case, **sums)
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
     if differentiated and ending.inference_only is None and (case.is_judged_by_layer or not check["differing"]):
-        expected = {"weight", "bias"} | ({"input"} if exam or case.input_gradient else set())
+        expected = {*workloads.of(case).PARAMETERS, *(["input"] if exam or case.input_gradient else [])}
         yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 
 
@@ -184,8 +187,8 @@ def floors(record: Record) -> Complaints:
         yield f"no peak of {', '.join(lacking)}"
         return
     for product in set(peaks) - {floor.COPY, floor.CALL}:
-        if peaks[product].work != floor.product_flops(case):
-            yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {floor.product_flops(case)}"
+        if peaks[product].work != (flops := workloads.of(case).product_flops(case)):
+            yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {flops}"
     for phase, timing in record.phases.items():
         if complaint := floor.complaint(case, phase, peaks, timing["repetitions_ns"], timing["passes"]):
             yield complaint
@@ -203,7 +206,7 @@ def memory(record: Record) -> Complaints:
     if record.phases:
         yield "time and memory come from one process"
     size = floor.SIZES_BYTES[case.dtype]
-    least = size * (case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons)
+    least = size * workloads.of(case).static_values(case)
     if sizes["static_bytes"] < least:
         yield f"static_bytes is {sizes['static_bytes']}, less than weights and input take ({least})"
     values = [value for place in ("host", "device") for value in sizes.get(place, {}).values() if value is not None]

@@ -64,7 +64,7 @@ def _missing(there: list[Work], recording: Recording, config: Config) -> Iterato
             first = lacking[0]
             yield (
                 f"sweep {sweep.name!r}: nothing of {len(lacking)} of {len(cases)} cases, "
-                f"the first at N={first.neurons}, {first.profile}"
+                f"the first at {first.sizes()}, {first.kind}"
             )
         wanted = set(cases)
         names = {name for one in there if one.case in wanted for name in (one.library, label(one.library, one.variant))}
@@ -106,4 +106,4 @@ def _alternate(contenders: list[tuple[str, ...]]) -> bool:
 
 
 def _named(work: Work) -> str:
-    return f"{label(work.library, work.variant)} at N={work.case.neurons}, {work.case.profile}"
+    return f"{label(work.library, work.variant)} at {work.case.sizes()}, {work.case.kind}"

@@ -7,11 +7,10 @@ This file is long: the models of a file and its loading stand together, for an e
 place in the file.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import product
-from math import prod
+from collections.abc import Iterable, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -19,20 +18,25 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PlainValidator,
     PrivateAttr,
-    StrictBool,
+    SerializeAsAny,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
     model_validator,
 )
-from pydantic_core import PydanticCustomError, PydanticKnownError
+from pydantic_core import PydanticCustomError
 
+from snnbench import workloads
 from snnbench.adapter.contender import Contender, UnknownContender, Work, find, find_all
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
+from snnbench.plan.axes import Axes, Axis, fields_of, listed, types
 from snnbench.plan.config_errors import Mistake, explain, validated
 from snnbench.plan.config_file import ConfigError, Document, override, read
-from snnbench.work.case import PROFILES, Case, Dtype, InputKind, Precision, Surrogate
 
-__all__ = ["Axes", "Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
+__all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
 Phase = Literal["inference", "forward", "backward", "train"]
 
@@ -42,32 +46,12 @@ SHOWN_ERRORS = 5
 """Most errors shown at once; further ones often follow from the first."""
 
 
-def _listed(value: Any) -> Any:
-    return value if isinstance(value, list | tuple) else [value]
-
-
-def _filled(value: Any) -> Any:
-    values = _listed(value)
-    if not values:
-        raise PydanticCustomError("empty", "is an empty list: it holds no value")
-    return values
-
-
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(set(values)) < len(values):
         raise PydanticCustomError("repeated", "should not hold a value twice")
     return values
 
 
-def _profile(name: str) -> str:
-    if name not in PROFILES:
-        raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, PROFILES))})
-    return name
-
-
-T = TypeVar("T")
-Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
-# Strict, because "16", 16.5 and true are mistakes here, not numbers of neurons.
 # Bounded, far above any possible run, because recordings hold the configs of strangers.
 Count = Annotated[int, Field(ge=1, le=10**9, strict=True)]
 CountOrNone = Annotated[int, Field(ge=0, le=10**9, strict=True)]
@@ -78,10 +62,7 @@ Trials = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 TrialsOrNone = Annotated[int, Field(ge=0, le=10_000, strict=True)]
 Attempts = Annotated[int, Field(ge=0, le=MOST_ATTEMPTS, strict=True)]
 Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False)]
-Fraction = Annotated[float, Field(ge=0, le=1, strict=True)]
-Rate = Annotated[float, Field(gt=0, le=1, strict=True)]
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
-Profile = Annotated[str, AfterValidator(_profile)]
 
 
 NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"}
@@ -91,7 +72,7 @@ NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", 
 class Protocol(BaseModel, frozen=True, extra="forbid"):
     """How a case is measured. Without phases it is only verified; without memory trials its memory is not measured."""
 
-    phases: Annotated[tuple[Phase, ...], BeforeValidator(_listed), AfterValidator(_distinct)]
+    phases: Annotated[tuple[Phase, ...], BeforeValidator(listed), AfterValidator(_distinct)]
     trials: Trials
     memory_trials: TrialsOrNone
     warmup_passes: Count  # at least one, for the first pass includes compilation
@@ -110,48 +91,49 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
         return digest(self.model_dump(mode="json", exclude=NOT_OF_A_CELL))
 
 
-class Axes(BaseModel, frozen=True, extra="forbid"):
-    """The values that make up cases: the fields of Case, with a profile for the pair (reset, detach_reset)."""
-
-    profile: Axis[Profile]
-    neurons: Axis[Count]
-    batch: Axis[Count]
-    time_steps: Axis[Count]
-    layers: Axis[Count]
-    device: Axis[Literal["cpu", "cuda"]]
-    dtype: Axis[Dtype]
-    precision: Axis[Precision]
-    threads: Axis[Count]
-    beta: Axis[Fraction]
-    threshold: Axis[Positive]
-    surrogate: Axis[Surrogate]
-    slope: Axis[Positive]
-    input_kind: Axis[InputKind]
-    input_rate: Axis[Rate]
-    input_gradient: Axis[StrictBool]
-    seed: Axis[CountOrNone]
-
-    def cases(self) -> Iterator[Case]:
-        """The product of the axes, in the order of the fields above; the last varies fastest."""
-        names = list(Axes.model_fields)[1:]
-        for profile, *values in product(*(getattr(self, name) for name in Axes.model_fields)):
-            reset, detach_reset = PROFILES[profile]
-            yield Case(reset=reset, detach_reset=detach_reset, **dict(zip(names, values, strict=True)))
-
-
 class Sweep(Axes, frozen=True, extra="forbid"):
-    """Cases, and the contenders that run them. `libraries` holds the patterns of contender.py."""
+    """Cases of one workload, and the contenders that run them. `libraries` holds the patterns of contender.py."""
 
     name: Name
     analysis: str = ""
     libraries: Axis[str]
+    workload: Literal[tuple(workloads.WORKLOADS)] = workloads.DEFAULT  # type: ignore[valid-type]
 
     @model_validator(mode="after")
     def _can_be_run(self) -> Self:
-        count = prod(len(getattr(self, name)) for name in Axes.model_fields)
-        if count > MOST_CASES:
-            raise PydanticCustomError("too_many", f"holds {count:,} cases; at most {MOST_CASES:,}")
+        if self.count > MOST_CASES:
+            raise PydanticCustomError("too_many", f"holds {self.count:,} cases; at most {MOST_CASES:,}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_default(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """As plain data; the default workload is left out, as in the recordings that knew no other."""
+        document: dict[str, Any] = handler(self)
+        if self.workload == workloads.DEFAULT:
+            del document["workload"]
+        return document
+
+
+@cache
+def sweep_of(workload: str) -> type[Sweep]:
+    """The model of a workload's sweeps."""
+    fields = fields_of(workload)
+    model: type[Sweep] = create_model("Sweep", __base__=Sweep, **fields)
+    model.CASE, model.AXES = workloads.WORKLOADS[workload].Case, tuple(fields)
+    return model
+
+
+def _sweep(value: Any) -> Any:
+    """A sweep by the model of its workload; an unknown workload is an error of the base model."""
+    if isinstance(value, Sweep):
+        return value
+    return sweep_of(workload_of(value)).model_validate(value)
+
+
+def workload_of(sweep: Any) -> str:
+    """The workload that a sweep's table names, or the default."""
+    name = sweep.get("workload", workloads.DEFAULT) if isinstance(sweep, dict) else workloads.DEFAULT
+    return name if isinstance(name, str) and name in workloads.WORKLOADS else workloads.DEFAULT
 
 
 class Config(BaseModel):
@@ -163,7 +145,7 @@ class Config(BaseModel):
     analysis: str
     baseline: str
     protocol: Protocol
-    sweeps: Axis[Sweep] = Field(alias="sweep")
+    sweeps: Axis[SerializeAsAny[Annotated[Sweep, PlainValidator(_sweep)]]] = Field(alias="sweep")
     _document: Document = PrivateAttr(default_factory=Document)
 
     def resolved(self) -> dict[str, Any]:
@@ -171,13 +153,15 @@ class Config(BaseModel):
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
-KEYS = {
-    "": ["name", "analysis", "baseline", "protocol", "case", "sweep"],
-    "protocol": list(Protocol.model_fields),
-    "case": list(Axes.model_fields),
-    "sweep": list(Sweep.model_fields),
-}
-"""The keys of each section; "" is the top level."""
+def keys(used: Iterable[str]) -> dict[str, list[str]]:
+    """The keys of each section, "" for the top level, for sweeps of the `used` workloads."""
+    axes = list(dict.fromkeys(name for workload in used for name in types(workload)))
+    return {
+        "": ["name", "analysis", "baseline", "protocol", "case", "sweep"],
+        "protocol": list(Protocol.model_fields),
+        "case": [*axes, "workload"],
+        "sweep": [*axes, *Sweep.model_fields],
+    }
 
 
 def load(path: Path, settings: Sequence[str] = (), default_threads: int | None = None) -> Config:
@@ -189,14 +173,15 @@ def load(path: Path, settings: Sequence[str] = (), default_threads: int | None =
     shared, sweeps = document.tables["case"], document.tables["sweep"]
     default = {} if default_threads is None else {"threads": default_threads}
     merged = {key: value for key, value in document.tables.items() if key != "case"}
-    merged["sweep"] = [{**default, **shared, **own} for own in sweeps]
-    _, wrong_in_case = validated(Axes, shared, ("case",))
+    merged["sweep"] = [{**default, **_applicable(shared, own), **own} for own in sweeps]
+    used = list(dict.fromkeys(workload_of(sweep) for sweep in merged["sweep"])) or [workloads.DEFAULT]
+    _, wrong_in_case = validated(_shared_model(tuple(used)), shared, ("case",))
     config, elsewhere = validated(Config, merged)
     wrong = [mistake for mistake in wrong_in_case if mistake.kind != "missing"]
     wrong += [mistake for mistake in elsewhere if not _is_reported(mistake, shared, sweeps)]
     if any(mistake.kind == "extra_forbidden" for mistake in wrong):  # a mistyped key is missing too: say it once
         wrong = [mistake for mistake in wrong if mistake.kind != "missing"]
-    lines = [explain(document, mistake, KEYS) for mistake in wrong]
+    lines = [explain(document, mistake, keys(_concerned(mistake, merged["sweep"], used))) for mistake in wrong]
     lines += [f"{document.where('sweep', number)}: an earlier sweep has this name" for number in _repeated(sweeps)]
     if config is None or lines:
         raise _error(lines)
@@ -245,10 +230,34 @@ def _contenders(config: Config, adapters: dict[str, Adapter]) -> list[list[Conte
     return contenders
 
 
+def _applicable(shared: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """The values of [case] that hold for a sweep: its workload may lack an axis that another sweep has."""
+    axes = types(workload_of(shared | own))
+    everywhere = {name for workload in workloads.WORKLOADS for name in types(workload)}
+    return {key: value for key, value in shared.items() if key in axes or key not in everywhere}
+
+
+@cache
+def _shared_model(used: tuple[str, ...]) -> type[BaseModel]:
+    """The model of [case] for sweeps of these workloads."""
+    fields = {name: field for workload in used for name, field in fields_of(workload).items()}
+    fields["workload"] = (Sweep.model_fields["workload"].annotation, workloads.DEFAULT)
+    model: type[BaseModel] = create_model("Case", __base__=Axes, **fields)
+    return model
+
+
+def _concerned(mistake: Mistake, sweeps: list[dict[str, Any]], used: list[str]) -> list[str]:
+    """The workloads of the sweeps that a mistake is about."""
+    match mistake.location:
+        case ("sweep", int(number), *_):
+            return [workload_of(sweeps[number])]
+    return used
+
+
 def _is_reported(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
     """Whether a mistake in a sweep is already reported, for [case] or for an earlier sweep."""
     match mistake.location:
-        case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key in KEYS["case"]:
+        case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key not in Sweep.model_fields:
             return any(key not in sweep for sweep in sweeps[:number])
         case ("sweep", int(number), str(key), *_):
             return key in shared and key not in sweeps[number]

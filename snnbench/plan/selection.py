@@ -3,7 +3,8 @@
     neurons>=512,dtype=float32,library=norse|sinabs
 
 Conditions are joined by commas and must all hold. Keys are the fields of a case, `profile`, `library` and `variant`;
-numbers are compared as numbers. `library` matches the library's name or `library/variant`, and takes * and ?.
+numbers are compared as numbers. A case without a field fits no condition on it but !=. `library` matches the library's
+name or `library/variant`, and takes * and ?.
 """
 
 import operator
@@ -12,14 +13,27 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_type_hints
 
+from snnbench import workloads
 from snnbench.adapter.contender import Work
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import did_you_mean, unknown
-from snnbench.work.case import PROFILES, Case
+from snnbench.work.case import PROFILES
 
 Condition = Callable[[Work], bool]
 
-KINDS: dict[str, Any] = get_type_hints(Case) | {"profile": Literal[tuple(PROFILES)], "library": str, "variant": str}
+FIELDS: dict[str, Any] = {
+    name: kind
+    for workload in workloads.WORKLOADS.values()
+    for name, kind in get_type_hints(workload.Case).items()
+    if name in workload.Case.names() and name != "workload"
+}
+"""The fields of every workload's cases, with their types."""
+KINDS: dict[str, Any] = FIELDS | {
+    "workload": Literal[tuple(workloads.WORKLOADS)],
+    "profile": Literal[tuple(PROFILES)],
+    "library": str,
+    "variant": str,
+}
 CONDITION = re.compile(r"\s*(?P<key>[^=!<>\s]+)\s*(?P<sign>!=|<=|>=|==|=|<|>)\s*(?P<values>.*?)\s*")
 ORDERS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,
@@ -70,12 +84,12 @@ def _ordered(key: str, sign: str, values: list[str]) -> Condition:
     if len(values) > 1:
         raise SelectionError(f"--only: {key}{sign} takes one value, not {len(values)}")
     limit, holds = _number(key, values[0]), ORDERS[sign]
-    return lambda work: holds(getattr(work.case, key), limit)
+    return lambda work: key in work.case.names() and holds(getattr(work.case, key), limit)
 
 
 def _numeric(key: str, values: list[str]) -> Condition:
     numbers = {_number(key, value) for value in values}
-    return lambda work: getattr(work.case, key) in numbers
+    return lambda work: getattr(work.case, key, None) in numbers
 
 
 def _number(key: str, value: str) -> float:
@@ -100,5 +114,7 @@ def _names(work: Work, key: str) -> list[str]:
         return [work.library, f"{work.library}/{work.variant}"]
     if key == "variant":
         return [work.variant]
+    if key != "profile" and key not in work.case.names():
+        return []  # the workload has no such axis
     value = getattr(work.case, key)
     return [str(value).lower() if isinstance(value, bool) else str(value)]

@@ -35,7 +35,7 @@ class Chain:
     def __init__(self, problem: Problem, session: Callable[[Problem], Session]) -> None:
         self.problem = problem
         content = problem.input(0), problem.cotangent(0)
-        self._problems = [problem.layer(number, *content) for number in range(problem.case.layers)]
+        self._problems = [problem.layer(number, *content) for number in range(problem.case.sites)]
         self._sessions = [session(layer) for layer in self._problems]
 
     def links(self, which: int, run: Pass) -> list[Link]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.proof.tolerance import product_format
 from snnbench.work.case import Case
 from snnbench.work.outcome import Verdict
 from snnbench.work.rule import Rule, rule_of
@@ -58,7 +57,7 @@ def verdict(case: Case, correct: bool, deviation: str | None) -> Verdict:
         return "deviates" if deviation else "incorrect"
     if deviation:
         return "deviates"
-    return "exact" if product_format(case) in ("float32", "float64") else "equivalent"
+    return "exact" if case.is_exact_format else "equivalent"
 
 
 def compare_spikes(

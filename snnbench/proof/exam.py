@@ -71,8 +71,8 @@ def _compare(
     compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
     if expected is None:
         return
-    for number in range(case.layers):
-        name = "weight" if case.layers == 1 else f"weight of layer {number}"
+    for number in range(len(expected.weights)):
+        name = "weight" if case.sites == 1 else f"weight of layer {number}"
         got = answer.weights[number] if answer.weights else None
         compare_gradient(finding, name, got, expected.weights[number], tolerance)
         got = answer.biases[number] if answer.biases else None

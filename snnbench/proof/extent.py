@@ -33,17 +33,19 @@ class Extent:
 def extent(case: Case, budget_ns: int) -> Extent:
     """The extent that fits into a process's budget: everything, which serves all phases, or a part for each phase.
 
-    Half of a phase's share goes to neurons and half to samples. Layers that are judged one by one share the budget, and
-    the result is the extent of each layer.
+    Half of a phase's share goes to neurons and half to samples; all goes to neurons if no product mixes them. Layers
+    that are judged one by one share the budget, and the result is the extent of each layer.
     """
-    neuron_ns = case.time_steps * case.batch * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
-    sample_ns = case.time_steps * case.neurons * (PLACE_NS + PRODUCTS * 2 * case.neurons / FLOPS_PER_NS)
+    place_ns = PLACE_NS + PRODUCTS * 2 * case.fan_in / FLOPS_PER_NS
+    neuron_ns, sample_ns = case.time_steps * case.batch * place_ns, case.time_steps * case.neurons * place_ns
     if case.is_judged_by_layer:
-        budget_ns //= case.layers
-    elif case.layers > 1:
+        budget_ns //= case.sites
+    elif case.sites > 1:
         return Extent(case.neurons, case.batch)
     if case.neurons * neuron_ns <= budget_ns:
         return Extent(case.neurons, case.batch)
+    if not case.fan_in:
+        return Extent(min(case.neurons, max(FEWEST_NEURONS, int(budget_ns / PHASES / neuron_ns))), 0)
     half_ns = budget_ns / PHASES / 2
     neurons = max(FEWEST_NEURONS, int(half_ns / neuron_ns))
     samples = max(FEWEST_SAMPLES, int(half_ns / sample_ns))

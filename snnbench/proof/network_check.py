@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
-from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums, product_format, round_to
+from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums, round_to
 from snnbench.work import reference
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
@@ -39,7 +39,7 @@ class NetworkCheck:
         self.case, self.rule = case, rule
         self.inputs = inputs.astype(np.float64)
         self._cotangent = cotangent
-        rounded = ((round_to(weight, product_format(case)), round_to(bias, case.dtype)) for weight, bias in layers)
+        rounded = ((round_to(weight, case.product_format), round_to(bias, case.dtype)) for weight, bias in layers)
         self.layers = [(rule.weights(weight), bias) for weight, bias in rounded]
         self.traces = reference.network_forward(self.layers, self.inputs, rule)
 
@@ -63,7 +63,7 @@ class NetworkCheck:
         expected = self._gradients
         if not differs.any():
             summed = tolerance(case.time_steps * case.batch)
-            for number in range(case.layers):
+            for number in range(case.sites):
                 weight, bias = answer.weights[number], answer.biases[number]
                 compare_gradient(finding, f"weight of layer {number}", weight, expected.weights[number], summed)
                 compare_gradient(finding, f"bias of layer {number}", bias, expected.biases[number], summed)

@@ -90,7 +90,7 @@ class PhaseProof:
         if self.verified is None:
             self.spot, self.verified = self.check.check(answer), answer
             return
-        tolerance = max(self.check.tolerance(case.time_steps * case.batch), self.check.tolerance(case.neurons))
+        tolerance = max(self.check.tolerance(case.time_steps * case.batch), self.check.tolerance(max(1, case.fan_in)))
         differs = differing(answer, self.verified)
         if differs is None:
             self._add(self.check.check(answer))

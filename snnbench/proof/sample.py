@@ -5,11 +5,12 @@ exact, in any order and in blocks of any size, unless a weight is 2^29 times sma
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.proof.tolerance import of_sums, product_format, round_to
+from snnbench.proof.tolerance import of_sums, round_to
 from snnbench.work.case import Case
 from snnbench.work.problem import Layer
 from snnbench.work.rule import Rule
@@ -35,51 +36,102 @@ class Sample:
         return self.current.size
 
 
+class Source(Protocol):
+    """Where the input currents of neurons come from, in float64."""
+
+    def draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+        """The sample of these neurons and samples of the batch."""
+
+    def columns(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
+        """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
+
+    def input_gradient(self, gradient: Array) -> Array:
+        """dL/d(input) [T, b, N] for gradients of the current [T, b, N] of all neurons."""
+
+
+@dataclass(frozen=True, slots=True)
+class GivenCurrents:
+    """Currents that are the `inputs` [T, B, N] themselves."""
+
+    inputs: NDArray[np.float32]
+    case: Case
+    rule: Rule
+
+    def draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+        """The sample of these neurons and samples of the batch."""
+        return Sample(batch, neurons, self.inputs[:, batch[:, None], neurons].astype(np.float64))
+
+    def columns(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
+        """The currents [T, k] of k pairs; a library's own unit of current may round each."""
+        current = self.inputs[:, batch, neurons].astype(np.float64)
+        return current, of_sums(np.abs(current), self.rule, self.case)
+
+    def input_gradient(self, gradient: Array) -> Array:
+        """The gradient of the current itself."""
+        return gradient
+
+
 @dataclass(frozen=True, slots=True)
 class FirstLayer:
-    """The first layer of a case: its weight and bias, its `inputs` [T, B, N], and the rule of its neurons."""
+    """Currents from a linear layer: its weight and bias, its `inputs` [T, B, N], and the rule of its neurons."""
 
     layer: Layer
     inputs: NDArray[np.float32]
     case: Case
     rule: Rule
 
-    def rounded(self, neurons: NDArray[np.intp]) -> tuple[Array, Array]:
+    def draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
+        """The sample of these neurons and samples of the batch.
+
+        A weight is rounded once; products run over many time steps at once.
+        """
+        case, inputs = self.case, self.inputs
+        current = np.empty((case.time_steps, len(batch), len(neurons)))
+        of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
+        for part in weight_slices(len(neurons)):
+            chosen, offset = self._rounded(neurons[part])
+            for steps in blocks(case.time_steps, len(batch) * case.neurons):
+                entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
+                current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
+        return Sample(batch, neurons, current)
+
+    def columns(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
+        """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
+        current = np.empty((self.case.time_steps, len(batch)))
+        terms = np.empty_like(current)
+        for b in np.unique(batch):
+            entering = self.inputs[:, b].astype(np.float64)
+            of_sample = np.nonzero(batch == b)[0]
+            for part in weight_slices(len(of_sample)):
+                where = of_sample[part]
+                chosen, offset = self._rounded(neurons[where])
+                current[:, where] = entering @ chosen + offset
+                terms[:, where] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
+        return current, of_sums(terms, self.rule, self.case)
+
+    def weight_gradient(self, gradient: Array) -> Array:
+        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
+        case = self.case
+        total = np.zeros((gradient.shape[2], case.neurons))
+        for steps in blocks(case.time_steps, case.batch * case.neurons):
+            entering = self.inputs[steps].reshape(-1, case.neurons).astype(np.float64)
+            total += gradient[steps].reshape(len(entering), -1).T @ entering
+        return total
+
+    def input_gradient(self, gradient: Array) -> Array:
+        """dL/d(input) [T, b, N] for gradients of the current [T, b, N] of all neurons."""
+        rows = gradient.reshape(-1, gradient.shape[2])
+        total = np.zeros_like(rows)
+        for part in weight_slices(self.case.neurons):
+            chosen = round_to(self.layer[0][part], self.case.product_format)
+            total += rows[:, part] @ self.rule.weights(chosen)
+        return total.reshape(gradient.shape)
+
+    def _rounded(self, neurons: NDArray[np.intp]) -> tuple[Array, Array]:
         """Weights [N, n] and biases [n] of these neurons, as the product and the rule round them."""
         weight, bias = self.layer
-        chosen = self.rule.weights(round_to(weight[neurons], product_format(self.case))).T
+        chosen = self.rule.weights(round_to(weight[neurons], self.case.product_format)).T
         return chosen, round_to(bias[neurons], self.case.dtype)
-
-
-def draw(first: FirstLayer, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
-    """The sample of these neurons and samples of the batch.
-
-    A weight is rounded once; products run over many time steps at once.
-    """
-    case, inputs = first.case, first.inputs
-    current = np.empty((case.time_steps, len(batch), len(neurons)))
-    of_batch = inputs if np.array_equal(batch, np.arange(case.batch)) else inputs[:, batch]
-    for part in weight_slices(len(neurons)):
-        chosen, offset = first.rounded(neurons[part])
-        for steps in blocks(case.time_steps, len(batch) * case.neurons):
-            entering = of_batch[steps].reshape(-1, case.neurons).astype(np.float64)
-            current[steps, :, part] = (entering @ chosen + offset).reshape(-1, len(batch), len(offset))
-    return Sample(batch, neurons, current)
-
-
-def columns(first: FirstLayer, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> tuple[Array, Array]:
-    """The current [T, k] of k (sample, neuron) pairs, and how far rounding may move it."""
-    current = np.empty((first.case.time_steps, len(batch)))
-    terms = np.empty_like(current)
-    for b in np.unique(batch):
-        entering = first.inputs[:, b].astype(np.float64)
-        of_sample = np.nonzero(batch == b)[0]
-        for part in weight_slices(len(of_sample)):
-            where = of_sample[part]
-            chosen, offset = first.rounded(neurons[where])
-            current[:, where] = entering @ chosen + offset
-            terms[:, where] = np.abs(entering) @ np.abs(chosen) + np.abs(offset)
-    return current, of_sums(terms, first.rule, first.case)
 
 
 def blocks(time_steps: int, entries: int) -> list[slice]:

@@ -52,7 +52,7 @@ class SpotChecks:
         guarded = rule is None  # a deviating neuron that is silent here fired in the exam
 
         def judge(layer: Problem, rule: Rule | None) -> SpotCheck:
-            return SpotCheck(layer, 0, rule, guarded=guarded, budget_ns=budget_ns // case.layers, seed=seed)
+            return SpotCheck(layer, 0, rule, guarded=guarded, budget_ns=budget_ns // case.sites, seed=seed)
 
         network = None
         if case.is_judged_by_layer:

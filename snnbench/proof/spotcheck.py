@@ -25,13 +25,12 @@ from numpy.typing import NDArray
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.network_check import NetworkCheck, Tolerance
-from snnbench.proof.sample import FirstLayer, Sample, blocks, columns, draw, weight_slices
+from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
 from snnbench.proof.tolerance import (
     RATE_WINDOW,
     allowed_differences,
     gradient_tolerance,
     of_potentials,
-    product_format,
     round_to,
 )
 from snnbench.work import reference
@@ -88,12 +87,13 @@ class SpotCheck:
         self.case, self.rule = problem.case, rule or rule_of(problem.case)
         self.layers: list[Layer] = problem.layers()
         self.inputs = problem.input(which)
-        if self.case.input_kind != "spikes":  # 0 and 1 are the same in every format
-            self.inputs = round_to(self.inputs, product_format(self.case)).astype(np.float32)
-        self._first = FirstLayer(self.layers[0], self.inputs, self.case, self.rule)
+        if not (problem.enters_as_spikes or self.case.is_exact_format):
+            self.inputs = round_to(self.inputs, self.case.product_format).astype(np.float32)
+        self._linear = FirstLayer(self.layers[0], self.inputs, self.case, self.rule) if self.layers else None
+        self._source: Source = self._linear or GivenCurrents(self.inputs, self.case, self.rule)
         self._cotangent = problem.cotangent(which if cotangent is None else cotangent)
         # A library's fixed surrogate may be narrow; it magnifies the rounding of a distance by its slope.
-        narrow = rule is not None and product_format(self.case) in ("float32", "float64")
+        narrow = rule is not None and self.case.is_exact_format
         self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
         self._given = network
         self._followed: dict[str, Followed] = {}
@@ -111,7 +111,7 @@ class SpotCheck:
             finding.complaints.append(f"no gradient of {'weight' if answer.weights is None else 'bias'}")
         elif answer.spikes.shape != self.inputs.shape:
             compare_spikes(finding, answer.spikes, self.inputs, self.inputs, self.rule)
-        elif self.case.layers == 1:
+        elif self.case.sites == 1:
             self._parts(finding, answer, answer.spikes)
         else:
             self._network.check(finding, answer, answer.spikes, self.tolerance)
@@ -127,9 +127,9 @@ class SpotCheck:
         At most the first MOST_COLUMNS such neurons are compared.
         """
         finding = Finding()
-        if self.case.layers == 1 and not self.everything and answer.spikes is not None:
+        if self.case.sites == 1 and not self.everything and answer.spikes is not None:
             b, n = (axis[:MOST_COLUMNS] for axis in np.nonzero(differs.any(0)))
-            current, summing = columns(self._first, b, n)
+            current, summing = self._source.columns(b, n)
             got = np.asarray(answer.spikes[:, b, n], np.float64)
             trace = reference.forward(current, self.rule, forced=got)
             margin = of_potentials(trace, self.rule, self.case.dtype, current, summing)
@@ -152,7 +152,7 @@ class SpotCheck:
         Spikes are counted, without complaints. The gradients belong to two different spike trains.
         """
         finding = Finding()
-        if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.layers > 1:
+        if answer.spikes is None or answer.spikes.shape != self.inputs.shape or self.case.sites > 1:
             return finding
         sample = self._few
         trace = reference.forward(sample.current, self.rule)
@@ -163,8 +163,12 @@ class SpotCheck:
         finding.seed = None if self.everything else self.seed
         if answer.weights is not None:
             gradient = reference.backward(self._cotangent_of(sample), trace, self.rule)
-            got = np.asarray(answer.weights[0])[sample.neurons]
-            compare_gradient(finding, "weight", got, self._weight_gradient(gradient), np.inf)
+            if self._linear is not None:
+                got = np.asarray(answer.weights[0])[sample.neurons]
+                compare_gradient(finding, "weight", got, self._linear.weight_gradient(gradient), np.inf)
+            elif answer.input is not None:
+                got = answer.input[:, sample.batch[:, None], sample.neurons]
+                compare_gradient(finding, "input", got, gradient, np.inf)
         finding.complaints.clear()
         return finding
 
@@ -182,30 +186,34 @@ class SpotCheck:
         return self._draw(sampled(self.case.batch, self.extent.samples, self.seed), np.arange(self.case.neurons))
 
     def _draw(self, batch: NDArray[np.intp], neurons: NDArray[np.intp]) -> Sample:
-        return draw(self._first, batch, neurons)
+        return self._source.draw(batch, neurons)
 
     @cached_property
     def _network(self) -> Network:
         return self._given or NetworkCheck(self.case, self.rule, self.layers, self.inputs, self._cotangent)
 
     def _parts(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic]) -> None:
-        """Compare neurons, and then samples, unless the neurons were everything."""
+        """Compare neurons, and then samples, unless the neurons were everything or no product mixes neurons."""
         sample = self._few
         followed = self._compare(finding, "few", sample, np.asarray(spikes[:, :, sample.neurons], np.float64))
-        if answer.weights is not None and answer.biases is not None and not finding.complaints:
-            self._compare_parameters(finding, followed, sample, answer)
+        if self._linear is not None and answer.weights is not None and not finding.complaints:
+            self._compare_parameters(finding, followed, sample, answer, self._linear)
         if finding.complaints:
             return
-        if not self.everything:
+        if self.extent.samples and not self.everything:
             sample = self._some
             followed = self._compare(finding, "some", sample, np.asarray(spikes[:, sample.batch], np.float64))
         if answer.weights is not None and self.case.input_gradient and not finding.complaints:
             if followed.input is None:
-                followed.input = self._input_gradient(self._gradient(followed, sample))
-            got = None if answer.input is None else answer.input[:, sample.batch]
-            compare_gradient(finding, "input", got, followed.input, self.tolerance(self.case.neurons))
+                followed.input = self._source.input_gradient(self._gradient(followed, sample))
+            got = answer.input
+            if got is not None and got.shape == self.inputs.shape:
+                got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
+            compare_gradient(finding, "input", got, followed.input, self.tolerance(max(1, self.case.fan_in)))
 
-    def _compare_parameters(self, finding: Finding, followed: Followed, sample: Sample, answer: Answer) -> None:
+    def _compare_parameters(
+        self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
+    ) -> None:
         tolerance = self.tolerance(self.case.time_steps * self.case.batch)
         weights, biases = (np.asarray(layers[0]) for layers in (answer.weights, answer.biases) if layers is not None)
         shape = self.layers[0][0].shape
@@ -214,7 +222,7 @@ class SpotCheck:
             return
         gradient = self._gradient(followed, sample)
         if followed.weight is None:
-            followed.weight = self._weight_gradient(gradient)
+            followed.weight = linear.weight_gradient(gradient)
         compare_gradient(finding, "weight", weights[sample.neurons], followed.weight, tolerance)
         compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), tolerance)
 
@@ -235,7 +243,7 @@ class SpotCheck:
         if not len(b):
             return 0.0
         where = (slice(None), b, n)
-        _, summing = columns(self._first, sample.batch[b], sample.neurons[n])
+        _, summing = self._source.columns(sample.batch[b], sample.neurons[n])
         trace = followed.trace
         part = reference.Trace(trace.potential[where], trace.spikes[where], trace.decayed[where])
         margin = np.zeros_like(sample.current)
@@ -259,28 +267,10 @@ class SpotCheck:
             followed.gradient = reference.backward(self._cotangent_of(sample), followed.trace, self.rule)
         return followed.gradient
 
-    def _weight_gradient(self, gradient: Array) -> Array:
-        """Rows [n, N] of the weight gradient for gradients of the current [T, B, n]."""
-        case = self.case
-        total = np.zeros((gradient.shape[2], case.neurons))
-        for steps in blocks(case.time_steps, case.batch * case.neurons):
-            entering = self.inputs[steps].reshape(-1, case.neurons).astype(np.float64)
-            total += gradient[steps].reshape(len(entering), -1).T @ entering
-        return total
-
-    def _input_gradient(self, gradient: Array) -> Array:
-        """dL/d(input) [T, b, N] for gradients of the current [T, b, N]."""
-        rows = gradient.reshape(-1, gradient.shape[2])
-        total = np.zeros_like(rows)
-        for part in weight_slices(self.case.neurons):
-            chosen = round_to(self.layers[0][0][part], product_format(self.case))
-            total += rows[:, part] @ self.rule.weights(chosen)
-        return total.reshape(gradient.shape)
-
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """Complain if explained differences are not rare. This holds in full precision only."""
         allowed, count = allowed_differences(differs.size), int(differs.sum())
-        if product_format(self.case) in ("float32", "float64") and count > allowed and finding.correct:
+        if self.case.is_exact_format and count > allowed and finding.correct:
             finding.complaints.append(
                 f"{count} of {differs.size} spikes differ, {allowed} allowed; the first at {finding.first_wrong}"
             )

@@ -34,7 +34,7 @@ def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
     sums of its size, so N terms lose up to N / 4 roundoffs of the threshold.
     """
     unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
-    cuts = 2 * case.neurons / TENSOR_CORE_TERMS if product_format(case) == "tf32" else 0.0
+    cuts = 2 * case.fan_in / TENSOR_CORE_TERMS if case.product_format == "tf32" else 0.0
     return unit * (CLOSE_ROUNDOFFS * (rule.threshold + terms) + cuts * rule.threshold)
 
 
@@ -106,11 +106,6 @@ def allowed_differences(count: int) -> int:
     return int(expected + 4 * expected**0.5 + 1)
 
 
-def product_format(case: Case) -> str:
-    """The format in which the matrix products see their operands."""
-    return "tf32" if case.precision == "tf32" and case.dtype == "float32" else case.dtype
-
-
 def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: int = 1) -> float:
     """Relative error allowed in a gradient of this case; each of its entries sums `summed` terms.
 
@@ -118,7 +113,5 @@ def gradient_tolerance(case: Case, roundoffs: int = GRADIENT_ROUNDOFFS, summed: 
     n partial sums grow as sqrt(k), and each is rounded by 0.425 roundoffs (root mean square). A correct matrix product
     may sum in this way; it is allowed three times that.
     """
-    number_format = product_format(case)
-    full = number_format in ("float32", "float64")
-    allowed = max(roundoffs, summed**0.5) if full else REDUCED_GRADIENT_ROUNDOFFS
-    return allowed * UNIT_ROUNDOFF[number_format]
+    allowed = max(roundoffs, summed**0.5) if case.is_exact_format else REDUCED_GRADIENT_ROUNDOFFS
+    return allowed * UNIT_ROUNDOFF[case.product_format]

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from snnbench import printable
+from snnbench import printable, workloads
 from snnbench.adapter.contender import label
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
@@ -107,7 +107,7 @@ def parse(line: str, folder: Path) -> Record | None:
         if schema.complaint("record", document):
             return None
         fields = {name: value for name, value in document.items() if name != "schema"}
-        return Record(**fields | {"case": Case(**fields["case"]), "outcome": decode(fields["outcome"])})
+        return Record(**fields | {"case": workloads.decode(fields["case"]), "outcome": decode(fields["outcome"])})
     except RecordingError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):

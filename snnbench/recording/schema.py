@@ -6,14 +6,15 @@ This file is long: it lists every field of every document.
 """
 
 from functools import cache
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, Union, get_type_hints
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from snnbench import workloads
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
-from snnbench.work.case import PROFILES, Dtype, InputKind, Precision, Reset, Surrogate
+from snnbench.work.case import PROFILES
 
 MOST_NS = 10**18
 """30 years: no duration is longer."""
@@ -34,30 +35,26 @@ Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
 PhaseName = Literal["inference", "forward", "backward", "train"]
 
 
-class CaseDocument(TypedDict):
-    """A case, every field of it."""
+SPECIAL = {"device": Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")], "seed": Count}
+"""Fields of a case with a range of their own."""
 
-    __pydantic_config__ = ConfigDict(extra="forbid")  # type: ignore[misc]
 
-    workload: Literal["linear_lif"]
-    neurons: Size
-    batch: Size
-    time_steps: Size
-    layers: Size
-    device: Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")]
-    dtype: Dtype
-    precision: Precision
-    threads: Size
-    beta: Number
-    threshold: Number
-    reset: Reset
-    detach_reset: bool
-    surrogate: Surrogate
-    slope: Number
-    input_kind: InputKind
-    input_rate: Number
-    input_gradient: bool
-    seed: Count
+def _case_document(workload: str) -> Any:
+    """A case of a workload, every field of it."""
+    case = workloads.WORKLOADS[workload].Case
+    hints = get_type_hints(case)
+    types = {int: Size, float: Number}
+    fields: dict[str, Any] = {name: types.get(hints[name], hints[name]) for name in case.names()}
+    make: Any = TypedDict
+    document = make("CaseDocument", fields | SPECIAL)
+    document.__pydantic_config__ = ConfigDict(extra="forbid")
+    return document
+
+
+CaseDocument: Any = Annotated[
+    Union[tuple(map(_case_document, workloads.WORKLOADS))],  # noqa: UP007
+    Field(discriminator="workload"),
+]
 
 
 class OutcomeDocument(TypedDict):

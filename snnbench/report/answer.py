@@ -85,19 +85,19 @@ def _of_setting(findings: Findings, cases: Sequence[Case], leads_: Mapping[Case,
 def _groups(cases: Sequence[Case]) -> list[tuple[str, list[Case]]]:
     """Every case once, in groups that vary along one axis, with that axis."""
     groups, left = [], list(cases)
-    for axis in wording.SIZES:
+    for axis in wording.axes(cases):
         for family in wording.families(left, axis):
             if len(family) > 1:
                 groups.append((axis, family))
                 left = [case for case in left if case not in family]
-    return [*groups, *(("neurons", [case]) for case in left)]
+    return [*groups, *((wording.main_axis(case), [case]) for case in left)]
 
 
 def _answer(findings: Findings, run: Sequence[Lead], axis: str) -> tuple[str, str]:
     """The cases of a run of leads, and a sentence on their fastest contenders."""
     sizes = listed([str(wording.size(one.case, axis)) for one in run])
-    rest = wording.sizes(run[0].case, axis)
-    where = f"{findings.name(run[0].case)}, {wording.SIZES[axis]}={sizes}" + (f", {rest}" if rest else "")
+    rest = run[0].case.sizes(axis)
+    where = f"{findings.name(run[0].case)}, {run[0].case.SIZES[axis][0]}={sizes}" + (f", {rest}" if rest else "")
     leaders = run[0].leaders
     of = "" if leaders[0].verdict == "exact" else f" of the {leaders[0].verdict} ones"
     failed = list(dict.fromkeys(name for one in run for name in one.failed))

@@ -7,13 +7,14 @@ were not proved to do the work.
 from collections.abc import Iterable, Iterator
 from typing import Any, get_type_hints
 
+from snnbench import workloads
 from snnbench.analysis.metrics import incorrect, metrics, pair
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 
 Row = dict[str, Any]
 
-CASE_FIELDS = [name for name in Case.__dataclass_fields__ if name != "workload"]
+CASES = [workload.Case for workload in workloads.WORKLOADS.values()]
+CASE_FIELDS = list(dict.fromkeys(name for case in CASES for name in case.names() if name != "workload"))
 COLUMNS = [
     "recording",
     "library",
@@ -37,9 +38,10 @@ COLUMNS = [
 
 TYPES = {
     **{
-        name: get_type_hints(Case)[name].__name__
-        for name in CASE_FIELDS
-        if isinstance(get_type_hints(Case)[name], type)
+        name: hint.__name__
+        for case in CASES
+        for name, hint in get_type_hints(case).items()
+        if name in case.names() and isinstance(hint, type)
     },
     "trial": "int",
     "value": "float",
@@ -61,7 +63,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "variant": record.variant,
             "side": record.side,
             "version": record.version,
-            **{name: getattr(record.case, name) for name in CASE_FIELDS},
+            **{name: value for name, value in record.case.as_dict().items() if name != "workload"},
             "measure": record.measure,
             "trial": record.trial,
             "status": record.status,

@@ -8,12 +8,10 @@ from collections.abc import Collection, Iterable
 from snnbench.recording.reading import Recording
 from snnbench.work.case import Case
 
-SIZES = {"neurons": "N", "batch": "B", "time_steps": "T", "layers": "L"}
-NAMES = {"neurons": "neurons N", "batch": "batch size B", "time_steps": "time steps T", "layers": "layers L"}
 FEWEST_VALUES = 3
 """The fewest values of an axis for a fit with an error."""
-HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device", *SIZES)
-"""Fields that a name does not list: the profile stands for the reset, and every name has the device."""
+HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
+"""Fields besides sizes that a name does not list: the profile stands for the reset, and every name has the device."""
 
 
 def model(recording: Recording) -> str:
@@ -23,7 +21,7 @@ def model(recording: Recording) -> str:
 
 def setting(case: Case) -> Case:
     """The case without its sizes."""
-    return case.with_(neurons=0, batch=0, time_steps=0, layers=0)
+    return case.with_(**dict.fromkeys(case.SIZES, 0))
 
 
 def settings(cases: Iterable[Case]) -> dict[Case, list[Case]]:
@@ -35,9 +33,14 @@ def settings(cases: Iterable[Case]) -> dict[Case, list[Case]]:
 
 
 def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
-    """The cases grouped by all but one size, each group by that size; the largest groups first."""
+    """The cases grouped by all but one size, each group by that size; the largest groups first.
+
+    Cases of a workload without this axis are left out.
+    """
     by_family: dict[Case, list[Case]] = {}
     for case in cases:
+        if axis not in case.SIZES:
+            continue
         by_family.setdefault(case.with_(**{axis: 0}), []).append(case)
     ordered = [sorted(group, key=lambda case: size(case, axis)) for group in by_family.values()]
     return sorted(ordered, key=len, reverse=True)
@@ -53,40 +56,64 @@ def size(case: Case, axis: str) -> int:
     return int(getattr(case, axis))
 
 
-def sizes(case: Case, leaving_out: str = "") -> str:
-    """`N=256, B=16, T=100`, without the axis that a chart shows, and without L=1."""
-    shown = [axis for axis in SIZES if axis != leaving_out and not (axis == "layers" and case.layers == 1)]
-    return ", ".join(f"{SIZES[axis]}={size(case, axis)}" for axis in shown)
-
-
 def told_apart(case: Case, among: Collection[Case]) -> str:
     """Only the sizes in which these cases differ; all sizes if they do not differ."""
-    varied = [axis for axis in SIZES if len({size(other, axis) for other in among}) > 1]
-    return ", ".join(f"{SIZES[axis]}={size(case, axis)}" for axis in varied) or sizes(case)
+    varied = [axis for axis in case.SIZES if len({getattr(other, axis, None) for other in among}) > 1]
+    return ", ".join(_size(case, axis) for axis in varied) or case.sizes()
 
 
 def in_common(cases: Collection[Case]) -> str:
     """The sizes that all these cases share; empty for a single case, which all sizes name."""
     first = next(iter(cases))
-    alike = [axis for axis in SIZES if len({size(other, axis) for other in cases}) == 1]
-    named = [axis for axis in alike if not (axis == "layers" and first.layers == 1)]
-    return ", ".join(f"{SIZES[axis]}={size(first, axis)}" for axis in named) if len(cases) > 1 else ""
+    alike = [axis for axis in first.SIZES if len({getattr(other, axis, None) for other in cases}) == 1]
+    named = [axis for axis in alike if not _is_hidden(first, axis)]
+    return ", ".join(_size(first, axis) for axis in named) if len(cases) > 1 else ""
 
 
 def setting_name(case: Case, among: Collection[Case]) -> str:
     """`subtract on cpu`, and all fields that tell this setting from the others of a recording."""
-    fields = {name: {getattr(other, name) for other in among} for name in Case.__dataclass_fields__}
-    varying = [name for name, values in fields.items() if len(values) > 1 and name not in HIDDEN_FIELDS]
+    fields = {name: {getattr(other, name, None) for other in among} for name in _named_fields(case)}
+    varying = [name for name, values in fields.items() if len(values) > 1]
     extra = ", ".join(_field(case, name) for name in varying)
-    return f"{case.profile} on {case.device}" + (f", {extra}" if extra else "")
+    return f"{case.kind} on {case.device}" + (f", {extra}" if extra else "")
 
 
 def shared(cases: Collection[Case]) -> str:
     """The fields that all these cases have in common, in words."""
-    fields = {name: {getattr(case, name) for case in cases} for name in Case.__dataclass_fields__}
-    fixed = [name for name, values in fields.items() if len(values) == 1 and name not in HIDDEN_FIELDS]
     first = next(iter(cases), None)
-    return ", ".join(_field(first, name) for name in fixed) if first else ""
+    if first is None:
+        return ""
+    fields = {name: {getattr(case, name, None) for case in cases} for name in _named_fields(first)}
+    return ", ".join(_field(first, name) for name, values in fields.items() if len(values) == 1)
+
+
+def axes(cases: Iterable[Case]) -> dict[str, tuple[str, str]]:
+    """The sizes of these cases: axis -> (letter, words)."""
+    return {axis: names for case in cases for axis, names in case.SIZES.items()}
+
+
+def axis_name(case: Case, axis: str) -> str:
+    """`neurons N`."""
+    letter, words = case.SIZES[axis]
+    return f"{words} {letter}"
+
+
+def main_axis(case: Case) -> str:
+    """The axis of size that times are drawn against."""
+    return next(iter(case.SIZES))
+
+
+def _named_fields(case: Case) -> list[str]:
+    return [name for name in case.names() if name not in (*HIDDEN_FIELDS, *case.SIZES)]
+
+
+def _size(case: Case, axis: str) -> str:
+    """`N=256`."""
+    return f"{case.SIZES[axis][0]}={size(case, axis)}"
+
+
+def _is_hidden(case: Case, axis: str) -> bool:
+    return axis in case.HIDDEN_ONES and size(case, axis) == 1
 
 
 def _field(case: Case, name: str) -> str:
@@ -101,13 +128,9 @@ def _field(case: Case, name: str) -> str:
 
 def title(case: Case) -> str:
     """A case in one line, different from every other case's."""
-    layers = "" if case.layers == 1 else f", {case.layers} layers"
     threads = "1 thread" if case.threads == 1 else f"{case.threads} threads"
-    entering = "input rate" if case.input_kind == "spikes" else f"{case.input_kind} input at rate"
-    gradient = "" if case.input_gradient else ", no gradient of the input"
+    entering = f"{case.input_words}, " if case.input_words else ""
     return (
-        f"{case.profile}: N={case.neurons}, B={case.batch}, T={case.time_steps}{layers} on {case.device}, "
-        f"{case.dtype} ({case.precision}), beta={case.beta:g}, threshold={case.threshold:g}, "
-        f"{case.surrogate}({case.slope:g}), {entering} {case.input_rate:g}{gradient}, {threads}, "
-        f"seed {case.seed}"
+        f"{case.kind}: {case.sizes()} on {case.device}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
+        f"threshold={case.threshold:g}, {case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )

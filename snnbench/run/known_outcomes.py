@@ -5,8 +5,6 @@ from dataclasses import replace
 from snnbench.plan.cell import Cell
 from snnbench.work.outcome import Outcome
 
-SIZES = ("neurons", "batch", "time_steps", "layers")
-
 
 class KnownOutcomes:
     """Predicts outcomes of cells from earlier ones.
@@ -36,7 +34,7 @@ class KnownOutcomes:
                 and small.case != cell.case
                 and _no_smaller(cell, small)
             ):
-                size = ", ".join(f"{name}={getattr(small.case, name)}" for name in SIZES)
+                size = ", ".join(f"{name}={getattr(small.case, name)}" for name in small.case.SIZES)
                 return replace(outcome, reason=f"inferred: it already ran out at {size}", inferred_from=size)
         return None
 
@@ -47,7 +45,9 @@ def _work(cell: Cell) -> Cell:
 
 
 def _no_smaller(cell: Cell, than: Cell) -> bool:
-    sizes = {name: getattr(than.case, name) for name in SIZES}
+    if cell.case.SIZES != than.case.SIZES:
+        return False
+    sizes = {name: getattr(than.case, name) for name in than.case.SIZES}
     if cell.case.with_(**sizes) != than.case:
         return False
     return all(getattr(cell.case, name) >= size for name, size in sizes.items())

@@ -151,9 +151,9 @@ def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
 def describe(cell: Cell) -> str:
     """A cell in a few words."""
     case = cell.case
-    size = f"N={case.neurons} B={case.batch} T={case.time_steps}" + (f" L={case.layers}" if case.layers > 1 else "")
+    size = case.sizes().replace(",", "")
     side = f" {cell.side}" if cell.side else ""
-    return f"{cell.label} {case.profile} {size} {case.device} {case.dtype}, {cell.measure} {cell.trial}{side}"
+    return f"{cell.label} {case.kind} {size} {case.device} {case.dtype}, {cell.measure} {cell.trial}{side}"
 
 
 def ending(record: Record) -> str:

@@ -1,7 +1,7 @@
 """A case: one fully specified piece of work. Equal cases are equal work.
 
-The network is `layers` times a linear map followed by a leaky integrate-and-fire neuron, all `neurons` wide, run over
-`time_steps` steps on `batch` samples:
+Each workload has a frozen dataclass of its own for its cases (snnbench/workloads/). Here is the part that all have: the
+device, the number format, the seed, and the leaky integrate-and-fire neuron with its input current x:
 
     u[t] = beta * v[t-1] + x[t]
     s[t] = 1 if u[t] >= threshold else 0
@@ -9,10 +9,12 @@ The network is `layers` times a linear map followed by a leaky integrate-and-fir
     v[t] = u[t] * (1 - s[t])                reset = "zero"
     v[t] = u[t]                             reset = "none"
     ds/du = surrogate(u - threshold; slope)    backward only
+
+The annotations of a case's fields are the only list of a workload's axes: configs, records and selections read them.
 """
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from snnbench.digest import digest
 
@@ -20,7 +22,6 @@ Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Precision = Literal["ieee", "tf32"]
 Reset = Literal["subtract", "zero", "none"]
 Surrogate = Literal["fast_sigmoid", "sigmoid", "atan", "triangle", "rectangle", "one_sided", "exponential"]
-InputKind = Literal["spikes", "gaussian"]
 HALVES = ("bfloat16", "float16")
 
 PROFILES: dict[str, tuple[Reset, bool]] = {
@@ -37,19 +38,43 @@ over time, so they are compared among themselves only.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One piece of work. `threads` is the number of CPUs a worker may use.
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The range of a field's values in a config: `low` to `high`; `low` itself is excluded if `above`."""
 
-    The input is 0 or 1 with `input_rate` spikes per step (`input_kind` "spikes"), or numbers from the standard normal
-    distribution at a share `input_rate` of all places, and 0 elsewhere ("gaussian").
+    low: float
+    high: float
+    above: bool = False
+
+
+# Bounded, far above any possible run, because recordings hold the configs of strangers.
+Count = Annotated[int, Bounds(1, 10**9)]
+CountOrNone = Annotated[int, Bounds(0, 10**9)]
+Positive = Annotated[float, Bounds(0, 1e9, above=True)]
+Fraction = Annotated[float, Bounds(0, 1)]
+Rate = Annotated[float, Bounds(0, 1, above=True)]
+
+
+class Case:
+    """The fields that the cases of every workload have. `threads` is the number of CPUs a worker may use.
+
+    The work is `sites` equal layers of neurons, one after another. Each answers with spikes [T, B, N]: T is
+    `time_steps`, B is `batch` and N is `neurons`.
+
+    `SIZES` are a workload's axes of size: field -> (letter, words). The first is the axis that reports draw times
+    against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     """
 
-    workload: Literal["linear_lif"] = "linear_lif"
+    __slots__: tuple[str, ...] = ()
+    SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
+    HIDDEN_ONES: ClassVar[tuple[str, ...]] = ()
+    PREFIX: ClassVar[str] = ""
+
+    workload: str
     neurons: int
     batch: int
     time_steps: int
-    layers: int
+    input_gradient: bool
     device: str
     dtype: Dtype
     precision: Precision
@@ -60,9 +85,6 @@ class Case:
     detach_reset: bool
     surrogate: Surrogate
     slope: float
-    input_kind: InputKind = "spikes"
-    input_rate: float
-    input_gradient: bool
     seed: int
 
     @property
@@ -71,20 +93,73 @@ class Case:
         return next(name for name, pair in PROFILES.items() if pair == (self.reset, self.detach_reset))
 
     @property
+    def kind(self) -> str:
+        """The workload, unless it is the usual one, and the profile."""
+        return f"{self.PREFIX}{self.profile}"
+
+    @property
+    def product_format(self) -> str:
+        """The format in which matrix products see their operands."""
+        return "tf32" if self.precision == "tf32" and self.dtype == "float32" else self.dtype
+
+    @property
+    def is_exact_format(self) -> bool:
+        """Whether products and state have the digits of float32 or more."""
+        return self.product_format in ("float32", "float64")
+
+    @property
+    def input_words(self) -> str:
+        """The input in words, for a title; empty if a workload has one kind of input only."""
+        return ""
+
+    @property
+    def sites(self) -> int:
+        """The number of layers of neurons."""
+        return 1
+
+    @property
+    def fan_in(self) -> int:
+        """The number of terms of a current."""
+        return 0
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """[T, B, N]."""
+        return self.time_steps, self.batch, self.neurons
+
+    @property
     def updates(self) -> int:
-        """Neuron updates in one pass: T * B * N * L."""
-        return self.time_steps * self.batch * self.neurons * self.layers
+        """Neuron updates in one pass."""
+        return self.time_steps * self.batch * self.neurons * self.sites
 
     @property
     def is_judged_by_layer(self) -> bool:
-        """Whether it has several layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
-        return self.layers > 1 and self.dtype in HALVES
+        """Whether each layer is proved by itself: an answer of the whole stack cannot be predicted."""
+        return False
 
     @property
     def key(self) -> str:
         """A short digest of the fields: the same on every machine, different for any other work."""
-        return digest(asdict(self))
+        return digest(self.as_dict())
 
-    def with_(self, **changes: Any) -> "Case":
+    def sizes(self, leaving_out: str = "") -> str:
+        """`N=256, B=16, T=100`, without an axis that a chart shows, and without sizes of 1 that need no name."""
+        named = [
+            f"{letter}={getattr(self, axis)}"
+            for axis, (letter, _) in self.SIZES.items()
+            if axis != leaving_out and not (axis in self.HIDDEN_ONES and getattr(self, axis) == 1)
+        ]
+        return ", ".join(named)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields, in their order."""
+        return {name: getattr(self, name) for name in self.names()}
+
+    def with_(self, **changes: Any) -> Self:
         """The same work with some fields changed."""
-        return replace(self, **changes)
+        return replace(self, **changes)  # type: ignore[type-var]  # each workload's class is a dataclass
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The names of the fields, in their order."""
+        return cls.__slots__

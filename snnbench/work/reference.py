@@ -82,7 +82,12 @@ class Gradients:
 def network_forward(
     weights: list[tuple[Array, Array]], inputs: Array, neuron: Neuron, forced: Array | None = None
 ) -> list[Trace]:
-    """The whole network over `inputs` [T, B, N], a trace for every layer; `forced` spikes hold for the last one."""
+    """The whole network over `inputs` [T, B, N], a trace for every layer; `forced` spikes hold for the last one.
+
+    Without weights the inputs are the currents of a single layer.
+    """
+    if not weights:
+        return [forward(inputs, neuron, forced)]
     traces: list[Trace] = []
     for number, (weight, bias) in enumerate(weights):
         current = inputs @ weight.T + bias
@@ -95,6 +100,8 @@ def network_backward(
     weights: list[tuple[Array, Array]], inputs: Array, traces: list[Trace], cotangent: Array, neuron: Neuron
 ) -> Gradients:
     """Gradients of sum(spikes * cotangent), cotangent [T, B, N], for the traces of network_forward."""
+    if not weights:
+        return Gradients([], [], backward(cotangent, traces[0], neuron))
     by_weight, by_bias = [], []
     for number in reversed(range(len(weights))):
         current = backward(cotangent, traces[number], neuron)

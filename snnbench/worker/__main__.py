@@ -19,6 +19,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
+from snnbench import workloads
 from snnbench.adapter import loading, refusal
 from snnbench.work.outcome import FailureKind, failed, skipped
 from snnbench.worker.instructions import Count, counter, uncounted
@@ -88,7 +89,8 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         variant = description.variants[request.variant]
         backend = open_backend(variant.backend, request.case, module)
         own_rule = loading.own_rule(module)
-        Measurement(request, backend, loading.builder(module), own_rule, variant, instructions, turns).run(reply)
+        build = workloads.of(request.case).builder(module)
+        Measurement(request, backend, build, own_rule, variant, instructions, turns).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", _text(error)))

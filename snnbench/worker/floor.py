@@ -1,19 +1,8 @@
 """The roofline: the least time in which this machine can do a case, with any fusion or recomputation.
 
-With M = T * B rows, N neurons, L layers and a `size` of bytes for each number of the case's dtype:
+A workload counts the products of each phase, and the numbers that it must read and write (snnbench/workloads/):
 
-    product                                          FLOPs     of each layer, in
-    current          [M, N] x [N, N]                 2 M N^2   inference, forward, train
-    weight gradient  [N, M] x [M, N]                 2 M N^2   backward, train
-    input gradient   [M, N] x [N, N]                 2 M N^2   backward, train; of the first layer only if asked for
-
-    phase               reads at the least                           writes at the least
-    inference, forward  input M N, parameters P                      spikes M N
-    backward            input M N, cotangent M N, and N^2 for each   gradients: P, and M N if the input's is asked for
-                        input gradient
-    train               input M N, cotangent M N, P                  spikes M N, gradients as backward
-
-    least bytes = size * (values read + values written),   P = L (N^2 + N)
+    least bytes = size of a number of the case's dtype * (numbers read + numbers written)
     multiplying = sum of the phase's k products, each in the time measured for it, - (k - 1) * time of an empty call
     floor = max(multiplying, least bytes / bandwidth of the copy)
 
@@ -22,14 +11,13 @@ measured one by one, and each includes the cost of one framework call. A phase m
 k - 1 calls is subtracted; it dominates products of microseconds. An accelerator computes while it is called, so the
 true floor is a little higher. Values kept between forward and backward cost nothing: they can be recomputed, or stay in
 a cache. The neuron's arithmetic costs nothing. `forward` may keep values or not, so its floor is that of `inference`.
-
-This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from snnbench import workloads
 from snnbench.work.case import Case
 from snnbench.worker.durations import summarise, trial_median
 
@@ -66,53 +54,27 @@ class Peak:
         return relative_spread(self.repetitions_ns)
 
 
-def products(case: Case, phase: str) -> dict[str, int]:
-    """The number of each product in a pass of a phase."""
-    forward = {"current": case.layers}
-    backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
-    of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
-    return {name: count for name, count in of_phase.items() if count}
-
-
-def product_flops(case: Case) -> int:
-    """FLOPs of one product; all three products have the same number."""
-    return 2 * case.time_steps * case.batch * case.neurons**2
-
-
 def flops(case: Case, phase: str) -> int:
     """FLOPs of the products in a pass of a phase."""
-    return product_flops(case) * sum(products(case, phase).values())
+    workload = workloads.of(case)
+    return workload.product_flops(case) * sum(workload.products(case, phase).values())
 
 
 def least_bytes(case: Case, phase: str) -> int:
     """Bytes that a pass of a phase reads or writes at least once, with any fusion or recomputation."""
-    trains = case.time_steps * case.batch * case.neurons
-    weights = case.layers * case.neurons**2
-    parameters = weights + case.layers * case.neurons
-    gradients = parameters + trains * case.input_gradient
-    match phase:
-        case "inference" | "forward":
-            values = trains + parameters + trains
-        case "backward":
-            layers = products(case, phase).get("input_gradient", 0)
-            values = 2 * trains + layers * case.neurons**2 + gradients
-        case "train":
-            values = 2 * trains + parameters + trains + gradients
-        case _:
-            raise ValueError(f"{phase!r} is no phase")
-    return SIZES_BYTES[case.dtype] * values
+    return SIZES_BYTES[case.dtype] * workloads.of(case).least_values(case, phase)
 
 
 def needed(case: Case, phases: Sequence[str]) -> list[str]:
     """Names of the peaks that the floors of these phases need."""
-    return [*dict.fromkeys(name for phase in phases for name in products(case, phase)), COPY, CALL]
+    return [*dict.fromkeys(name for phase in phases for name in workloads.of(case).products(case, phase)), COPY, CALL]
 
 
 def floor_ns(case: Case, phase: str, peaks: Mapping[str, Peak]) -> float:
     """The floor of a phase on a machine with these peaks, in nanoseconds."""
-    counts = products(case, phase)
+    counts = workloads.of(case).products(case, phase)
     multiplying = sum(count * _product_ns(name, peaks) for name, count in counts.items())
-    multiplying -= (sum(counts.values()) - 1) * peaks[CALL].fastest_ns
+    multiplying -= max(0, sum(counts.values()) - 1) * peaks[CALL].fastest_ns
     return max(multiplying, least_bytes(case, phase) * peaks[COPY].fastest_ns / peaks[COPY].work)
 
 
@@ -122,7 +84,7 @@ def spread(case: Case, phase: str, peaks: Mapping[str, Peak], repetitions_ns: Se
     It is the largest relative interquartile range of the peaks that the phase needs and of its own repetitions. The
     bounds: durations that agree by chance do not make a machine steady, and chance never halves a time.
     """
-    seen = [peaks[name].spread for name in (*products(case, phase), COPY)]
+    seen = [peaks[name].spread for name in (*workloads.of(case).products(case, phase), COPY)]
     return min(LARGEST_SPREAD, max(SMALLEST_SPREAD, relative_spread(repetitions_ns), *seen))
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
+from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError, Unsupported
 from snnbench.backends import Backend, Build, Session
@@ -19,8 +20,7 @@ from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work.answer import Answer
 from snnbench.work.case import HALVES, Case
 from snnbench.work.outcome import failed, measured
-from snnbench.work.problem import Problem, odd
-from snnbench.work.problem import exam as exam_problem
+from snnbench.work.problem import Problem
 from snnbench.work.rule import Rule
 from snnbench.worker import afterwork, floor, memory
 from snnbench.worker.instructions import Count, uncounted
@@ -51,7 +51,8 @@ class Measurement:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
         self.instructions, self.turns = instructions, turns
         self.own_rule = own_rule
-        self.problem = Problem(request.case)
+        self.workload = workloads.of(request.case)
+        self.problem = self.workload.Problem(request.case)
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
     def run(self, reply: Reply) -> None:
@@ -63,6 +64,8 @@ class Measurement:
             raise Unsupported(f"inference only: {variant.inference_only}")
         if variant.way == "amp" and case.dtype not in HALVES:
             raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
+        if variant.way == "amp" and not self.workload.products(case, "train"):
+            raise Unsupported("autocast casts the operands of products, and this work has none")
         if not self._exam(reply):
             return
         session = self._session(self.problem)
@@ -93,11 +96,10 @@ class Measurement:
             reply.settings["ran"] = names
 
     def _exam(self, reply: Reply) -> bool:
-        """Run the exam, for one layer and, if the case has more, for two; return whether it passed."""
-        for layers in (1, 2)[: min(2, self.request.case.layers)]:
-            case, own = self.request.case, self.rule
-            wider = own.threshold / (own.gain * case.threshold) if own else None
-            problem = odd(case, layers, wider) if wider else exam_problem(case, layers)
+        """Run the workload's exams, and return whether all were passed."""
+        case, own = self.request.case, self.rule
+        drive = own.threshold / (own.gain * case.threshold) if own else None
+        for number, problem in enumerate(self.workload.exams(case, drive), start=1):
             session = self._session(problem)
 
             def answer(which: int, cotangent: int, session: Session = session) -> Answer:
@@ -111,10 +113,10 @@ class Measurement:
                 finding = self._own_exam(problem, answer, rule)
             else:
                 finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
-            reply.checks[f"exam-{layers}"] = finding.as_dict()
+            reply.checks[f"exam-{number}"] = finding.as_dict()
             if not self._accept(reply, "exam", finding):
                 return False
-            if layers == 1 and rule is None:
+            if number == 1 and rule is None:
                 self._look_at_state(session, problem, reply)
         return True
 

@@ -7,6 +7,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from snnbench import workloads
 from snnbench.work import outcome
 from snnbench.work.case import Case
 from snnbench.work.outcome import Outcome
@@ -75,7 +76,7 @@ def decode_request(text: str) -> Request:
         fields = json.loads(text)
         if fields.pop("protocol", None) != PROTOCOL:
             raise BadRequest(f"request: protocol {PROTOCOL} expected")
-        fields["case"] = Case(**fields["case"])
+        fields["case"] = workloads.decode(fields["case"])
         for name in ("phases", "cpus"):
             fields[name] = tuple(fields.get(name, ()))
         return Request(**fields)

@@ -4,8 +4,8 @@ The process that times the phases also times the matrix products at the case's s
 empty call. It does so before the first phase and after the last. Between phases it does so while all looks take at most
 a tenth of the time so far. So a change of the machine's speed meets both.
 
-The copy moves the least bytes of the phases, up to a size beyond every cache. So bytes that fit into a cache are copied
-within the cache; a slower copy would make the floor too high.
+The copy moves the least bytes of the smallest phase, up to a size beyond every cache. So bytes that fit into a cache
+are copied within the cache; a slower copy would make the floor too high.
 """
 
 import time
@@ -13,9 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from snnbench import workloads
 from snnbench.backends import Backend, Run, Session
 from snnbench.work.case import Case
 from snnbench.worker import floor, timing
@@ -55,7 +53,7 @@ class Peaks:
         self.backend, self.session, self.case, self.clock = backend, session, case, clock
         self.busy_ns, self.settle = busy_ns, settle
         self.copied_bytes = copied_bytes(case, phases)
-        self.by_name = {name: Peak(floor.product_flops(case)) for name in floor.needed(case, phases)}
+        self.by_name = {name: Peak(workloads.of(case).product_flops(case)) for name in floor.needed(case, phases)}
         self.by_name |= {COPY: Peak(2 * self.copied_bytes), CALL: Peak(CALL_FLOPS)}
         self.spent_ns = 0
         self._started = clock()
@@ -63,7 +61,8 @@ class Peaks:
     def look(self) -> None:
         """Measure every peak some more. The operands exist only during this call: no reference cycle holds them."""
         started = self.clock()
-        runs = self.backend.peaks(*operands(self.case), self.copied_bytes)
+        operands = workloads.of(self.case).operands(self.case, PATTERN_ROWS)
+        runs = self.backend.peaks(*operands, self.copied_bytes)
         busy = self._phase(runs[next(iter(self.by_name))])
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled
         for name, peak in self.by_name.items():
@@ -114,18 +113,6 @@ class Peaks:
 
 
 def copied_bytes(case: Case, phases: Sequence[str]) -> int:
-    """Bytes of the copied buffer: reading and writing it moves the least bytes of these phases, up to a limit."""
-    half = max((floor.least_bytes(case, phase) for phase in phases), default=0) // 2
+    """Bytes of the copied buffer: reading and writing it moves the least bytes of the smallest phase, up to a limit."""
+    half = min((floor.least_bytes(case, phase) for phase in phases), default=0) // 2
     return min(half, LARGEST_COPY_BYTES)
-
-
-def operands(case: Case) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
-    """Input [M, N], cotangent [M, N] and weight [N, N], as random as the case's: devices draw less power for zeros."""
-    generator = np.random.Generator(np.random.Philox(case.seed))
-    pattern = (PATTERN_ROWS, case.neurons)
-    rows = (case.time_steps * case.batch, case.neurons)
-    entering = (generator.random(pattern, np.float32) < case.input_rate).astype(np.float32)
-    normal = generator.standard_normal(pattern, np.float32)
-    if case.input_kind == "gaussian":
-        entering *= generator.standard_normal(pattern, np.float32)
-    return np.resize(entering, rows), np.resize(normal, rows), np.resize(normal, (case.neurons, case.neurons))

@@ -12,6 +12,7 @@ from snnbench.adapter.declaration import WAYS, Variant
 from snnbench.adapter.pins import Pins
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import AdapterError, Unsupported, require
+from snnbench.workloads import linear_lif
 from tests.fakes import CASE, CORRECT, profile, write
 
 BUILD = "\ndef build(case, weights, variant): ...\n"
@@ -155,7 +156,7 @@ def test_digest_depends_on_content_only(tmp_path: Path) -> None:
 def test_loaded_adapter_shadows_no_module(tmp_path: Path) -> None:
     module = loading.load(write(tmp_path, "HERE = True" + BUILD, "json"))
     assert module.__name__ == "_snnbench_adapter_json" and module is not sys.modules["json"]
-    assert loading.builder(module) is module.build
+    assert linear_lif.builder(module) is module.build
 
 
 def test_unmet_requirement_is_refused_with_its_reason() -> None:

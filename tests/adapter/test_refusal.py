@@ -67,10 +67,11 @@ def test_fused_adapter_reports_unavailable_or_unsupported(
     pytest.importorskip("torch")
     script = (
         "from pathlib import Path; from snnbench import adapter; from snnbench.adapter import loading\n"
+        "from snnbench.workloads import linear_lif\n"
         "from tests.fakes import CASE\n"
         f"module = loading.load(Path({str(ROOT / 'adapters' / 'fused.py')!r}))\n"
         f"case = CASE.with_(device={device!r}, dtype={dtype!r})\n"
-        f"try: loading.builder(module)(case, [], {variant!r})\n"
+        f"try: linear_lif.builder(module)(case, [], {variant!r})\n"
         "except (adapter.Unsupported, adapter.Unavailable) as error: print(type(error).__name__, error)"
     )
     environment = {"PATH": str(tmp_path), "SNNBENCH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}

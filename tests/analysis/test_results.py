@@ -84,7 +84,7 @@ def test_incorrect_result_has_no_times() -> None:
         ),
         (
             {"layers": 2, "threads": 2, "input_gradient": False, "reset": "zero", "detach_reset": True},
-            "zero: N=48, B=7, T=20, 2 layers on cpu, float32 (ieee), beta=0.91, threshold=1, fast_sigmoid(1), "
+            "zero: N=48, B=7, T=20, L=2 on cpu, float32 (ieee), beta=0.91, threshold=1, fast_sigmoid(1), "
             "input rate 0.2, no gradient of the input, 2 threads, seed 7",
         ),
         (

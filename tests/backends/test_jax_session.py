@@ -24,8 +24,8 @@ from snnbench.adapter import Unavailable
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.backends.jax import Backend
-from snnbench.work.case import Case
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Case
+from snnbench.workloads.linear_lif import Problem
 from pathlib import Path
 
 path, case = Path(sys.argv[1]), Case(**json.loads(sys.argv[2]))

@@ -15,7 +15,7 @@ from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import numpy as numpy_backend
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch.session import Session
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 READ_BACK = """

@@ -22,7 +22,7 @@ from snnbench.backends.torch.graph import (
     unused_private_bytes,
 )
 from snnbench.backends.torch.session import Session
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 ADAPTER = Path(__file__).parents[2] / "adapters" / "torch-loop.py"

@@ -12,8 +12,8 @@ from snnbench import checking
 from snnbench.checking import records
 from snnbench.recording.reading import RECORDS, read
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
 from snnbench.work.outcome import decode
+from snnbench.workloads.linear_lif import Case
 from tests.shipped import OTHER_NEURONS, RESULTS, TIMED, Document, copied, spot
 
 

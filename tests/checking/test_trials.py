@@ -63,8 +63,8 @@ def test_missing_cells_of_the_plan_are_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("only", "expected"),
     [
-        (None, ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
-        (["neurons>=8"], ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, zero"]),
+        (None, ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, B=16, T=100, zero"]),
+        (["neurons>=8"], ["sweep 'zero': nothing of 1 of 1 cases, the first at N=256, B=16, T=100, zero"]),
         (["profile=subtract"], []),
         (["profile=subtract,neurons=256"], []),
         (["library=*"], []),
@@ -127,6 +127,6 @@ def test_unselected_case_is_not_required(tmp_path: Path) -> None:
     edited(folder, CONFIG, lambda c: [sweep.update(neurons=[256, 512]) for sweep in c["config"]["sweep"]])
     complaints = [one.text for one in checking.check(folder) if one.rule == "trials"]
     assert any("nothing of 1 of 2 cases, the first at N=512" in text for text in complaints)
-    assert any("at N=512, subtract: no memory 0, time 0, time 1" in text for text in complaints)
+    assert any("at N=512, B=16, T=100, subtract: no memory 0, time 0, time 1" in text for text in complaints)
     edited(folder, CONFIG, lambda c: c.update(only=["neurons=256"]))
     assert [one.text for one in checking.check(folder) if one.rule == "trials"] == []

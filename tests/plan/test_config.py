@@ -12,9 +12,10 @@ import yaml
 from snnbench.adapter import reading
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
-from snnbench.plan import config
+from snnbench.plan import axes, config
 from snnbench.plan.config import Config, ConfigError
 from snnbench.work import case
+from snnbench.workloads import WORKLOADS
 from tests import fakes
 
 VARIANTS = {"torch-loop": ["unbind", "index"], "norse": ["box", "lif"], "sinabs": ["default"], "spyx": ["default"]}
@@ -113,8 +114,9 @@ def test_every_field_reaches_the_case(tmp_path: Path, adapters: dict[str, Adapte
 
 
 def test_the_axes_are_the_fields_of_a_case() -> None:
-    fields = {field.name for field in dataclasses.fields(case.Case)}
-    assert set(config.Axes.model_fields) == fields - {"workload", "reset", "detach_reset"} | {"profile"}
+    for workload in WORKLOADS.values():
+        fields = {field.name for field in dataclasses.fields(workload.Case)}  # type: ignore[arg-type]
+        assert set(axes.types(workload.NAME)) == fields - {"workload", "reset", "detach_reset"} | {"profile"}
 
 
 @pytest.mark.parametrize("profile", case.PROFILES)

@@ -20,7 +20,7 @@ from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 from tests.proof.test_layerwise import DEEP, ROOT
 
 

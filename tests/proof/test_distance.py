@@ -6,7 +6,7 @@ import pytest
 from snnbench.proof.spotcheck import SpotCheck, sampled
 from snnbench.work import reference
 from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 from tests.proof.test_spotcheck import ALL_NS, rounded_answer
 

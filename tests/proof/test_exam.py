@@ -11,7 +11,7 @@ from snnbench.work import reference
 from snnbench.work.answer import Answer
 from snnbench.work.case import PROFILES
 from snnbench.work.problem import REVERSED
-from snnbench.work.problem import exam as exam_problem
+from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
 

@@ -22,7 +22,7 @@ from snnbench.proof.fresh import (
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work import reference
 from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 MS = 1_000_000

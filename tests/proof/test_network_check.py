@@ -11,8 +11,9 @@ from snnbench.proof.network_check import NetworkCheck
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Layer, Problem
+from snnbench.work.problem import Layer
 from snnbench.work.rule import Rule, rule_of
+from snnbench.workloads.linear_lif import Problem
 from tests.answers import answer_to
 from tests.fakes import CASE
 from tests.proof.test_spotcheck_answers import Given
@@ -92,6 +93,8 @@ class Chain:
 
     It has no memory: each step depends on that step alone.
     """
+
+    enters_as_spikes = True
 
     weights: tuple[float, float, float]
     batch: int = 8

@@ -9,8 +9,8 @@ from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance, of_potentials, of_sums, round_to
 from snnbench.work import reference
 from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
 from snnbench.work.rule import Rule, rule_of
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE, profile
 
 Array = np.ndarray[Any, Any]

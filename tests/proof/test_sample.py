@@ -10,12 +10,12 @@ import pytest
 from snnbench.proof import network_check, sample, spotcheck
 from snnbench.proof.extent import sampled
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.proof.tolerance import of_sums, product_format, round_to
+from snnbench.proof.tolerance import of_sums, round_to
 from snnbench.work import reference
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Problem
 from snnbench.work.rule import rule_of
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 LARGE = CASE.with_(neurons=96, batch=5, time_steps=23, input_rate=0.1)
@@ -32,7 +32,7 @@ PARTS = {"few neurons": (np.arange(5), np.array([0, 3, 17, 32])), "one sample": 
 def plain(case: Case, problem: Problem, batch: Any, neurons: Any) -> tuple[np.ndarray, np.ndarray]:
     """Current and margin, by a sum for each neuron of each sample in each step."""
     (weight, bias), inputs = problem.layers()[0], problem.input(0)
-    chosen = round_to(weight[neurons], product_format(case))
+    chosen = round_to(weight[neurons], case.product_format)
     offset = round_to(bias[neurons], case.dtype)
     shape = (case.time_steps, len(batch), len(neurons))
     current, terms = np.empty(shape), np.empty(shape)
@@ -59,10 +59,10 @@ def test_currents_and_margins_equal_plain_sums_bitwise(name: str, part: str) -> 
     problem = Problem(case)
     first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
     current, margin = plain(case, problem, batch, neurons)
-    assert np.array_equal(sample.draw(first, batch, neurons).current, current)
+    assert np.array_equal(first.draw(batch, neurons).current, current)
     b, n = (axis.ravel() for axis in np.meshgrid(batch, neurons, indexing="ij"))
     shuffled = np.random.Generator(np.random.Philox(1)).permutation(len(b))
-    columns, margins = sample.columns(first, b[shuffled], n[shuffled])
+    columns, margins = first.columns(b[shuffled], n[shuffled])
     assert np.array_equal(columns, current.reshape(case.time_steps, -1)[:, shuffled])
     assert np.array_equal(margins, margin.reshape(case.time_steps, -1)[:, shuffled])
 
@@ -72,8 +72,8 @@ def test_dense_currents_agree_with_plain_sums_in_float64() -> None:
     problem, (batch, neurons) = Problem(case), PARTS["few neurons"]
     first = sample.FirstLayer(problem.layers()[0], problem.input(0), case, rule_of(case))
     current, margin = plain(case, problem, batch, neurons)
-    assert np.abs(sample.draw(first, batch, neurons).current - current).max() < 96 * 2.0**-53 * 10
-    _, margins = sample.columns(first, batch, np.full_like(batch, neurons[1]))
+    assert np.abs(first.draw(batch, neurons).current - current).max() < 96 * 2.0**-53 * 10
+    _, margins = first.columns(batch, np.full_like(batch, neurons[1]))
     assert np.allclose(margins, margin[:, :, 1], rtol=1e-13, atol=0)
 
 
@@ -97,7 +97,7 @@ def test_four_phases_share_currents_and_gradients(monkeypatch: pytest.MonkeyPatc
 
     check = SpotCheck(Problem(LARGE.with_(layers=layers)), 0, budget_ns=budget_ns)
     whole = right_answer(check)
-    for module, name in ((spotcheck, "draw"), (spotcheck, "of_potentials"), (network_check, "of_potentials")):
+    for module, name in ((sample.FirstLayer, "draw"), (spotcheck, "of_potentials"), (network_check, "of_potentials")):
         counted(module, name)
     for name in ("backward", "network_forward", "network_backward"):
         counted(reference, name)
@@ -139,7 +139,7 @@ def test_a_step_of_a_draw_holds_the_inputs_of_all_its_samples(monkeypatch: pytes
     monkeypatch.setattr(sample, "blocks", lambda *given: taken.append(real(*given)) or taken[-1])
     problem = Problem(LARGE)
     first = sample.FirstLayer(problem.layers()[0], problem.input(0), LARGE, rule_of(LARGE))
-    sample.draw(first, np.arange(5), np.arange(3))
+    first.draw(np.arange(5), np.arange(3))
     assert [len(steps) for steps in taken] == [12]
 
 

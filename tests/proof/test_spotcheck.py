@@ -12,8 +12,9 @@ from snnbench.proof.tolerance import round_to
 from snnbench.work import reference
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Layer, Problem
+from snnbench.work.problem import Layer
 from snnbench.work.rule import Rule, rule_of
+from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 Array = np.ndarray[Any, Any]
@@ -115,6 +116,8 @@ def test_gradient_of_another_shape_is_reported() -> None:
 @dataclass(frozen=True)
 class Repeated:
     """A neuron without memory that fires once for every input spike: in `count` of 100 steps."""
+
+    enters_as_spikes = True
 
     count: int
     gain: float = 1.0

@@ -10,7 +10,8 @@ from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import allowed_differences
 from snnbench.work.answer import Answer
 from snnbench.work.case import PROFILES, Case
-from snnbench.work.problem import Layer, Problem
+from snnbench.work.problem import Layer
+from snnbench.workloads.linear_lif import Problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
 
@@ -20,6 +21,8 @@ Array = np.ndarray[Any, Any]
 @dataclass(frozen=True)
 class Given:
     """A problem with given weights and input, and a dense cotangent."""
+
+    enters_as_spikes = True
 
     case: Case
     weights: list[Layer]

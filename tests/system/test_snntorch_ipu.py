@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from snnbench.adapter import loading
+from snnbench.workloads import linear_lif
 
 torch = pytest.importorskip("torch")
 
@@ -21,7 +22,7 @@ from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
 from snnbench.proof import exam
 from snnbench.work.answer import Answer
-from snnbench.work.problem import exam as exam_problem
+from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "snntorch-ipu.py"
@@ -75,7 +76,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
 def complaints(profile_name: str, layers: int, variant: str) -> str:
     """The exam's complaints about the spikes."""
     problem = exam_problem(CASE.with_(**profile(profile_name)), layers)
-    build = loading.builder(loading.load(PATH))
+    build = linear_lif.builder(loading.load(PATH))
     session = Session(build, reading.read(PATH).variants[variant], problem, torch.device("cpu"))
 
     def answer(which: int, cotangent: int) -> Answer:

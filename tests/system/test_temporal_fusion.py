@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from snnbench.adapter import loading
+from snnbench.workloads import linear_lif
 
 torch = pytest.importorskip("torch")
 
@@ -26,8 +27,8 @@ from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.work.problem import Problem
-from snnbench.work.problem import exam as exam_problem
+from snnbench.workloads.linear_lif import Problem
+from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile
 
 PATH = data_folder("adapters") / "temporal-fusion.py"
@@ -72,7 +73,7 @@ def module(forward: Any = fused_forward, through: Gradient = attached, half_widt
 
 def session(problem: Problem) -> Session:
     """The adapter's network on the CPU, which its declaration does not offer."""
-    build = loading.builder(loading.load(PATH))
+    build = linear_lif.builder(loading.load(PATH))
     return Session(build, reading.read(PATH).variants["default"], problem, torch.device("cpu"))
 
 

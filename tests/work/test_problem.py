@@ -8,8 +8,9 @@ import pytest
 
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
-from snnbench.work.problem import BIAS_SCALE, EXAM_SHAPE, REVERSED, WEIGHT_SCALE, Problem
-from snnbench.work.problem import exam as exam_problem
+from snnbench.work.problem import EXAM_SHAPE, REVERSED
+from snnbench.workloads.linear_lif import BIAS_SCALE, WEIGHT_SCALE, Problem
+from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile
 
 LARGE = Problem(CASE.with_(time_steps=50, batch=16, neurons=128, layers=2))

@@ -9,10 +9,10 @@ import pytest
 
 from snnbench.work import reference
 from snnbench.work.case import PROFILES, Case, Surrogate
-from snnbench.work.problem import Problem
-from snnbench.work.problem import exam as exam_problem
 from snnbench.work.reference import Trace
 from snnbench.work.surrogate import FORMULAS
+from snnbench.workloads.linear_lif import Problem
+from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile
 
 HALF = CASE.with_(beta=0.5, threshold=1.0)

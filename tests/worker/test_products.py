@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 
 from snnbench.backends import Backend, open_backend
-from snnbench.worker.peaks import PATTERN_ROWS, operands
+from snnbench.worker.peaks import PATTERN_ROWS
+from snnbench.workloads.linear_lif import operands
 from tests.fakes import CASE
 
 
 @pytest.mark.parametrize("rows", [PATTERN_ROWS // 2, PATTERN_ROWS, 3 * PATTERN_ROWS + 1])
 def test_operands_resemble_the_cases_own(rows: int) -> None:
     case = CASE.with_(neurons=150, time_steps=rows, batch=1, input_rate=0.2)
-    entering, cotangent, weight = operands(case)
+    entering, cotangent, weight = operands(case, PATTERN_ROWS)
     assert (entering.shape, cotangent.shape, weight.shape) == ((rows, 150), (rows, 150), (150, 150))
     assert set(np.unique(entering)) == {0.0, 1.0} and entering.mean() == pytest.approx(0.2, abs=0.03)
     for normal in (cotangent, weight):
@@ -31,7 +32,7 @@ def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, 
         pytest.skip("NumPy has no bfloat16")
     case = CASE.with_(dtype=dtype)
     backend: Backend = open_backend(name, case, np)
-    entering, cotangent, weight = operands(case)
+    entering, cotangent, weight = operands(case, PATTERN_ROWS)
     runs = backend.peaks(entering, cotangent, weight, 1001)
     expected = {
         "current": entering @ weight.T,
@@ -53,7 +54,7 @@ def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, 
 def test_product_reuses_its_output_memory(name: str) -> None:
     """So does the copy. Otherwise each call would wait for the system to find and clear fresh pages."""
     pytest.importorskip(name)
-    runs = open_backend(name, CASE, np).peaks(*operands(CASE), 1000)
+    runs = open_backend(name, CASE, np).peaks(*operands(CASE, PATTERN_ROWS), 1000)
     address: Callable[[Any], int] = {
         "numpy": lambda array: array.ctypes.data,
         "torch": lambda tensor: tensor.data_ptr(),

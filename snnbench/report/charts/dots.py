@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted, spread
@@ -32,13 +31,13 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
             "shown": spread(point.value, point.low, point.high, MS),
             "verdict": point.verdict,
             "trials": point.trials,
-            "sizes": wording.sizes(point.case),
+            "sizes": point.case.sizes(),
             "flags": point.flags,
             "ranked": point.ranked,
         }
         for point in points
     ]
-    title = f"{findings.name(case)}, {wording.sizes(case)}"
+    title = f"{findings.name(case)}, {case.sizes()}"
     order = [*(point.contender for point in points), *failed]
     table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
     table_rows += [[contender, kind, "-", "0"] for contender, kind in failed.items()]

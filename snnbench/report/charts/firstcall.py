@@ -6,7 +6,6 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
@@ -49,7 +48,7 @@ def dumbbells(findings: Findings, case: Case, phase: str, name: str) -> Chart:
         for one, cost in costs.items()
         for kind, value in (("first call", cost.first_ns), ("every other pass", cost.pass_ns))
     ]
-    title = f"{findings.name(case)}, {wording.sizes(case)}"
+    title = f"{findings.name(case)}, {case.sizes()}"
     table = [
         [one, number(cost.first_ns / MS), number(cost.pass_ns / MS), _said(one, cost, base, costs[base])]
         for one, cost in costs.items()

@@ -30,7 +30,7 @@ def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, na
     without = [
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
     ]
-    title = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}".rstrip(", ")
+    title = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
     chart, height = _draw(findings, cases, axis, phase, points, failed)
     return Chart(
         name=name,
@@ -60,7 +60,7 @@ def _draw(
     x = alt.X(
         "size:Q",
         scale=style.logarithmic(sizes, 2),
-        axis=alt.Axis(title=wording.NAMES[axis], values=sizes, format="d", grid=False, labelOverlap=True),
+        axis=alt.Axis(title=wording.axis_name(cases[0], axis), values=sizes, format="d", grid=False, labelOverlap=True),
     )
     scale = style.logarithmic(values)
     scale["range"] = [style.PANEL + strip, strip]
@@ -96,7 +96,7 @@ def _row(point: Point, axis: str) -> dict[str, Any]:
         "shown": spread(point.value, point.low, point.high, MS),
         "verdict": point.verdict,
         "trials": point.trials,
-        "sizes": wording.sizes(point.case),
+        "sizes": point.case.sizes(),
         "flags": point.flags,
         "ranked": point.ranked,
     }
@@ -166,7 +166,7 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> 
         rows.append(["floor", *("-" if ns is None else number(ns / MS) for ns in floors)])
     shown = about_intervals(point for case in cases for point in findings.points(case, phase))
     caption = f"{phase} in ms: median of trial medians{shown}"
-    return Table(["library", *(f"{wording.SIZES[axis]}={size}" for size in sizes)], rows, caption=caption)
+    return Table(["library", *(f"{cases[0].SIZES[axis][0]}={size}" for size in sizes)], rows, caption=caption)
 
 
 def _words(
@@ -175,12 +175,12 @@ def _words(
     sizes = [wording.size(case, axis) for case in cases]
     largest = [point for point in points if point.case == cases[-1] and point.ranked]
     best = min(largest, key=lambda point: point.value, default=None)
-    about = f"Time of {phase} against {wording.NAMES[axis]}, both logarithmic: {title}. "
-    about += f"{counted(len(names), 'line')}, {wording.SIZES[axis]} from {min(sizes)} to {max(sizes)}."
+    about = f"Time of {phase} against {wording.axis_name(cases[0], axis)}, both logarithmic: {title}. "
+    about += f"{counted(len(names), 'line')}, {cases[0].SIZES[axis][0]} from {min(sizes)} to {max(sizes)}."
     if best is None:
         return about
     lowest = f"{best.contender} has the lowest median, {number(best.value / MS)} ms"  # the headline says who leads
-    return f"{about} At {wording.SIZES[axis]}={sizes[-1]} {lowest}."
+    return f"{about} At {cases[0].SIZES[axis][0]}={sizes[-1]} {lowest}."
 
 
 def _note(points: Sequence[Point], unseen: Sequence[str], without: Sequence[str]) -> str:

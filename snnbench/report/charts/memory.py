@@ -5,7 +5,6 @@ from typing import Any
 import altair as alt
 
 from snnbench.analysis.results import Result
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
@@ -53,7 +52,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for contender, parts_ in by_contender.items()
         for part, held in parts_.items()
     ]
-    title = f"{findings.name(case)}, {wording.sizes(case)}"
+    title = f"{findings.name(case)}, {case.sizes()}"
     table_rows = [
         [contender, *(number(held[p] / MIB) if p in held else "-" for p in PARTS), number(sum(held.values()) / MIB)]
         for contender, held in by_contender.items()

@@ -5,7 +5,6 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
@@ -31,7 +30,7 @@ def repetitions(findings: Findings, case: Case, contender: str, phase: str, name
             for place, ns in enumerate(taken_ns)
             if place % step == 0
         ]
-    title = f"{contender}: {findings.name(case)}, {wording.sizes(case)}"
+    title = f"{contender}: {findings.name(case)}, {case.sizes()}"
     flags = f" Flagged: {', '.join(sorted(result.flags))}." if result.flags else ""
     table = [
         [

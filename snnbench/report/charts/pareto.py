@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
@@ -41,7 +40,7 @@ def scatter(findings: Findings, case: Case, phase: str, memory_phase: str, name:
         {"library": one, "ms": time / MS, "mib": held / MIB, "front": "yes" if one in best else "no"}
         for one, (time, held) in sorted(pairs.items(), key=lambda item: item[1])
     ]
-    title = f"{findings.name(case)}, {wording.sizes(case)}"
+    title = f"{findings.name(case)}, {case.sizes()}"
     return Chart(
         name=name,
         title=title,

@@ -4,7 +4,6 @@ from typing import Any
 
 import altair as alt
 
-from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
@@ -25,7 +24,7 @@ def bars(findings: Findings, case: Case, name: str) -> Chart:
         for phase in HALVES
     ]
     whole = [{"library": one, "ms": times["train"][one] / MS} for one in order if one in times["train"]]
-    title = f"{findings.name(case)}, {wording.sizes(case)}"
+    title = f"{findings.name(case)}, {case.sizes()}"
     shares = {one: times["backward"][one] / (times["forward"][one] + times["backward"][one]) for one in order}
     table = [
         [

@@ -18,20 +18,21 @@ def section(findings: Findings) -> Section:
     if not findings.headline:
         return Section("cells", title, ["Left out: nothing was timed."])
     columns = list(dict.fromkeys(name for table in filled.values() for name in table.columns))
-    sizes = [axis for axis in wording.SIZES if len({wording.size(case, axis) for case in filled}) > 1]
+    axes = wording.axes(filled)
+    sizes = [axis for axis in axes if len({getattr(case, axis, None) for case in filled}) > 1]
     rows, anchors = [], []
     for case, table in filled.items():
         for row in table.rows:
             values = dict(zip(table.columns, row, strict=True))
-            known = [findings.name(case), *(str(wording.size(case, axis)) for axis in sizes)]
+            known = [findings.name(case), *(str(getattr(case, axis, "-")) for axis in sizes)]
             rows.append([values[LIBRARY], *known, *(values.get(name, "-") for name in columns if name != LIBRARY)])
             anchors.append(anchor(case, values[LIBRARY]))
-    names = [LIBRARY, WORK, *(wording.SIZES[axis] for axis in sizes), *(name for name in columns if name != LIBRARY)]
+    names = [LIBRARY, WORK, *(axes[axis][0] for axis in sizes), *(name for name in columns if name != LIBRARY)]
     words = {LIBRARY, WORK, "version", "verdict"}
     numbers = [name for name in names if name not in words]
     sentences = ["A heading sorts by its column, the field filters by words, and a # is the link to its row."]
     sentences += [f"A ratio is a time over that of {findings.baseline}."] if "ratio" in columns else []
-    common = wording.in_common(filled) or wording.sizes(next(iter(filled)))
+    common = wording.in_common(filled) or next(iter(filled)).sizes()
     sentences += [f"All rows: {common}."] if common else []
     return Section("cells", title, [" ".join(sentences)], tables=[Table(names, rows, numbers=numbers, anchors=anchors)])
 

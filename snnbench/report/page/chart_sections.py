@@ -22,12 +22,11 @@ def times(findings: Findings) -> Section:
         return Section("time", title, ["Left out: nothing was timed."])
     makers: list[Callable[[str], Chart]] = []
     for cases in findings.settings.values():
-        families = [
-            family for family in wording.families(cases, "neurons") if len(family) > 1 and findings.timed(family)
-        ]
-        makers += [partial(lines.against, findings, family, "neurons", phase) for family in families]
+        axis = wording.main_axis(cases[0])
+        families = [family for family in wording.families(cases, axis) if len(family) > 1 and findings.timed(family)]
+        makers += [partial(lines.against, findings, family, axis, phase) for family in families]
         drawn = {case for family in families for case in family}
-        drawn |= {case for axis in wording.SIZES for case in wording.swept(cases, axis)}  # in charts of growth
+        drawn |= {case for axis in cases[0].SIZES for case in wording.swept(cases, axis)}  # in charts of growth
         alone = [case for case in findings.timed(cases) if case not in drawn]
         makers += [partial(dots.at, findings, case, phase) for case in alone]
     sentences = [

@@ -21,13 +21,14 @@ def section(findings: Findings) -> Section:
     tables: list[Table] = []
     remarks: list[str] = []
     settings = findings.settings.values()
-    families = [(axis, wording.swept(cases, axis)) for axis in wording.SIZES for cases in settings]
+    axes = wording.axes(findings.cases)
+    families = [(axis, wording.swept(cases, axis)) for axis in axes for cases in settings]
     families = [(axis, cases) for axis, cases in families if findings.timed(cases)]
     for axis, cases in families[:PANELS]:
         table, steep = _table(findings, cases, axis)
         tables += [table] if table.rows else []
         remarks += steep
-        if axis != "neurons":
+        if axis != wording.main_axis(cases[0]):
             name = f"scaling-{axis.replace('_', '-')}-{len(charts) + 1}"
             charts.append(lines.against(findings, cases, axis, findings.headline, name))
     left = len(families) - PANELS
@@ -53,7 +54,7 @@ def section(findings: Findings) -> Section:
 
 def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
     """A row per contender, a column per phase; and remarks on contenders that grow faster than linearly in T."""
-    where = f"{findings.name(cases[0])}, {wording.sizes(cases[0], axis)}"
+    where = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}"
     cells: dict[str, dict[str, str]] = {}
     steep = []
     for phase in findings.phases:
@@ -73,5 +74,5 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
         [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()
     ]
     low, high = wording.size(cases[0], axis), wording.size(cases[-1], axis)
-    caption = f"Exponent in {wording.NAMES[axis]}, {low} to {high}: {where}"
+    caption = f"Exponent in {wording.axis_name(cases[0], axis)}, {low} to {high}: {where}"
     return Table(["library", *findings.phases], sorted(rows), caption=caption), steep

@@ -195,7 +195,7 @@ def _shown(side: Side | None, metric: str) -> str:
 
 
 def _fields(cell: ComparedCell) -> dict[str, Any]:
-    return {name: getattr(cell.case, name) for name in cell.case.__dataclass_fields__}
+    return cell.case.as_dict()
 
 
 def _cell(cell: ComparedCell) -> dict[str, Any]:

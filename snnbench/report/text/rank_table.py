@@ -43,7 +43,7 @@ def to_json(ranked: Ranked) -> str:
     """Everything, under the names of this package's own fields."""
     rankings = [
         {
-            "case": {"key": one.case.key, **{name: getattr(one.case, name) for name in one.case.__dataclass_fields__}},
+            "case": {"key": one.case.key} | one.case.as_dict(),
             "phase": one.phase,
             "places": [_of_entry(entry) for entry in one.entries],
             "apart": [{"contender": name, "reason": reason} for name, reason in one.apart],

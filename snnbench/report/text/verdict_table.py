@@ -38,7 +38,7 @@ def _row(record: Record) -> list[str]:
         record.version or "",
         case.profile,
         case.surrogate,
-        str(case.layers),
+        str(case.sites),
         case.dtype,
         case.device,
         str(word),
@@ -61,4 +61,4 @@ def remark(record: Record) -> str:
 
 
 def _case_order(case: Case) -> tuple[Any, ...]:
-    return case.profile, case.surrogate, case.layers, case.dtype, case.device
+    return case.profile, case.surrogate, case.sites, case.dtype, case.device

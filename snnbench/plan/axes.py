@@ -1,0 +1,96 @@
+"""Axes: the values that make up the cases of a sweep, one model for each workload.
+
+The annotations of a workload's case are its axes, with a profile in place of the pair (reset, detach_reset). So a field
+of a case is an axis of its configs at once.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import prod
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, get_args, get_origin, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool
+from pydantic_core import PydanticCustomError, PydanticKnownError
+
+from snnbench import workloads
+from snnbench.work.case import PROFILES, Bounds, Case
+
+PROFILE = "profile"
+PAIR = ("reset", "detach_reset")
+"""The fields of a case that a profile stands for."""
+DEVICES = Literal["cpu", "cuda"]
+
+
+def listed(value: Any) -> Any:
+    """The value in a list, unless it is one."""
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _filled(value: Any) -> Any:
+    values = listed(value)
+    if not values:
+        raise PydanticCustomError("empty", "is an empty list: it holds no value")
+    return values
+
+
+def _profile(name: str) -> str:
+    if name not in PROFILES:
+        raise PydanticKnownError("literal_error", {"expected": ", ".join(map(repr, PROFILES))})
+    return name
+
+
+T = TypeVar("T")
+Axis = Annotated[tuple[T, ...], BeforeValidator(_filled)]
+Profile = Annotated[str, AfterValidator(_profile)]
+
+
+class Axes(BaseModel, frozen=True, extra="forbid"):
+    """The values that make up the cases of one workload; a model of each workload has its axes as fields."""
+
+    CASE: ClassVar[Callable[..., Case]]
+    AXES: ClassVar[tuple[str, ...]]
+
+    @property
+    def count(self) -> int:
+        """The number of cases."""
+        return prod(len(getattr(self, name)) for name in self.AXES)
+
+    def cases(self) -> Iterator[Case]:
+        """The product of the axes, in the order of a case's fields; the last varies fastest."""
+        names = self.AXES[1:]
+        for profile, *values in product(*(getattr(self, name) for name in self.AXES)):
+            reset, detach_reset = PROFILES[profile]
+            yield self.CASE(reset=reset, detach_reset=detach_reset, **dict(zip(names, values, strict=True)))
+
+
+def types(workload: str) -> dict[str, Any]:
+    """The type of a single value on each axis of a workload, as pydantic checks it; the profile is the first."""
+    case = workloads.WORKLOADS[workload].Case
+    hints = get_type_hints(case, include_extras=True)
+    named = {name: _checked(name, hints[name]) for name in case.names() if name not in ("workload", *PAIR)}
+    return {PROFILE: Profile, **named}
+
+
+def fields_of(workload: str) -> dict[str, Any]:
+    """The fields of a model of a workload's axes: a value or a list for each."""
+    return {name: (Axis[kind], ...) for name, kind in types(workload).items()}  # type: ignore[valid-type]
+
+
+def _checked(name: str, hint: Any) -> Any:
+    """The type of a value with the checks of its annotation.
+
+    Numbers are strict, because "16", 16.5 and true are mistakes here, not numbers of neurons.
+    """
+    if name == "device":
+        return DEVICES
+    if hint is bool:
+        return StrictBool
+    if get_origin(hint) is not Annotated:
+        return hint
+    kind, bounds = get_args(hint)
+    if not isinstance(bounds, Bounds):
+        raise TypeError(f"{name}: {bounds!r} should be Bounds")
+    settings: dict[str, Any] = {"gt" if bounds.above else "ge": bounds.low, "le": bounds.high, "strict": True}
+    if kind is float:
+        settings["allow_inf_nan"] = False
+    return Annotated[kind, Field(**settings)]

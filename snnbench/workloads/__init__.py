@@ -1,0 +1,74 @@
+"""Workloads: each module says all that is particular to one kind of work. To add one, see docs/tutorials.
+
+A workload's module has its cases (axes and sizes), its problem (inputs, weights, cotangents), its exams, the part of an
+adapter that it runs, and its floor. No other package names a workload: `of(case)` is the module of a case.
+"""
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import Any, Protocol, cast
+
+from snnbench.suggestions import unknown
+from snnbench.work.case import Case
+from snnbench.work.problem import Array, Problem
+from snnbench.workloads import lif, linear_lif
+
+Build = Callable[[Any, Any, str], Any]
+
+
+class Workload(Protocol):
+    """The parts of a workload's module."""
+
+    NAME: str
+    ABOUT: str
+    PARAMETERS: tuple[str, ...]
+
+    @property
+    def Case(self) -> type[Case]:  # it is a class
+        """The dataclass of its cases; the annotations of its fields are the axes of a config."""
+
+    @property
+    def Problem(self) -> Callable[..., Problem]:  # it is a class
+        """The arrays of a case."""
+
+    def exams(self, case: Any, drive: float | None = None) -> list[Any]:
+        """The problems of the exam that comes before every measurement, the simplest first.
+
+        With a `drive` they are for the neuron of another rule, with currents that much larger.
+        """
+
+    def builder(self, adapter: ModuleType) -> Build:
+        """The function (case, weights, variant) of an adapter that builds the network. Raises Unsupported."""
+
+    def products(self, case: Any, phase: str) -> Mapping[str, int]:
+        """The number of each product, by the names of Backend.peaks, in a pass of a phase."""
+
+    def product_flops(self, case: Any) -> int:
+        """FLOPs of one product."""
+
+    def least_values(self, case: Any, phase: str) -> int:
+        """Numbers that a pass of a phase must at least read and write, with any fusion or recomputation."""
+
+    def static_values(self, case: Any) -> int:
+        """Numbers that exist before a pass: weights and input."""
+
+    def operands(self, case: Any, rows: int) -> tuple[Array, Array, Array]:
+        """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
+
+
+WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in (linear_lif, lif)}
+"""Every workload by name; the first is that of a config that names none."""
+DEFAULT = next(iter(WORKLOADS))
+
+
+def of(case: Case) -> Workload:
+    """The workload of a case."""
+    return WORKLOADS[case.workload]
+
+
+def decode(fields: Mapping[str, Any]) -> Case:
+    """The case with these fields. Raises TypeError for an unknown workload and for other fields."""
+    name = fields.get("workload", DEFAULT)
+    if name not in WORKLOADS:
+        raise TypeError(unknown("workload", str(name), WORKLOADS))
+    return WORKLOADS[name].Case(**fields)

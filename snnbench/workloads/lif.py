@@ -1,0 +1,140 @@
+"""The workload `lif`: leaky integrate-and-fire neurons alone, on input currents, with the gradient of the currents.
+
+It is the single layer of figure 5 of the temporal fusion paper (Li et al. 2024). Currents [T, B, N] are numbers from
+the normal distribution with mean 0 and the standard deviation CURRENT_SCALE * threshold. There is no product, so the
+floor counts bytes only, with M = T * B * N and a `size` of bytes for each number:
+
+    phase               reads at the least              writes at the least
+    inference, forward  currents M                      spikes M
+    backward            currents M, cotangent M         gradient M
+    train               currents M, cotangent M         spikes M, gradient M
+
+    least bytes = size * (values read + values written)
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from snnbench.adapter.refusal import Unsupported
+from snnbench.work import case, problem
+from snnbench.work.case import (
+    Count,
+    CountOrNone,
+    Dtype,
+    Fraction,
+    Positive,
+    Precision,
+    Reset,
+    Surrogate,
+)
+from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+
+NAME = "lif"
+ABOUT = "LIF neurons alone, on input currents"
+PARAMETERS: tuple[str, ...] = ()
+"""No parameters."""
+CURRENT_SCALE = 0.9
+"""Standard deviation of a current, in thresholds: about 0.14 spikes per step at beta = 0.2 and at beta = 0.9."""
+EXAM_SIXTEENTHS = (-20, 36)
+"""Range of the exam's currents, in sixteenths: |x| <= 2.25, so |u| <= 4.5."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(case.Case):
+    """A layer of neurons on currents."""
+
+    SIZES: ClassVar[dict[str, tuple[str, str]]] = {
+        "time_steps": ("T", "time steps"),
+        "neurons": ("N", "neurons"),
+        "batch": ("B", "batch size"),
+    }
+    PREFIX: ClassVar[str] = "lif "
+
+    workload: Literal["lif"] = "lif"
+    neurons: Count
+    batch: Count
+    time_steps: Count
+    device: str
+    dtype: Dtype
+    precision: Precision
+    threads: Count
+    beta: Fraction
+    threshold: Positive
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: Positive
+    seed: CountOrNone
+
+    @property
+    def product_format(self) -> str:
+        """The format of the numbers: there is no product."""
+        return self.dtype
+
+    @property
+    def input_gradient(self) -> bool:  # type: ignore[override]  # a field of other workloads
+        """True: it is the only gradient."""
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(problem.Problem):
+    """The currents and cotangents of a case."""
+
+    case: Case
+
+    def _input(self, which: int) -> Array:
+        shape = self.case.shape
+        if self.exact:
+            sixteenths = generator(self.case, "exam", which).integers(*EXAM_SIXTEENTHS, size=shape)
+            return np.divide(sixteenths, 16, dtype=np.float32)
+        currents = generator(self.case, "current", which).standard_normal(shape, dtype=np.float32)
+        currents *= np.float32(CURRENT_SCALE * self.case.threshold * self.drive)
+        return currents
+
+
+def exams(case: Case, drive: float | None = None) -> list[Problem]:
+    """The exam of this case's neuron: exact, or with currents `drive` times as large for a neuron of another rule."""
+    dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
+    small = case.with_(**EXAM_SHAPE, dtype=dtype)
+    if drive is not None:
+        return [Problem(small, drive=drive)]
+    return [Problem(small.with_(beta=EXAM_BETA, threshold=EXAM_THRESHOLD), exact=True)]
+
+
+def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
+    """The adapter's `neuron` by itself. Raises Unsupported if the adapter has none."""
+    if not hasattr(adapter, "neuron"):
+        raise Unsupported("this adapter has no function neuron(case, variant), so its neuron cannot run alone")
+    return lambda case, weights, variant: adapter.neuron(case, variant).alone(case.neurons)
+
+
+def products(case: Case, phase: str) -> dict[str, int]:
+    """No product."""
+    return {}
+
+
+def product_flops(case: Case) -> int:
+    """No product."""
+    return 0
+
+
+def least_values(case: Case, phase: str) -> int:
+    """Numbers that a pass of a phase must at least read and write."""
+    arrays = {"inference": 2, "forward": 2, "backward": 3, "train": 4}[phase]
+    return arrays * case.time_steps * case.batch * case.neurons
+
+
+def static_values(case: Case) -> int:
+    """Numbers in the currents, which exist before a pass."""
+    return case.time_steps * case.batch * case.neurons
+
+
+def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
+    """The operands of an empty product."""
+    one = np.ones((1, 1), np.float32)
+    return one, one, one

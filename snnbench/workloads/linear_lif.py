@@ -1,0 +1,249 @@
+"""The workload `linear_lif`: a stack of linear layers, each followed by leaky integrate-and-fire neurons.
+
+The network is `layers` times a linear map followed by a layer of neurons, all `neurons` wide, over `time_steps` steps
+of `batch` samples. Its floor, with M = T * B rows, N neurons, L layers and a `size` of bytes for each number:
+
+    product                                          FLOPs     of each layer, in
+    current          [M, N] x [N, N]                 2 M N^2   inference, forward, train
+    weight gradient  [N, M] x [M, N]                 2 M N^2   backward, train
+    input gradient   [M, N] x [N, N]                 2 M N^2   backward, train; of the first layer only if asked for
+
+    phase               reads at the least                           writes at the least
+    inference, forward  input M N, parameters P                      spikes M N
+    backward            input M N, cotangent M N, and N^2 for each   gradients: P, and M N if the input's is asked for
+                        input gradient
+    train               input M N, cotangent M N, P                  spikes M N, gradients as backward
+
+    least bytes = size * (values read + values written),   P = L (N^2 + N)
+
+This is a *dense* floor: products are counted and measured in full, without credit for zeros in the input.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from snnbench.work import case, problem
+from snnbench.work.case import (
+    HALVES,
+    Count,
+    CountOrNone,
+    Dtype,
+    Fraction,
+    Positive,
+    Precision,
+    Rate,
+    Reset,
+    Surrogate,
+)
+from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
+
+NAME = "linear_lif"
+ABOUT = "a stack of linear layers, each followed by LIF neurons"
+PARAMETERS: tuple[str, ...] = ("weight", "bias")
+"""The parameters of a layer, each with a gradient."""
+InputKind = Literal["spikes", "gaussian"]
+WEIGHT_SCALE = 0.9
+"""Standard deviation of the current that a layer gets from its input: about 0.14 spikes per step at beta = 0.9."""
+BIAS_SCALE = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case(case.Case):
+    """A stack of linear layers and their neurons.
+
+    The input is 0 or 1 with `input_rate` spikes per step (`input_kind` "spikes"), or numbers from the standard normal
+    distribution at a share `input_rate` of all places, and 0 elsewhere ("gaussian").
+    """
+
+    SIZES: ClassVar[dict[str, tuple[str, str]]] = {
+        "neurons": ("N", "neurons"),
+        "batch": ("B", "batch size"),
+        "time_steps": ("T", "time steps"),
+        "layers": ("L", "layers"),
+    }
+    HIDDEN_ONES: ClassVar[tuple[str, ...]] = ("layers",)
+
+    workload: Literal["linear_lif"] = "linear_lif"
+    neurons: Count
+    batch: Count
+    time_steps: Count
+    layers: Count
+    device: str
+    dtype: Dtype
+    precision: Precision
+    threads: Count
+    beta: Fraction
+    threshold: Positive
+    reset: Reset
+    detach_reset: bool
+    surrogate: Surrogate
+    slope: Positive
+    input_kind: InputKind = "spikes"
+    input_rate: Rate
+    input_gradient: bool
+    seed: CountOrNone
+
+    @property
+    def sites(self) -> int:
+        """The number of layers."""
+        return self.layers
+
+    @property
+    def fan_in(self) -> int:
+        """N: a current is a sum over all inputs."""
+        return self.neurons
+
+    @property
+    def is_judged_by_layer(self) -> bool:
+        """Whether it has several layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
+        return self.layers > 1 and self.dtype in HALVES
+
+    @property
+    def input_words(self) -> str:
+        """`input rate 0.1`, and the missing gradient of the input."""
+        entering = "input rate" if self.input_kind == "spikes" else f"{self.input_kind} input at rate"
+        return f"{entering} {self.input_rate:g}" + ("" if self.input_gradient else ", no gradient of the input")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem(problem.Problem):
+    """The arrays of a case."""
+
+    case: Case
+
+    def layers(self) -> list[Layer]:
+        """Weight [N, N] and bias [N] of each layer, float32; `drive` times the case's."""
+        return self._once("layers", 0, self._layers)
+
+    @property
+    def enters_as_spikes(self) -> bool:
+        """Whether the input is 0 and 1."""
+        return self.case.input_kind == "spikes"
+
+    def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
+        """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
+        kind, wanted = ("spikes", True) if number else (self.case.input_kind, self.case.input_gradient)
+        alone = Problem(self.case.with_(layers=1, input_kind=kind, input_gradient=wanted), self.exact, self.drive)
+        alone._drawn["layers", 0] = [self.layers()[number]]
+        alone.put(0, entering, cotangent)
+        return alone
+
+    def _layers(self) -> list[Layer]:
+        make = _sixteenths if self.exact else _normal
+        layers = [make(self.case, number) for number in range(self.case.layers)]
+        if self.drive == 1.0:
+            return layers
+        return [(np.float32(self.drive) * weight, np.float32(self.drive) * bias) for weight, bias in layers]
+
+    def _input(self, which: int) -> Array:
+        shape = self.case.shape
+        chance = generator(self.case, "input", which).random(shape, dtype=np.float32)
+        spikes = np.less(chance, self.case.input_rate, out=chance)
+        if self.case.input_kind == "spikes":
+            return spikes
+        return spikes * generator(self.case, "amplitude", which).standard_normal(shape, dtype=np.float32)
+
+
+def exams(case: Case, drive: float | None = None) -> list[Problem]:
+    """The exams of this case's neuron: of one layer and, if the case has more, of two.
+
+    An exam is exact: weights and biases are sixteenths, and no potential can equal the threshold. With a `drive` the
+    neuron stays the case's, and all currents are that much larger.
+    """
+    numbers = range(1, 1 + min(2, case.layers))
+    return [exam(case, layers) if drive is None else odd(case, layers, drive) for layers in numbers]
+
+
+def exam(case: Case, layers: int) -> Problem:
+    """The exact exam of this case's neuron in a stack of so many layers."""
+    return Problem(odd(case, layers).case.with_(beta=EXAM_BETA, threshold=EXAM_THRESHOLD), exact=True)
+
+
+def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
+    """The neuron of `case` in the shape of the exam, with axes of different lengths."""
+    dtype = case.dtype if case.dtype in ("float32", "float64") else "float32"
+    changes = {"input_kind": "spikes", "input_rate": 0.5, "input_gradient": True, "dtype": dtype}
+    return Problem(case.with_(**EXAM_SHAPE, layers=layers, **changes), drive=drive)
+
+
+def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
+    """The adapter's `build`, or the linear layers and its `neuron` in turn."""
+    if hasattr(adapter, "build"):
+        build: Callable[[Any, Any, str], Any] = adapter.build
+        return build
+    return lambda case, weights, variant: adapter.neuron(case, variant).stack(weights)
+
+
+def products(case: Case, phase: str) -> dict[str, int]:
+    """The number of each product in a pass of a phase."""
+    forward = {"current": case.layers}
+    backward = {"weight_gradient": case.layers, "input_gradient": case.layers - (not case.input_gradient)}
+    of_phase = {"inference": forward, "forward": forward, "backward": backward, "train": forward | backward}[phase]
+    return {name: count for name, count in of_phase.items() if count}
+
+
+def product_flops(case: Case) -> int:
+    """FLOPs of one product; all three products have the same number."""
+    return 2 * case.time_steps * case.batch * case.neurons**2
+
+
+def least_values(case: Case, phase: str) -> int:
+    """Numbers that a pass of a phase must at least read and write."""
+    trains = case.time_steps * case.batch * case.neurons
+    parameters = case.layers * (case.neurons**2 + case.neurons)
+    gradients = parameters + trains * case.input_gradient
+    match phase:
+        case "inference" | "forward":
+            return 2 * trains + parameters
+        case "backward":
+            layers = products(case, phase).get("input_gradient", 0)
+            return 2 * trains + layers * case.neurons**2 + gradients
+        case "train":
+            return 3 * trains + parameters + gradients
+    raise ValueError(f"{phase!r} is no phase")
+
+
+def static_values(case: Case) -> int:
+    """Numbers in the weights and the input, which exist before a pass."""
+    return case.layers * case.neurons**2 + case.time_steps * case.batch * case.neurons
+
+
+def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
+    """Input [M, N], cotangent [M, N] and weight [N, N] of a product, as random as the case's, `rows` repeated.
+
+    Devices draw less power for zeros. Drawing a whole operand may take longer than multiplying it.
+    """
+    random = np.random.Generator(np.random.Philox(case.seed))
+    pattern = (rows, case.neurons)
+    whole = (case.time_steps * case.batch, case.neurons)
+    entering = (random.random(pattern, np.float32) < case.input_rate).astype(np.float32)
+    normal = random.standard_normal(pattern, np.float32)
+    if case.input_kind == "gaussian":
+        entering *= random.standard_normal(pattern, np.float32)
+    return np.resize(entering, whole), np.resize(normal, whole), np.resize(normal, (case.neurons, case.neurons))
+
+
+def _normal(case: Case, number: int) -> Layer:
+    random = generator(case, "weight", number)
+    weight = random.standard_normal((case.neurons, case.neurons), dtype=np.float32)
+    weight *= np.float32(WEIGHT_SCALE / (case.input_rate * case.neurons) ** 0.5)
+    bias = np.float32(BIAS_SCALE) * random.standard_normal(case.neurons, dtype=np.float32)
+    return weight, bias
+
+
+def _sixteenths(case: Case, number: int) -> Layer:
+    """A layer with six terms of at most a half in each row, so that |x| <= 3.5 and |u| <= 7 for any input.
+
+    A later layer gets fewer spikes. More bias keeps it firing, because a silent layer could hide a wrong one.
+    """
+    random = generator(case, "exam", number)
+    weight = np.zeros((case.neurons, case.neurons), dtype=np.float32)
+    for row in weight:
+        chosen = random.choice(case.neurons, size=6, replace=False)
+        row[chosen] = random.integers(-5, 9, size=6) / 16
+    bias = ((random.integers(-2, 5, size=case.neurons) + (4 if number else 0)) / 16).astype(np.float32)
+    return weight, bias
