@@ -110,6 +110,23 @@ def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
         assert oracle.distance(half.current, by_current) < BFLOAT16_KEPT_GRADIENT
 
 
+def check_float64(module: ModuleType, neuron: Neuron) -> None:
+    """In float64, spikes and gradients are the plain loop's, to the rounding of float64."""
+    given = oracle.problem(40, 19)
+    current, start = given.current.double(), given.start.double()
+    spikes, saved, potential = torch.empty_like(current), torch.empty_like(current), start.clone()
+    module.forward(current, potential, spikes, saved, neuron)
+    carried, gradient = given.carried.double(), torch.empty_like(current)
+    module.backward(given.cotangent.double(), saved, carried, gradient, neuron)
+    leaves = current.clone().requires_grad_(), start.clone().requires_grad_()
+    expected, last = lif_ref.lif(leaves[0], neuron, leaves[1])
+    loss = (expected * given.cotangent.double()).sum() + (last * given.carried.double()).sum()
+    by_current, by_start = torch.autograd.grad(loss, leaves)
+    assert torch.equal(spikes, expected)
+    assert oracle.distance(gradient, by_current) < 1e-13
+    assert oracle.distance(carried, by_start) < 1e-13
+
+
 def check_size(kernels: Kernels, neuron: Neuron) -> None:
     """Both passes, with all options, at the size of `kernels`."""
     inputs = kernels.problem()

@@ -19,6 +19,8 @@ NEURONS = [
     for surrogate in FORMULAS
 ]
 """Every kind of neuron; 0.9 and 0.8 are not binary fractions, so every product is rounded."""
+FEW_NEURONS = [NEURONS[8 * number % len(NEURONS)] for number in range(len(FORMULAS))]
+"""Every surrogate once, and every pair of a reset and a detachment; tests/system runs all kinds."""
 
 
 def identifier(neuron: Neuron) -> str:

@@ -1,4 +1,7 @@
-"""Tests of the gradients of `lif` and `linear_lif`: every neuron, shape and format, against plain loops in float64."""
+"""Tests of the gradients of `lif` and `linear_lif`: neurons, shapes and formats, against plain loops in float64.
+
+Each surrogate runs with one reset here, and with every reset in tests/system/test_every_kernel.py.
+"""
 
 from typing import Any, get_args
 
@@ -9,7 +12,7 @@ from hypothesis import strategies as st
 
 from snnbench.kernels import KEEPS, Neuron, lif, lif_ref, linear_lif, pipeline
 from snnbench.work.case import Surrogate
-from tests.oracle import NEURONS, distance, identifier
+from tests.oracle import FEW_NEURONS, distance, identifier
 
 EXACT = [(kernel, keep) for kernel in ("torch", "cpu") for keep in ("potential", "nothing")]
 
@@ -65,11 +68,8 @@ def by_linear_lif(
     return spikes.detach(), list(torch.autograd.grad(loss, leaves + learned))
 
 
-@pytest.mark.parametrize(("kernel", "keep"), EXACT)
-@pytest.mark.parametrize("neuron", NEURONS, ids=identifier)
-def test_every_gradient_of_every_neuron(
-    neuron: Neuron, kernel: str, keep: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def check_every_gradient(neuron: Neuron, kernel: str, keep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spikes and all gradients match the plain loop's, in float64 and in float32."""
     monkeypatch.setattr(pipeline, "CPU_ROWS", 21)  # seven steps in a stretch, the last one shorter
     given = problem(23, 3, 11, 17)
     spikes, gradients = expected(given, neuron)
@@ -83,26 +83,36 @@ def test_every_gradient_of_every_neuron(
         assert distance(gradient.reshape(other.shape), other) < 2e-5, name  # single numbers too, with cancellation
 
 
-@settings(deadline=None, max_examples=150, derandomize=True)
-@given(
-    steps=st.integers(0, 40),
-    batch=st.integers(0, 5),
-    entering=st.integers(1, 9),
-    neurons=st.integers(0, 70),
-    neuron=st.sampled_from(NEURONS),
-    kernel=st.sampled_from(("torch", "cpu")),
-    keep=st.sampled_from(("potential", "nothing")),
-    rows=st.integers(1, 60),
-    beta=st.sampled_from((0.0, 0.5, 0.9, 1.0)),
-    threshold=st.sampled_from((0.25, 0.8, 1.0)),
-    seed=st.integers(0, 99),
+@pytest.mark.parametrize(("kernel", "keep"), EXACT)
+@pytest.mark.parametrize("neuron", FEW_NEURONS, ids=identifier)
+def test_every_gradient(neuron: Neuron, kernel: str, keep: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    check_every_gradient(neuron, kernel, keep, monkeypatch)
+
+
+PROBLEMS = st.fixed_dictionaries(
+    {
+        "steps": st.integers(0, 40),
+        "batch": st.integers(0, 5),
+        "entering": st.integers(1, 9),
+        "neurons": st.integers(0, 70),
+        "kernel": st.sampled_from(("torch", "cpu")),
+        "keep": st.sampled_from(("potential", "nothing")),
+        "rows": st.integers(1, 60),
+        "beta": st.sampled_from((0.0, 0.5, 0.9, 1.0)),
+        "threshold": st.sampled_from((0.25, 0.8, 1.0)),
+        "seed": st.integers(0, 99),
+    }
 )
-def test_any_shape_any_neuron_any_stretch(
+"""Arguments of `check_shape`."""
+
+
+def check_shape(
+    neuron: Neuron,
+    *,
     steps: int,
     batch: int,
     entering: int,
     neurons: int,
-    neuron: Neuron,
     kernel: str,
     keep: str,
     rows: int,
@@ -110,6 +120,7 @@ def test_any_shape_any_neuron_any_stretch(
     threshold: float,
     seed: int,
 ) -> None:
+    """Spikes and all gradients match the plain loop's in float64, in stretches of so many rows."""
     given = problem(steps, batch, entering, neurons, seed)
     kind = Neuron(beta, threshold, *(getattr(neuron, name) for name in Neuron.__slots__[2:]))
     before = pipeline.CPU_ROWS
@@ -126,6 +137,12 @@ def test_any_shape_any_neuron_any_stretch(
     assert torch.equal(fired, spikes)
     for name, gradient, other in zip(NAMES, got, gradients, strict=True):
         assert torch.allclose(gradient.reshape(other.shape), other, rtol=1e-9, atol=1e-9), name
+
+
+@settings(deadline=None, max_examples=150, derandomize=True)
+@given(drawn=PROBLEMS, neuron=st.sampled_from(FEW_NEURONS))
+def test_any_shape_and_any_stretch(drawn: dict[str, Any], neuron: Neuron) -> None:
+    check_shape(neuron, **drawn)
 
 
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
