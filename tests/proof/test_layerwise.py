@@ -1,6 +1,7 @@
 """Tests of several layers in 16 bits: honest networks pass layer by layer, and a fault in one layer is found."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,15 @@ FORWARD = """
             x = neuron(linear(x))
         return x
 """
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Networks this small are slower on two threads, which wait for each other; a worker takes the case's own count."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(DEEP.threads)
+    yield
+    torch.set_num_threads(threads)
 
 
 def written(body: str) -> str:
