@@ -1,6 +1,5 @@
-"""Tests of `show`: one cell in full, and its replay."""
+"""Tests of `show`: one cell in full, and the comparison with its replay."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +8,12 @@ import pytest
 from snnbench.analysis.bootstrap import Interval
 from snnbench.recording import lookup
 from snnbench.recording.lookup import UnknownCell
-from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
+from snnbench.recording.reading import CONFIG, MACHINE, RECORDS
 from snnbench.recording.record import Record, RecordingError
 from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed
-from tests.fakes import CORRECT, altered
 from tests.recordings import deviating, failed, recording, timed, weighed
-from tests.sweep import recordings, run_arguments, snnbench, write_config
 
 
 def written(folder: Path, *records: Record) -> Path:
@@ -90,31 +87,3 @@ def test_intervals_are_compared_by_phase() -> None:
 def test_replay_is_described_in_words() -> None:
     replayed = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
     assert list(replay.lines(replayed)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
-
-
-def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:
-    """A recording of fakes, and their adapter files."""
-    adapters = []
-    for number, source in enumerate(sources):
-        adapters.append(folder / f"fake{number}.py")
-        adapters[-1].write_text(source)
-    config = write_config(folder, [path.stem for path in adapters])
-    snnbench(folder, *run_arguments(config, adapters))
-    (made,) = recordings(folder)
-    return made, adapters
-
-
-def test_cell_is_replayed(tmp_path: Path) -> None:
-    made, (good, bad) = ran(tmp_path, [CORRECT, altered("raise ValueError('broken by design')")])
-    cells = {one.library: one for one in read(made).records if one.measure == "time"}
-    options = ("--adapter", str(good), "--adapter", str(bad), "--env", "current", "--replay", "--trials", "1")
-    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
-    assert done.returncode == 0, done.stderr
-    assert "train time: " in done.stdout and "not as it was" not in done.stdout
-    good.write_text(CORRECT + "\n# another\n")
-    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
-    assert f"not as it was: the adapter file: {cells['fake0'].adapter} then, " in done.stdout
-    done = snnbench(tmp_path, "show", cells["fake1"].cell, "--log", *options)
-    assert done.returncode == 5 and done.stdout.count("broken by design") >= 2
-    done = snnbench(tmp_path, "show", cells["fake0"].cell, "--replay")
-    assert done.returncode == 2 and "fake0/default is not here; --adapter FILE adds it" in done.stderr

@@ -73,17 +73,6 @@ def test_all_cells_of_a_case_go_to_one_gpu_and_cases_in_turn() -> None:
     assert deal(cells(), []) == {}
 
 
-def test_each_worker_sees_only_its_own_gpu(with_cards: Bench) -> None:
-    with_cards.add("a", SEES + ANYWHERE)
-    records = execute(with_cards, cells())
-    assert {record.status for record in records} == {"measured"} and len(records) == 6
-    by_card = {record.case.neurons: record.settings["card"] for record in records}
-    assert by_card == {16: CARDS[0].name, 20: CARDS[1].name, 24: CARDS[0].name}
-    seen = (with_cards.folder / "a.seen").read_text().split()
-    assert sorted(seen) == ["GPU-a"] * 4 + ["GPU-b"] * 2
-    assert execute(with_cards, cells()) == [], "all is there"
-
-
 def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
     marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
     with_cards.add("a", SEES + marks + ANYWHERE)

@@ -1,0 +1,36 @@
+"""Test of `show --replay`: a recorded cell is measured again, and compared with its record."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from snnbench.recording.reading import read
+from tests.fakes import CORRECT, altered
+from tests.sweep import recordings, run_arguments, snnbench, write_config
+
+
+def ran(folder: Path, sources: Sequence[str]) -> tuple[Path, list[Path]]:
+    """A recording of fakes, and their adapter files."""
+    adapters = []
+    for number, source in enumerate(sources):
+        adapters.append(folder / f"fake{number}.py")
+        adapters[-1].write_text(source)
+    config = write_config(folder, [path.stem for path in adapters])
+    snnbench(folder, *run_arguments(config, adapters))
+    (made,) = recordings(folder)
+    return made, adapters
+
+
+def test_cell_is_replayed(tmp_path: Path) -> None:
+    made, (good, bad) = ran(tmp_path, [CORRECT, altered("raise ValueError('broken by design')")])
+    cells = {one.library: one for one in read(made).records if one.measure == "time"}
+    options = ("--adapter", str(good), "--adapter", str(bad), "--env", "current", "--replay", "--trials", "1")
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
+    assert done.returncode == 0, done.stderr
+    assert "train time: " in done.stdout and "not as it was" not in done.stdout
+    good.write_text(CORRECT + "\n# another\n")
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
+    assert f"not as it was: the adapter file: {cells['fake0'].adapter} then, " in done.stdout
+    done = snnbench(tmp_path, "show", cells["fake1"].cell, "--log", *options)
+    assert done.returncode == 5 and done.stdout.count("broken by design") >= 2
+    done = snnbench(tmp_path, "show", cells["fake0"].cell, "--replay")
+    assert done.returncode == 2 and "fake0/default is not here; --adapter FILE adds it" in done.stderr
