@@ -25,7 +25,8 @@ MOST_IN_GROUND = 8
 OF_TORCH = (
     *("backends.torch", "backends.torch.errors", "backends.torch.graph", "backends.torch.session"),
     *("backends.torch.modes", "kernels.buffers", "kernels.choice", "kernels.layer", "kernels.lif_cpu"),
-    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline", "kernels.sums"),
+    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline", "kernels.ranks"),
+    "kernels.sums",
 )
 FRAMEWORKS = {
     **{module: {"torch"} for module in OF_TORCH},

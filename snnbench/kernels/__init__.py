@@ -24,7 +24,7 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
 
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
 plain loop of lif_ref.py. choice.py picks a kernel, pipeline.py adds the linear layer, operator.py adds autograd, and
-layer.py is the user's interface.
+layer.py is the user's interface. ranks.py divides a layer among devices; import it by name.
 """
 
 from snnbench.adapter.refusal import Unavailable, Unsupported

@@ -118,7 +118,7 @@ def linear_lif(
     this machine lacks a requirement of the kernel.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
-    _check(inputs, weight, bias, potential, keep, kernel)
+    check(inputs, weight, bias, potential, keep, kernel)
     if potential is None:
         neurons = inputs.shape[2] if weight is None else weight.shape[0]
         potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
@@ -133,7 +133,7 @@ def linear_lif(
         surrogate,
         slope,
         keep if differentiated else "",
-        _chosen(kernel, inputs.device, inputs.dtype),
+        chosen(kernel, inputs.device, inputs.dtype),
     )
     return (spikes, last) if return_potential else spikes
 
@@ -153,14 +153,14 @@ def _learned(name: str, number: Number) -> Tensor | None:
 
 
 @torch.compiler.assume_constant_result
-def _chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
+def chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
     """The kernel that will run. Raises Unsupported, Unavailable."""
     name = choice.automatic(device, dtype) if kernel == "auto" else kernel
     choice.require(name, device, dtype)
     return name
 
 
-def _check(
+def check(
     inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor | None, keep: str, kernel: str
 ) -> None:
     """Raise ValueError for an unknown word, and for shapes, formats and devices that do not fit together."""
