@@ -152,12 +152,15 @@ def _learned(name: str, number: Number) -> Tensor | None:
     return number
 
 
-@torch.compiler.assume_constant_result
 def chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
     """The kernel that will run. Raises Unsupported, Unavailable."""
     name = choice.automatic(device, dtype) if kernel == "auto" else kernel
     choice.require(name, device, dtype)
     return name
+
+
+# torch.compiler.assume_constant_result sets this and imports torch's compiler, which takes a second.
+chosen._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def check(

@@ -61,7 +61,7 @@ def test_fused_adapter_reports_unavailable_or_unsupported(tmp_path: Path) -> Non
         "from tests.fakes import CASE\n"
         f"module = loading.load(Path({str(ROOT / 'adapters' / 'fused.py')!r}))\n"
         "for device, dtype in (('cpu', 'float32'), ('cuda', 'float64')):\n"
-        "    try: loading.builder(module)(CASE.with_(device=device, dtype=dtype), [], device)\n"
+        "    try: linear_lif.builder(module)(CASE.with_(device=device, dtype=dtype), [], device)\n"
         "    except (adapter.Unsupported, adapter.Unavailable) as error: print(type(error).__name__, error)"
     )
     environment = {"PATH": str(tmp_path), "SNNBENCH_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
