@@ -30,7 +30,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.torch.graph import WARM_UPS, existing
 from snnbench.backends.torch.session import Session
 from snnbench.work.case import PROFILES
-from snnbench.workloads.linear_lif import Case, Problem
+from snnbench.workloads.linear_lif import Case, Problem, builder
 
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "equal")
 """Operators that make the host wait for their result or its shape."""
@@ -122,7 +122,7 @@ class HostFunctions(TorchFunctionMode):
 
 def session(path: Path, name: str, device: str) -> Session:
     """A session of the variant, in the first profile and surrogate that it accepts."""
-    variant, build = read(path).variants[name], load(path).build
+    variant, build = read(path).variants[name], builder(load(path))
     refusals = []
     for surrogate, profile in product(("fast_sigmoid", "rectangle", "one_sided"), variant.exact or PROFILES):
         reset, detach_reset = PROFILES[profile]

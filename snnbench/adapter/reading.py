@@ -15,7 +15,10 @@
     PROVIDER = ("regex",)       patterns that names of kernels or operators that ran must match, or the answer is
                                 incorrect: the first in every pass, the others in training passes
     NEEDS = "..."               a requirement that no package index has, and where to get it
-    def build(case, weights, variant): ...  returns the backend's network; raises Unsupported(reason) if it cannot
+    def neuron(case, variant): ...          returns the backend's Neuron, for a workload of neurons alone and, with
+                                            linear layers between, for a stack; raises Unsupported(reason) if it cannot
+    def build(case, weights, variant): ...  returns the backend's network of a stack in an idiom of its own, without
+                                            `neuron` or in place of its stack
     def rule(case, variant): ...            the Rule (rule.py) of a variant that is another neuron and is checked
                                             against that rule; None for other variants
 
@@ -62,8 +65,11 @@ def _some_of(value: Any, known: Any) -> bool:
     return isinstance(value, tuple) and value != () and all(isinstance(name, str) and name in known for name in value)
 
 
-API = 1
-"""The version of the interface between adapter files and snnbench; a header may name its version."""
+APIS = (1, 2)
+"""The versions of the interface between adapter files and snnbench, which a header may name; 1 if left out.
+
+2 adds `neuron`. A file for version 1 has `build` alone, and works.
+"""
 DEVICES = ("cpu", "cuda")
 BACKENDS = '"torch", "jax", "numpy" or "own"'
 CONSTANTS = {
@@ -92,11 +98,15 @@ def read(path: Path) -> Adapter:
     except ValueError as error:  # errors of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
     own = header.get("tool", {}).get("snnbench", {})
-    if (api := own.get("api", API)) != API:
-        raise AdapterError(f"{path}: script header: api = {api!r}: this snnbench has version {API} of the interface")
+    if (api := own.get("api", APIS[0])) not in APIS:
+        known = " and ".join(map(str, APIS))
+        raise AdapterError(
+            f"{path}: script header: api = {api!r}: this snnbench knows versions {known} of the interface"
+        )
     constants = _constants(tree)
-    if not any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body):
-        raise AdapterError(f"{path}: no function build(case, weights, variant)")
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    if not functions & {"neuron", "build"}:
+        raise AdapterError(f"{path}: no function neuron(case, variant), and no build(case, weights, variant)")
     if "BACKEND" not in constants:
         raise AdapterError(f"{path}: no BACKEND = {BACKENDS}")
     about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")

@@ -46,7 +46,8 @@ class Network:
 
     `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
     `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
-    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out].
+    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
+    currents, and the harness hands them over times `gain`.
     """
 
     apply: Callable[[Any, jax.Array], jax.Array]
@@ -54,6 +55,35 @@ class Network:
     linears: Callable[[Any], Sequence[tuple[jax.Array, jax.Array]]]
     gain: float = 1.0
     transposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A library's neuron, as an adapter for JAX builds it.
+
+    `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
+    spikes of the same shape. It takes the harness's currents times `gain`.
+    """
+
+    layer: Callable[[int], Callable[[jax.Array], jax.Array]]
+    gain: float = 1.0
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        layers = [self.layer(each.weight.shape[0]) for each in weights]
+
+        def apply(params: Any, x: jax.Array) -> jax.Array:
+            for (weight, bias), layer in zip(params, layers, strict=True):
+                x = layer(x @ weight.T + bias)
+            return x
+
+        params = [(each.weight * self.gain, each.bias * self.gain) for each in weights]
+        return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.layer(neurons)
+        return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
 
 
 class Backend:
@@ -159,6 +189,7 @@ class Session:
         self.network: Network = build(case, layers, variant.built_as)
         self.problem = problem
         self.layout = Layout(variant.order, variant.latency)
+        self.unit = 1.0 if layers else self.network.gain
         self._inference: Any = jax.jit(self.network.apply)
         self._forward: Any = jax.jit(self._vjp_with_input if case.input_gradient else self._vjp)
         self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
@@ -170,7 +201,8 @@ class Session:
 
     def load(self, which: int, cotangent: int) -> None:
         """Make new arrays; the compiled functions take them as arguments."""
-        self.input = self._place(self.layout.input(self.problem.input(which)))
+        entering = self.layout.input(self.problem.input(which))
+        self.input = self._place(entering if self.unit == 1.0 else entering * np.float32(self.unit))
         if self._fired is None:
             # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
             self._fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
@@ -232,8 +264,10 @@ class Session:
         pairs = network.linears(gradients[0])
         weights = [_numpy(w.T if network.transposed else w) * network.gain for w, _ in pairs]
         biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
-        entering = self.layout.input_gradient(_numpy(gradients[1])) if self._with_input else None
-        return Answer(got, weights, biases, entering)
+        if not self._with_input:
+            return Answer(got, weights, biases)
+        entering = self.layout.input_gradient(_numpy(gradients[1]))
+        return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""

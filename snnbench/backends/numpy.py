@@ -1,6 +1,6 @@
 """The backend for NumPy: for the reference, and for adapters with their own forward and backward pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,43 @@ class Network:
 
     forward: Callable[[Any], tuple[Any, Any]]
     backward: Callable[[Any, Any], tuple[list[Any], list[Any], Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A layer of neurons of any number.
+
+    `forward(currents [T, B, N]) -> (spikes, kept)`; `backward(kept, cotangent) -> gradient of the currents`.
+    """
+
+    forward: Callable[[Any], tuple[Any, Any]]
+    backward: Callable[[Any, Any], Any]
+
+    def stack(self, weights: Sequence[Any]) -> Network:
+        """Linear layers of these (weight, bias), each followed by a layer of neurons."""
+
+        def forward(x: Any) -> tuple[Any, Any]:
+            saved = []
+            for weight, bias in weights:
+                spikes, inner = self.forward(x @ weight.T + bias)
+                saved.append((x, inner))
+                x = spikes
+            return x, saved
+
+        def backward(saved: Any, cotangent: Any) -> tuple[list[Any], list[Any], Any]:
+            by_weight, by_bias = [], []
+            for (weight, _), (x, inner) in zip(reversed(weights), reversed(saved), strict=True):
+                current = self.backward(inner, cotangent)
+                by_weight.append(np.tensordot(current, x, ((0, 1), (0, 1))))
+                by_bias.append(current.sum((0, 1)))
+                cotangent = current @ weight
+            return by_weight[::-1], by_bias[::-1], cotangent
+
+        return Network(forward, backward)
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        return Network(self.forward, lambda saved, cotangent: ([], [], self.backward(saved, cotangent)))
 
 
 class Backend:

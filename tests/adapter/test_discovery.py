@@ -32,7 +32,7 @@ def test_user_file_replaces_its_namesake(tmp_path: Path) -> None:
 
 
 def test_malformed_adapter_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(AdapterError, match=r"mine\.py: no function build"):
+    with pytest.raises(AdapterError, match=r"mine\.py: no function neuron"):
         discovery.discover([write(tmp_path, "BACKEND = 'numpy'", "mine")])
 
 

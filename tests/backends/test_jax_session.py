@@ -24,13 +24,13 @@ from snnbench.adapter import Unavailable
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.backends.jax import Backend
-from snnbench.workloads.linear_lif import Case
+from snnbench.workloads.linear_lif import builder, Case
 from snnbench.workloads.linear_lif import Problem
 from pathlib import Path
 
 path, case = Path(sys.argv[1]), Case(**json.loads(sys.argv[2]))
 backend, problem = Backend(case), Problem(case)
-session = backend.session(load(path).build, read(path).variants["default"], problem)
+session = backend.session(builder(load(path)), read(path).variants["default"], problem)
 said = {"resets": backend.reset_peak(), "planned": {}}
 for phase in ("inference", "forward", "train"):
     session.compile(phase)

@@ -15,7 +15,7 @@ from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import numpy as numpy_backend
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch.session import Session
-from snnbench.workloads.linear_lif import Problem
+from snnbench.workloads.linear_lif import Problem, builder
 from tests.fakes import CASE
 
 READ_BACK = """
@@ -55,7 +55,7 @@ def test_sessions_have_their_own_arrays() -> None:
     path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
     variant = read(path).variants["unbind"]
     for session_of in (
-        lambda problem: Session(load(path).build, variant, problem, torch.device("cpu")),
+        lambda problem: Session(builder(load(path)), variant, problem, torch.device("cpu")),
         lambda problem: numpy_backend.Session(lambda *given: None, variant, problem),  # type: ignore[arg-type,return-value]
     ):
         problem = Problem(CASE)

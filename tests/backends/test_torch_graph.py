@@ -22,7 +22,7 @@ from snnbench.backends.torch.graph import (
     unused_private_bytes,
 )
 from snnbench.backends.torch.session import Session
-from snnbench.workloads.linear_lif import Problem
+from snnbench.workloads.linear_lif import Problem, builder
 from tests.fakes import CASE
 
 ADAPTER = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
@@ -65,7 +65,7 @@ def trace(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def session(kind: type[Session]) -> Session:
-    return kind(load(ADAPTER).build, VARIANT, Problem(CASE), torch.device("cpu"))
+    return kind(builder(load(ADAPTER)), VARIANT, Problem(CASE), torch.device("cpu"))
 
 
 def test_training_pass_is_one_graph_with_the_eager_answer(trace: list[str]) -> None:

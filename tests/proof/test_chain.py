@@ -20,7 +20,7 @@ from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
-from snnbench.workloads.linear_lif import Problem
+from snnbench.workloads.linear_lif import Problem, builder
 from tests.proof.test_layerwise import DEEP, ROOT
 
 
@@ -28,7 +28,7 @@ def chain_of(case: Case) -> Chain:
     """The loop in plain torch."""
     module = load(ROOT / "adapters" / "torch-loop.py")
     variant, backend = read(ROOT / "adapters" / "torch-loop.py").variants["unbind"], Backend(case)
-    return Chain(Problem(case), lambda problem: backend.session(module.build, variant, problem))
+    return Chain(Problem(case), lambda problem: backend.session(builder(module), variant, problem))
 
 
 def train(session: Any) -> Answer:

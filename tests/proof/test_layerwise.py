@@ -24,20 +24,28 @@ from snnbench.checking import records
 from snnbench.recording.reading import read as read_recording
 from snnbench.work.case import Case
 from snnbench.worker.measurement import Measurement
-from snnbench.worker.messages import (
-    Measure,
-    Reply,
-)
+from snnbench.worker.messages import Measure, Reply
+from snnbench.workloads.linear_lif import builder
 from tests.fakes import CASE, PHASES, profile, request
 
 ROOT = Path(__file__).parents[2]
-LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
-DEEP = CASE.with_(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
 FORWARD = """
         for linear in linears:
-            x = neuron(linear(x))
+            x = neurons(linear(x))
         return x
 """
+STACK = f"""
+
+def build(case, weights, variant):
+    linears = [layer.linear() for layer in weights]
+    neurons = neuron(case, variant).layer(case.neurons)
+
+    def forward(x):{FORWARD}
+    return Network(forward, linears)
+"""
+LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8") + STACK
+LOOP = LOOP.replace("import Neuron\n", "import Network, Neuron\n")
+DEEP = CASE.with_(layers=2, dtype="bfloat16", time_steps=30, batch=7, neurons=48)
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +86,8 @@ def reply_to(folder: Path, source: str, measure: Measure, case: Case, **changes:
     module, worker_request = load(path), replace(request(measure, case, **changes), variant="unbind")
     reply = Reply({})
     try:
-        Measurement(worker_request, Backend(case), module.build, own_rule(module), read(path).variants["unbind"]).run(
-            reply
-        )
+        variant = read(path).variants["unbind"]
+        Measurement(worker_request, Backend(case), builder(module), own_rule(module), variant).run(reply)
     except Incorrect as error:
         reply.outcome = Outcome(status="failed", kind="incorrect", reason=str(error))
     return reply
@@ -123,37 +130,37 @@ ONE_PLACE = "(torch.arange(s.shape[0])[:, None, None] == 9) & (torch.arange(s.sh
 SPIKES = r"\d+ of 10080 spikes differ"
 LIES = {
     "a neuron of a hidden layer is silent": (
-        written("s = neuron(linear(x))\ns = s * (torch.arange(s.shape[2]) != 5) if hidden else s"),
+        written("s = neurons(linear(x))\ns = s * (torch.arange(s.shape[2]) != 5) if hidden else s"),
         f"{SPIKES} from what its layers give one after the other, the first at t=",
     ),
     "a hidden spike at one place is wrong": (
         written(
-            "s = neuron(linear(x))\n"
+            "s = neurons(linear(x))\n"
             f"place = {ONE_PLACE}(torch.arange(s.shape[2]) == 4)\n"
             "s = torch.where(place, 1 - s, s) if hidden else s"
         ),
         f"{SPIKES} from what its layers give one after the other",
     ),
     "a hidden layer leaves out a step": (
-        written("s = neuron(linear(x))\ns = s * (torch.arange(len(s)) != 7)[:, None, None] if hidden else s"),
+        written("s = neurons(linear(x))\ns = s * (torch.arange(len(s)) != 7)[:, None, None] if hidden else s"),
         f"{SPIKES} from what its layers give one after the other",
     ),
     "a hidden layer rounds its current to 7 binary digits less": (
-        written("c = linear(x)\ns = neuron(torch.round(c * 4) / 4 + (c - c.detach()) if hidden else c)"),
+        written("c = linear(x)\ns = neurons(torch.round(c * 4) / 4 + (c - c.detach()) if hidden else c)"),
         f"{SPIKES} from what its layers give one after the other",
     ),
     "every layer rounds its current to eighths": (
-        written("c = linear(x)\ns = neuron(torch.round(c * 8) / 8 + (c - c.detach()) if large else c)"),
+        written("c = linear(x)\ns = neurons(torch.round(c * 8) / 8 + (c - c.detach()) if large else c)"),
         f"layer 0 by itself: {SPIKES}, the first at t=.*; layer 1 by itself: {SPIKES}",
     ),
     "a hidden layer resets to zero": (
-        written("neuron.hidden = hidden\ns = neuron(linear(x))").replace(
-            'if case.reset == "subtract"', 'if case.reset == "subtract" and not neuron.hidden'
+        written("neurons.hidden = hidden\ns = neurons(linear(x))").replace(
+            'if case.reset == "subtract"', 'if case.reset == "subtract" and not layer.hidden'
         ),
         f"{SPIKES} from what its layers give one after the other",
     ),
     "layers are swapped": (
-        written("s = neuron(linears[1 - number](x) if large and len(linears) > 1 else linear(x))"),
+        written("s = neurons(linears[1 - number](x) if large and len(linears) > 1 else linear(x))"),
         f"{SPIKES} from what its layers give one after the other",
     ),
     "every layer resets to zero": (
@@ -172,14 +179,14 @@ LIES = {
         written(
             "row = (torch.arange(len(linear.weight)) == 3)[:, None] & hidden\n"
             "weight = torch.where(row, linear.weight.detach(), linear.weight)\n"
-            "s = neuron(torch.nn.functional.linear(x, weight, linear.bias))"
+            "s = neurons(torch.nn.functional.linear(x, weight, linear.bias))"
         ),
         r"gradient of weight of layer 0 is off by .* allowed\)",
     ),
     "a hidden layer passes no gradient on": (
         written(
             "c = linear(x.detach() if large and number == 1 else x)\n"
-            "s = neuron(c + 0 * (x.sum() + linears[0].weight.sum() + linears[0].bias.sum()))"
+            "s = neurons(c + 0 * (x.sum() + linears[0].weight.sum() + linears[0].bias.sum()))"
         ),
         "gradient of weight of layer 0 is zero",
     ),

@@ -10,6 +10,7 @@ import pytest
 
 from snnbench.adapter import reading
 from snnbench.adapter.loading import load
+from snnbench.workloads.linear_lif import builder
 from tests.system.test_gpu import ADAPTERS, CONTENDERS, FRAMEWORKS, GPU, GREEDY, python_of, same_release
 
 ROOT = Path(__file__).parents[2]
@@ -50,7 +51,7 @@ def test_greedy_adapter_allocates_on_the_device_in_every_pass(tmp_path: Path) ->
     path.write_text(ADAPTERS[library].path.read_text() + GREEDY)
     assert reading.read(path).variants.keys() == ADAPTERS[library].variants.keys()
     case = GPU.with_(device="cpu", neurons=4, batch=2, time_steps=3)
-    network = load(path).build(case, [Weights(torch.ones(4, 4), torch.ones(4))], name)
+    network = builder(load(path))(case, [Weights(torch.ones(4, 4), torch.ones(4))], name)
     if not torch.cuda.is_available():
         with pytest.raises((RuntimeError, AssertionError), match="CUDA"):
             network.forward(torch.ones(3, 2, 4))

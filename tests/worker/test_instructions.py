@@ -14,6 +14,7 @@ from snnbench.worker import instructions
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Reply
+from snnbench.workloads.linear_lif import builder
 from tests.fakes import CASE, CORRECT, PHASES, request, write
 
 SOFTWARE, TASK_CLOCK, NO_EVENT = 1, 1, 999
@@ -71,7 +72,7 @@ def measured(folder: Path, count: Count) -> Reply:
     path = write(folder, CORRECT)
     reply = Reply({})
     variant = read(path).variants["default"]
-    Measurement(request("time"), Backend(CASE), load(path).build, lambda *_: None, variant, count).run(reply)
+    Measurement(request("time"), Backend(CASE), builder(load(path)), lambda *_: None, variant, count).run(reply)
     assert reply.outcome.status == "measured", reply.outcome
     return reply
 

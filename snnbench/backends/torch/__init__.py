@@ -11,12 +11,12 @@ from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
-from snnbench.backends.torch.session import Network, Session, Weights
+from snnbench.backends.torch.session import Network, Neuron, Session, Weights
 from snnbench.work.case import Case
 from snnbench.work.outcome import FailureKind
 from snnbench.work.problem import Problem
 
-__all__ = ["Backend", "Network", "Session", "Weights", "compiled"]
+__all__ = ["Backend", "Network", "Neuron", "Session", "Weights", "compiled"]
 
 
 class Backend:
@@ -87,10 +87,13 @@ class Backend:
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """Runs with preallocated results; BLAS reads a transposed view without a copy."""
+        """Runs with preallocated results; BLAS reads a transposed view without a copy.
+
+        The copied numbers have four bytes: of so many single bytes, torch would copy even few with several threads.
+        """
         x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
         rows, square = torch.empty_like(x), torch.empty_like(w)
-        source = torch.ones(copied_bytes, dtype=torch.uint8, device=self.device)
+        source = torch.ones(max(1, copied_bytes // 4), dtype=torch.float32, device=self.device)
         target = torch.zeros_like(source)
         scalar = torch.ones((1, 1), dtype=self.dtype, device=self.device)
         product = torch.zeros_like(scalar)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect
@@ -44,8 +45,9 @@ class Network:
     """The network that an adapter for torch builds.
 
     `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
-    that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. `reset` is
-    the call that a user of the library makes before each pass, outside of the network: it is timed, never compiled.
+    that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. Without
+    linear layers the input is currents, and the harness hands them over times `gain`. `reset` is the call that a user
+    of the library makes before each pass, outside of the network: it is timed, never compiled.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -54,6 +56,48 @@ class Network:
     transposed: bool = False
     provider: Callable[[], str] | str = "torch"
     reset: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A library's neuron, as an adapter for torch builds it.
+
+    `layer(neurons)` makes a layer of so many neurons: a function of currents [T, B, N], in the adapter's order, to
+    spikes of the same shape. It takes the harness's currents times `gain`. `reset(layer)` is the call that a user makes
+    on each layer before each pass.
+    """
+
+    layer: Callable[[int], Callable[[torch.Tensor], torch.Tensor]]
+    gain: float = 1.0
+    provider: Callable[[], str] | str = "torch"
+    reset: Callable[[Any], None] | None = None
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        linears = [layer.linear(self.gain) for layer in weights]
+        layers = [self.layer(linear.out_features) for linear in linears]
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            for linear, layer in zip(linears, layers, strict=True):
+                x = layer(linear(x))
+            return x
+
+        return Network(forward, linears, self.gain, provider=self.provider, reset=self._reset_of(layers))
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.layer(neurons)
+        return Network(layer, [], self.gain, provider=self.provider, reset=self._reset_of([layer]))
+
+    def _reset_of(self, layers: Sequence[Any]) -> Callable[[], None] | None:
+        if (reset := self.reset) is None:
+            return None
+
+        def reset_all() -> None:
+            for layer in layers:
+                reset(layer)
+
+        return reset_all
 
 
 class Session:
@@ -75,14 +119,15 @@ class Session:
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
-        self.input = self._place(layout.input(problem.input(0))).requires_grad_(case.input_gradient)
+        self.unit = 1.0 if self.parameters else self.network.gain
+        self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
         self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
         self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
 
     def load(self, which: int, cotangent: int) -> None:
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
         with torch.no_grad():
-            self.input.copy_(torch.from_numpy(self.layout.input(self.problem.input(which))))
+            self.input.copy_(torch.from_numpy(self._input(which)))
             self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
 
     def compile(self, phase: str) -> None:
@@ -154,8 +199,10 @@ class Session:
         count = len(self.parameters)
         weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
         biases = [_numpy(g).reshape(-1) * self.network.gain for g in gradients[1:count:2]]
-        entering = self.layout.input_gradient(_numpy(gradients[count])) if len(gradients) > count else None
-        return Answer(got, weights, biases, entering)
+        if len(gradients) == count:
+            return Answer(got, weights, biases)
+        entering = self.layout.input_gradient(_numpy(gradients[count]))
+        return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
@@ -187,6 +234,11 @@ class Session:
         spent = "self_device_time_total" if cuda else "self_cpu_time_total"
         events = sorted(seen.key_averages(), key=lambda event: -getattr(event, spent))
         return [event.key for event in events]
+
+    def _input(self, which: int) -> NDArray[np.float32]:
+        """The numbered input in the library's order; currents in its unit."""
+        entering = self.layout.input(self.problem.input(which))
+        return entering if self.unit == 1.0 else entering * np.float32(self.unit)
 
     def _place(self, array: Any) -> torch.Tensor:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
