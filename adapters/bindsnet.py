@@ -26,7 +26,7 @@ from types import SimpleNamespace
 import torch
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Network, Neuron
 
 # Import bindsnet.network without the package's __init__. The __init__ imports torchvision, OpenCV, Gymnasium and more,
 # and networks need none of them. A torchvision that was built for another torch fails to import.
@@ -59,6 +59,28 @@ def nodes(case, variant):
     return bindsnet.nodes.LIFNodes(
         case.neurons, thresh=case.threshold, rest=0.0, reset=0.0, refrac=0, tc_decay=-1 / math.log(case.beta)
     )
+
+
+def neuron(case, variant):
+    require(case, "BindsNET keeps its states in float32", dtype="float32")
+
+    def layer(neurons):
+        node = nodes(case, variant)
+        node.compute_decays(torch.tensor(1.0))
+        node.set_batch_size(case.batch)
+        node.to(case.device)
+
+        def forward(current):
+            node.reset_state_variables()
+            spikes = []
+            for x in current.unbind(0):
+                node.forward(x)
+                spikes.append(node.s.clone())
+            return torch.stack(spikes)
+
+        return forward
+
+    return Neuron(layer)
 
 
 def build(case, weights, variant):

@@ -17,7 +17,7 @@ import torch
 
 from snnbench import kernels
 from snnbench.adapter import require
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Network, Neuron
 
 BACKEND = "torch"
 VARIANTS = {
@@ -54,25 +54,33 @@ PROVIDER = {
 KEEPS = {"half": "bfloat16", "lowmem": "nothing"}
 
 
-def build(case, weights, variant):
+def settings(case, variant):
+    """The keyword arguments of a layer."""
     require(case, "fused computes only neurons with a reset", profile=EXACT)
     kernel, _, keep = variant.partition("-")
     kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
     kernels.reuse_memory()  # keeps the memory of large CPU arrays from one pass to the next
-    network = Layers([layer.linear() for layer in weights], case, kernel, KEEPS.get(keep, "potential"))
-    return Network(network, network.linears, provider=f"snnbench:{kernel}")
+    names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
+    numbers = {name: getattr(case, name) for name in names}
+    return numbers | {"kernel": kernel, "keep": KEEPS.get(keep, "potential")}
 
 
-class Layers(torch.nn.Module):
-    """A stack of linear layers and their neurons."""
+def neuron(case, variant):
+    options = settings(case, variant)
+    return Neuron(lambda neurons: lambda current: kernels.lif(current, **options), provider=provider(options))
 
-    def __init__(self, linears, case, kernel, keep):
-        super().__init__()
-        self.linears = torch.nn.ModuleList(linears)
-        names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
-        self.options = {name: getattr(case, name) for name in names} | {"kernel": kernel, "keep": keep}
 
-    def forward(self, x):
-        for linear in self.linears:
-            x = kernels.linear_lif(x, linear.weight, linear.bias, **self.options)
+def build(case, weights, variant):
+    options = settings(case, variant)
+    linears = [layer.linear() for layer in weights]
+
+    def forward(x):
+        for linear in linears:
+            x = kernels.linear_lif(x, linear.weight, linear.bias, **options)
         return x
+
+    return Network(forward, linears, provider=provider(options))
+
+
+def provider(options):
+    return f"snnbench:{options['kernel']}"

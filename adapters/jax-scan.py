@@ -14,13 +14,13 @@ import jax
 import jax.numpy as jnp
 
 from snnbench.adapter import Unsupported
-from snnbench.backends.jax import Network
+from snnbench.backends.jax import Neuron
 
 BACKEND = "jax"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
 
@@ -42,11 +42,4 @@ def build(case, weights, variant):
         v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return v, s
 
-    def apply(params, x):
-        for weight, bias in params:
-            current = x @ weight.T + bias
-            _, x = jax.lax.scan(step, jnp.zeros_like(current[0]), current)
-        return x
-
-    params = [(layer.weight, layer.bias) for layer in weights]
-    return Network(apply, params, linears=lambda tree: tree)
+    return Neuron(lambda neurons: lambda current: jax.lax.scan(step, jnp.zeros_like(current[0]), current)[1])

@@ -36,8 +36,8 @@ from types import ModuleType
 
 import torch
 
-from snnbench.adapter import Rule, Unavailable, require
-from snnbench.backends.torch import Network
+from snnbench.adapter import Rule, Unavailable, Unsupported, require
+from snnbench.backends.torch import Network, Neuron
 
 # The package imports object_detection, which imports OpenCV and torchvision. The neurons need neither.
 sys.modules["lava.lib.dl.slayer.object_detection"] = ModuleType("object_detection")
@@ -83,22 +83,48 @@ def rule(case, variant):
     )
 
 
+def neuron(case, variant):
+    if variant == "defaults":
+        raise Unsupported("the variant is a block with a delay, of which the neuron is a part")
+    options = parameters(case)
+    return Neuron(lambda neurons: cuba.Neuron(**options).to(case.device))
+
+
 def build(case, weights, variant):
+    if variant == "defaults":
+        check_compiler(case)
+        require(case, "a second layer would get its input one step late", layers=1)
+        layers = [default_block(case, layer).to(case.device) for layer in weights]
+    else:
+        options = parameters(case)
+        layers = [block(options, layer).to(case.device) for layer in weights]
+    return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
+
+
+def check_compiler(case):
     if case.device.startswith("cuda"):
         try:
             _ = cuba.leaky_integrator.Accelerated.leaky_integrator
         except Exception as error:  # from a compiler, a driver or torch
             reason = str(error).partition("\n")[0]
             raise Unavailable(f"Lava-DL's CUDA kernel, compiled by nvcc at first use, fails: {reason}") from error
-    if variant == "defaults":
-        require(case, "a second layer would get its input one step late", layers=1)
-        layers = [default_block(case, layer).to(case.device) for layer in weights]
-        return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
+
+
+def parameters(case):
+    """The arguments of cuba.Neuron."""
+    check_compiler(case)
     require(case, "the neuron resets to zero, and the backward pass has no gradient through the reset", profile="zero")
     require(case, "the exponential surrogate is set to the size of the fast sigmoid", surrogate="fast_sigmoid")
     require(case, "the state between Lava-DL's functions is float32", dtype="float32")
-    layers = [block(case, layer).to(case.device) for layer in weights]
-    return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
+    width = 1 / case.slope
+    return {
+        "threshold": case.threshold,
+        "current_decay": 1.0,
+        "voltage_decay": 1 - case.beta,
+        "tau_grad": width / (case.threshold * cuba.TAU_RHO_MULT),
+        "scale_grad": 2 * width / cuba.SCALE_RHO_MULT,
+        "scale": SCALES["slayer"],
+    }
 
 
 def default_block(case, layer):
@@ -113,17 +139,8 @@ def default_block(case, layer):
     return dense
 
 
-def block(case, layer):
+def block(neuron, layer):
     outputs, inputs = layer.weight.shape
-    width = 1 / case.slope
-    neuron = {
-        "threshold": case.threshold,
-        "current_decay": 1.0,
-        "voltage_decay": 1 - case.beta,
-        "tau_grad": width / (case.threshold * cuba.TAU_RHO_MULT),
-        "scale_grad": 2 * width / cuba.SCALE_RHO_MULT,
-        "scale": SCALES["slayer"],
-    }
     dense = slayer.block.cuba.Dense(
         neuron, inputs, outputs, delay_shift=False, pre_hook_fx=lambda weight: weight[..., None, None, None]
     )

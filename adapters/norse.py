@@ -12,13 +12,15 @@ by beta and the current is multiplied by 1 - beta, so the weights are divided by
 Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
 """
 
+from dataclasses import replace
+
 import norse.torch as norse
 import torch
 from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_integral
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.torch import Network, compiled
+from snnbench.backends.torch import Neuron, compiled
 
 BACKEND = "torch"
 VARIANTS = {
@@ -70,36 +72,33 @@ def rule(case, variant):
     )
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if variant == "defaults":
-        linears = [layer.linear() for layer in weights]
-        network = norse.SequentialState(*(module for linear in linears for module in (linear, norse.LIF())))
-        return Network(lambda x: network(x)[0], linears)
+        return Neuron(lambda neurons: first_output(norse.LIF()))
     require(case, "Norse's method 'super' is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
     require(case, "Norse keeps the state of LIF in float32", dtype="float32")
     if case.beta >= 1:
         raise Unsupported("a neuron without a leak (beta >= 1) would need infinite weights")
-    gain = 1 / (1 - case.beta)
-    linears = [layer.linear(gain) for layer in weights]
-    build_layer = {"box": box, "compile-cell": compiled_box, "lif": lif, "lift": lift, "integral": integral}[variant]
-    layers = [build_layer(case, linear) for linear in linears]
-
-    def forward(x):
-        for layer in layers:
-            x = layer(x)
-        return x
-
-    return Network(forward, linears, gain=gain)
+    layers = {
+        "box": lambda neurons: first_output(norse.Lift(box_cell(case))),
+        "compile-cell": lambda neurons: first_output(norse.Lift(compiled(box_cell(case)))),
+        "lif": lambda neurons: first_output(norse.LIF(p=current_based(case), dt=DT)),
+        "integral": lambda neurons: integral(case),
+        "lift": lambda neurons: first_output(norse.Lift(norse.LIFCell(p=current_based(case), dt=DT))),
+    }
+    return Neuron(layers[variant], gain=1 / (1 - case.beta))
 
 
-def box(case, linear):
-    neuron = norse.Lift(box_cell(case))
-    return lambda x: neuron(linear(x))[0]
+def build(case, weights, variant):
+    network = neuron(case, variant).stack(weights)
+    if variant == "defaults":
+        modules = (module for linear in network.linears for module in (linear, norse.LIF()))
+        return replace(network, forward=first_output(norse.SequentialState(*modules)))
+    return replace(network, forward=lift(case, network.linears)) if variant == "lift" else network
 
 
-def compiled_box(case, linear):
-    neuron = norse.Lift(compiled(box_cell(case)))
-    return lambda x: neuron(linear(x))[0]
+def first_output(module):
+    return lambda current: module(current)[0]
 
 
 def box_cell(case):
@@ -128,21 +127,24 @@ def current_based(case):
     )
 
 
-def lif(case, linear):
-    neuron = norse.LIF(p=current_based(case), dt=DT)
-    return lambda x: neuron(linear(x))[0]
-
-
-def lift(case, linear):
-    network = norse.Lift(norse.SequentialState(linear, norse.LIFCell(p=current_based(case), dt=DT)))
-    return lambda x: network(x)[0]
-
-
-def integral(case, linear):
-    parameters = current_based(case)
+def lift(case, linears):
+    layers = [
+        norse.Lift(norse.SequentialState(linear, norse.LIFCell(p=current_based(case), dt=DT))) for linear in linears
+    ]
 
     def forward(x):
-        rest = x.new_zeros(x.shape[1], linear.out_features)
-        return lif_feed_forward_integral(linear(x), LIFFeedForwardState(v=rest, i=rest), parameters, DT)[0]
+        for layer in layers:
+            x = layer(x)[0]
+        return x
 
     return forward
+
+
+def integral(case):
+    parameters = current_based(case)
+
+    def layer(current):
+        rest = torch.zeros_like(current[0])
+        return lif_feed_forward_integral(current, LIFFeedForwardState(v=rest, i=rest), parameters, DT)[0]
+
+    return layer

@@ -4,10 +4,8 @@
 # ///
 """The NumPy reference in float64, run as a contender to verify the verifier, not to be timed against."""
 
-import numpy as np
-
 from snnbench.adapter import Unsupported
-from snnbench.backends.numpy import Network
+from snnbench.backends.numpy import Neuron
 from snnbench.work import reference
 
 BACKEND = "numpy"
@@ -15,17 +13,12 @@ DEVICES = ("cpu",)
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if case.dtype != "float64":
         raise Unsupported("the reference computes in float64 only")
 
-    def forward(x):
-        traces = reference.network_forward(weights, x, case)
-        return traces[-1].spikes, (x, traces)
+    def forward(current):
+        trace = reference.forward(current, case)
+        return trace.spikes, trace
 
-    def backward(saved, cotangent):
-        x, traces = saved
-        gradients = reference.network_backward(weights, x, traces, np.asarray(cotangent), case)
-        return gradients.weights, gradients.biases, gradients.input if case.input_gradient else None
-
-    return Network(forward, backward)
+    return Neuron(forward, lambda trace, cotangent: reference.backward(cotangent, trace, case))

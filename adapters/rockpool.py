@@ -70,24 +70,72 @@ def rule(case, variant):
     )
 
 
+def neuron(case, variant):
+    if variant == "jax":
+        raise Unsupported("this adapter runs LIFJax behind its linear layer only")
+    from snnbench.backends.torch import Neuron
+
+    def layer(neurons):
+        module = make(case, neurons).to(case.device)
+        return Evolving(module)
+
+    make, gain = of_torch(case, variant)
+    return Neuron(layer, gain, provider="exodus" if variant == "exodus" else "torch", reset=Evolving.reset)
+
+
 def build(case, weights, variant):
-    if variant == "defaults":
-        return with_defaults(case, weights)
-    require(case, "this adapter supports float32 only", dtype="float32")
-    if not 0 < case.beta < 1:
-        raise Unsupported("beta = exp(-dt / tau_mem) must lie between 0 and 1")
-    return {"torch": with_torch, "jax": with_jax, "exodus": with_exodus}[variant](case, weights)
-
-
-def with_torch(case, weights):
-    import torch
+    if variant == "jax":
+        return with_jax(case, weights)
     from rockpool.nn.combinators import Sequential
-    from rockpool.nn.modules import LIFNeuronTorch, LinearTorch
-    from rockpool.parameters import Constant
+    from rockpool.nn.modules import LinearTorch
 
     from snnbench.backends.torch import Network
 
+    make, gain = of_torch(case, variant)
+    linears, modules = [], []
+    for layer in weights:
+        weight = (layer.weight.T * gain).contiguous()
+        linears.append(LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True))
+        modules += [linears[-1], make(case, weight.shape[1])]
+    network = Evolving(Sequential(*modules).to(case.device))
+    provider = "exodus" if variant == "exodus" else "torch"
+    return Network(network, linears, gain, transposed=True, provider=provider, reset=network.reset)
+
+
+class Evolving:
+    """A Rockpool module as a function of its input to its output."""
+
+    def __init__(self, module):
+        self.module = module
+
+    def __call__(self, x):
+        return self.module(x)[0]
+
+    def reset(self):
+        self.module.reset_state()
+
+
+def of_torch(case, variant):
+    """A function that makes the neurons, and the gain of their current."""
+    if variant == "defaults":
+        from rockpool.nn.modules import LIFTorch
+
+        return lambda case, neurons: LIFTorch((neurons,)), 1.0
+    check(case)
     require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
+    return (exodus_neurons, 1 / SYNAPSE_DECAY) if variant == "exodus" else (torch_neurons, 1.0)
+
+
+def check(case):
+    require(case, "this adapter supports float32 only", dtype="float32")
+    if not 0 < case.beta < 1:
+        raise Unsupported("beta = exp(-dt / tau_mem) must lie between 0 and 1")
+
+
+def torch_neurons(case, neurons):
+    import torch
+    from rockpool.nn.modules import LIFNeuronTorch
+    from rockpool.parameters import Constant
 
     class Spike(torch.autograd.Function):
         """A spike with the fast sigmoid's gradient, for `spike_generation_fn`, the documented hook."""
@@ -105,77 +153,40 @@ def with_torch(case, weights):
     def constant(value):  # on the host, because Rockpool converts it to NumPy; `to` below moves it
         return Constant(torch.tensor(value))
 
-    linears, modules = [], []
-    for layer in weights:
-        shape = layer.weight.T.shape
-        linear = LinearTorch(shape, weight=layer.weight.T.contiguous(), bias=layer.bias.clone(), has_bias=True)
-        neuron = LIFNeuronTorch(
-            (shape[1],),
-            tau_mem=constant(-DT / math.log(case.beta)),
-            threshold=constant(case.threshold),
-            bias=constant(0.0),
-            dt=DT,
-            spike_generation_fn=Spike,
-            max_spikes_per_dt=torch.tensor(1.0, device=case.device),
-        )
-        linears.append(linear)
-        modules += [linear, neuron]
-    network = Sequential(*modules).to(case.device)
-    return Network(lambda x: network(x)[0], linears, transposed=True, reset=network.reset_state)
+    return LIFNeuronTorch(
+        (neurons,),
+        tau_mem=constant(-DT / math.log(case.beta)),
+        threshold=constant(case.threshold),
+        bias=constant(0.0),
+        dt=DT,
+        spike_generation_fn=Spike,
+        max_spikes_per_dt=torch.tensor(1.0, device=case.device),
+    )
 
 
-def with_defaults(case, weights):
-    from rockpool.nn.combinators import Sequential
-    from rockpool.nn.modules import LIFTorch, LinearTorch
-
-    from snnbench.backends.torch import Network
-
-    linears, modules = [], []
-    for layer in weights:
-        shape = layer.weight.T.shape
-        linear = LinearTorch(shape, weight=layer.weight.T.contiguous(), bias=layer.bias.clone(), has_bias=True)
-        linears.append(linear)
-        modules += [linear, LIFTorch((shape[1],))]
-    network = Sequential(*modules).to(case.device)
-    return Network(lambda x: network(x)[0], linears, transposed=True, reset=network.reset_state)
-
-
-def with_exodus(case, weights):
+def exodus_neurons(case, neurons):
     import torch
-    from rockpool.nn.combinators import Sequential
-    from rockpool.nn.modules import LIFExodus, LinearTorch
+    from rockpool.nn.modules import LIFExodus
     from rockpool.parameters import Constant
-
-    from snnbench.backends.torch import Network
 
     try:
         import sinabs.exodus.spike  # noqa: F401  # without it LIFExodus can be constructed, but not run
     except ImportError as error:
         raise Unavailable(f"sinabs-exodus, which is compiled against torch, cannot be imported: {error}") from error
-    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
-    gain = 1 / SYNAPSE_DECAY  # the synapse decays before the neuron reads it
-    linears, modules = [], []
-    for layer in weights:
-        weight = (layer.weight.T * gain).contiguous()
-        linear = LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True)
-        neuron = LIFExodus(
-            weight.shape[1:],
-            tau_mem=None,
-            tau_syn=None,
-            leak_mode="decays",
-            alpha=Constant(case.beta),
-            beta=Constant(SYNAPSE_DECAY),
-            threshold=case.threshold,
-            bias=Constant(0.0),
-            max_spikes_per_dt=torch.tensor(1.0),
-            dt=DT,
-        )
-        neuron.spike_generation_fn = lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2
-        linears.append(linear)
-        modules += [linear, neuron]
-    network = Sequential(*modules).to(case.device)
-    reset = network.reset_state
-    return Network(lambda x: network(x)[0], linears, gain, transposed=True, provider="exodus", reset=reset)
+    module = LIFExodus(
+        (neurons,),
+        tau_mem=None,
+        tau_syn=None,
+        leak_mode="decays",
+        alpha=Constant(case.beta),
+        beta=Constant(SYNAPSE_DECAY),  # the synapse decays before the neuron reads it
+        threshold=case.threshold,
+        bias=Constant(0.0),
+        max_spikes_per_dt=torch.tensor(1.0),
+        dt=DT,
+    )
+    module.spike_generation_fn = lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2
+    return module
 
 
 def with_jax(case, weights):
@@ -185,6 +196,7 @@ def with_jax(case, weights):
 
     from snnbench.backends.jax import Network
 
+    check(case)
     require(case, "LIFJax's surrogate gradient is always one_sided with slope 1", surrogate="one_sided", slope=1.0)
     tau_syn = jnp.asarray(-DT / math.log(SYNAPSE_DECAY))
     gain = float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it

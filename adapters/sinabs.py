@@ -20,10 +20,9 @@ from dataclasses import replace
 
 import sinabs.activation as activation
 import sinabs.layers as layers
-import torch
 
 from snnbench.adapter import Unavailable, Unsupported, require, rule_of
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Neuron
 
 BACKEND = "torch"
 ORDER = "BTN"
@@ -70,12 +69,12 @@ def rule(case, variant):
     )
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if not 0 < case.beta < 1:
         raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1")
-    linears = [layer.linear() for layer in weights]
+    tau_mem = -1 / math.log(case.beta)
     if variant == "defaults":
-        return stack(linears, [layers.LIF(-1 / math.log(case.beta)).to(case.device) for _ in linears])
+        return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
     require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "LIF always emits float32 spikes", dtype="float32")
     resets = {
@@ -84,30 +83,20 @@ def build(case, weights, variant):
         "subtract-detached": SubtractDetached,
     }
     LIF = exodus_lif() if variant == "exodus" else layers.LIF
-    neurons = []
-    for _ in weights:
-        neuron = LIF(
-            tau_mem=-1 / math.log(case.beta),
+
+    def layer(neurons):
+        lif = LIF(
+            tau_mem=tau_mem,
             spike_threshold=case.threshold,
             norm_input=False,
             spike_fn=activation.SingleSpike,
             reset_fn=resets[case.profile](),
             surrogate_grad_fn=lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2,
         ).to(case.device)
-        neuron.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
-        neurons.append(neuron)
-    return stack(linears, neurons, "exodus" if variant == "exodus" else "torch")
+        lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
+        return lif
 
-
-def stack(linears, neurons, provider="torch"):
-    """A network of linear layers and neurons in turn, with the state reset that users call before each pass."""
-    modules = (module for pair in zip(linears, neurons, strict=True) for module in pair)
-
-    def reset():
-        for neuron in neurons:
-            neuron.reset_states()
-
-    return Network(torch.nn.Sequential(*modules), linears, provider=provider, reset=reset)
+    return Neuron(layer, provider="exodus" if variant == "exodus" else "torch", reset=LIF.reset_states)
 
 
 def exodus_lif():

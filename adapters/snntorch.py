@@ -18,7 +18,7 @@ import torch
 from snntorch import surrogate
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network, compiled
+from snnbench.backends.torch import Network, Neuron, compiled
 
 BACKEND = "torch"
 VARIANTS = {
@@ -58,57 +58,68 @@ def rule(case, variant):
     return neuron.resetting_after_decay()
 
 
-def build(case, weights, variant):
-    if variant == "defaults":
-        linears = [layer.linear() for layer in weights]
-        return Network(step(linears, [snn.Leaky(beta=case.beta).to(case.device) for _ in weights]), linears)
-    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
-    require(case, "Leaky always emits float32 spikes", dtype="float32")
-    if variant == "state-leaky":
-        return state_leaky(case, weights)
+def neuron(case, variant):
     if variant == "leaky-parallel":
-        require(case, "LeakyParallel has no reset", profile="none")
+        raise Unsupported("LeakyParallel contains its linear layer")
+    if variant == "state-leaky":
+        return Neuron(lambda neurons: state_leaky(case, neurons))
+    loop = {"compile-cell": compiled_loop, "index": indexed_loop}.get(variant, looped)
+    return Neuron(lambda neurons: loop(leaky(case, variant)))
+
+
+def build(case, weights, variant):
+    if variant == "leaky-parallel":
         return leaky_parallel(case, weights)
-    linears = [layer.linear() for layer in weights]
-    neurons = [
-        snn.Leaky(
-            beta=case.beta,
-            threshold=case.threshold,
-            reset_mechanism="zero",
-            reset_delay=case.detach_reset,  # the delayed reset is detached, the immediate one attached
-            spike_grad=surrogate.fast_sigmoid(slope=case.slope),
-        ).to(case.device)
-        for _ in weights
-    ]
-    if variant == "compile-cell":
-        return Network(unbind(linears, neurons, [compiled(neuron) for neuron in neurons]), linears)
-    return Network({"unbind": unbind, "index": index, "step": step}[variant](linears, neurons), linears)
+    network = neuron(case, variant).stack(weights)
+    if variant in ("step", "defaults"):
+        return replace(network, forward=step(network.linears, [leaky(case, variant) for _ in weights]))
+    return network
 
 
-def unbind(linears, neurons, steps=None):
-    def forward(x):
-        for linear, leaky, one_step in zip(linears, neurons, steps or neurons, strict=True):
-            potential, spikes = leaky.reset_mem(), []
-            for current in linear(x).unbind(0):
-                spike, potential = one_step(current, potential)
-                spikes.append(spike)
-            x = torch.stack(spikes)
-        return x
+def leaky(case, variant):
+    if variant == "defaults":
+        return snn.Leaky(beta=case.beta).to(case.device)
+    return snn.Leaky(
+        beta=case.beta,
+        threshold=case.threshold,
+        reset_mechanism="zero",
+        reset_delay=case.detach_reset,  # the delayed reset is detached, the immediate one attached
+        spike_grad=spike_grad(case),
+    ).to(case.device)
 
-    return forward
+
+def spike_grad(case):
+    require(case, "this adapter sets the fast sigmoid and the sigmoid only", surrogate=("fast_sigmoid", "sigmoid"))
+    require(case, "Leaky always emits float32 spikes", dtype="float32")
+    return getattr(surrogate, case.surrogate)(slope=case.slope)
 
 
-def index(linears, neurons):
-    def forward(x):
-        for linear, leaky in zip(linears, neurons, strict=True):
-            potential, spikes, current = leaky.reset_mem(), [], linear(x)
-            for t in range(len(current)):
-                spike, potential = leaky(current[t], potential)
-                spikes.append(spike)
-            x = torch.stack(spikes)
-        return x
+def looped(neuron, one_step=None):
+    one_step = one_step or neuron
 
-    return forward
+    def layer(current):
+        potential, spikes = neuron.reset_mem(), []
+        for x in current.unbind(0):
+            spike, potential = one_step(x, potential)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+    return layer
+
+
+def compiled_loop(neuron):
+    return looped(neuron, compiled(neuron))
+
+
+def indexed_loop(neuron):
+    def layer(current):
+        potential, spikes = neuron.reset_mem(), []
+        for t in range(len(current)):
+            spike, potential = neuron(current[t], potential)
+            spikes.append(spike)
+        return torch.stack(spikes)
+
+    return layer
 
 
 def step(linears, neurons):
@@ -123,26 +134,12 @@ def step(linears, neurons):
     return forward
 
 
-def state_leaky(case, weights):
+def state_leaky(case, neurons):
     if not 0 < case.beta < 1:
         raise Unsupported("StateLeaky decays by exp(-(1 - beta)), which must lie between 0 and 1")
-    linears = [layer.linear() for layer in weights]
-    neurons = [
-        snn.StateLeaky(
-            beta=1 + math.log(case.beta),
-            channels=linear.out_features,
-            threshold=case.threshold,
-            spike_grad=surrogate.fast_sigmoid(slope=case.slope),
-        ).to(case.device)
-        for linear in linears
-    ]
-
-    def forward(x):
-        for linear, neuron in zip(linears, neurons, strict=True):
-            x, _ = neuron(linear(x))
-        return x
-
-    return Network(forward, linears)
+    options = {"channels": neurons, "threshold": case.threshold, "spike_grad": spike_grad(case)}
+    neuron = snn.StateLeaky(beta=1 + math.log(case.beta), **options).to(case.device)
+    return lambda current: neuron(current)[0]
 
 
 class Rnn:
@@ -153,6 +150,7 @@ class Rnn:
 
 
 def leaky_parallel(case, weights):
+    require(case, "LeakyParallel has no reset", profile="none")
     neurons = []
     for layer in weights:
         outputs, inputs = layer.weight.shape
@@ -161,7 +159,7 @@ def leaky_parallel(case, weights):
             outputs,
             beta=case.beta,
             threshold=case.threshold,
-            spike_grad=surrogate.fast_sigmoid(slope=case.slope),
+            spike_grad=spike_grad(case),
         ).to(case.device)
         with torch.no_grad():
             neuron.rnn.weight_ih_l0.copy_(layer.weight)

@@ -26,7 +26,7 @@ import os
 import torch
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
-from snnbench.backends.torch import Network, compiled
+from snnbench.backends.torch import Neuron, compiled
 
 BACKEND = "torch"
 VARIANTS = {
@@ -59,42 +59,41 @@ def rule(case, variant):
     return Rule(beta=0.5, gain=0.5, threshold=1.0, reset="zero", detach_reset=False, surrogate="sigmoid", slope=4.0)
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if case.beta <= 0 or case.beta >= 1:
         raise Unsupported("beta = 1 - 1 / tau with tau > 1 must lie between 0 and 1")
     if variant in ("triton", "cuda"):
         os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = variant  # SpikingJelly reads it at import
-    from spikingjelly.activation_based import functional, neuron
+    from spikingjelly.activation_based import functional
+    from spikingjelly.activation_based.neuron import LIFNode
 
     is_old_release = variant in ("cupy", "old-torch")
     if variant == "cupy":
         require(case, "SpikingJelly's CuPy kernels take float32 and float16 only", dtype=("float32", "float16"))
         load_compiler()
-    backend_option = {"backend": "cupy" if variant == "cupy" else "torch"} if is_old_release else {}
-    surrogate = old_fast_sigmoid(case) if is_old_release else fast_sigmoid(case)
-    linears = [layer.linear() for layer in weights]
-    neurons = [
-        neuron.LIFNode(step_mode="m").to(case.device)
+    options = (
+        {"step_mode": "m"}
         if variant == "defaults"
-        else neuron.LIFNode(
-            tau=1 / (1 - case.beta),
-            decay_input=False,
-            v_threshold=case.threshold,
-            v_reset=0.0 if case.reset == "zero" else None,
-            surrogate_function=surrogate,
-            detach_reset=case.detach_reset,
-            step_mode="s" if variant == "compile-cell" else "m",
-            **backend_option,
-        ).to(case.device)
-        for _ in weights
-    ]
-    layers = [Stepped(node) for node in neurons] if variant == "compile-cell" else neurons
-    pairs = zip(linears, layers, strict=True)
-    network = torch.nn.Sequential(*(module for pair in pairs for module in pair))
+        else {
+            "tau": 1 / (1 - case.beta),
+            "decay_input": False,
+            "v_threshold": case.threshold,
+            "v_reset": 0.0 if case.reset == "zero" else None,
+            "surrogate_function": old_fast_sigmoid(case) if is_old_release else surrogate(case),
+            "detach_reset": case.detach_reset,
+            "step_mode": "s" if variant == "compile-cell" else "m",
+        }
+    )
+    if is_old_release:
+        backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
+
+    def layer(neurons):
+        node = LIFNode(**options).to(case.device)
+        return Stepped(node) if variant == "compile-cell" else node
 
     def provider():
         if is_old_release:
-            return neurons[0].backend
+            return backend
         return str(functional.neuron_implementation("lif", torch.device(case.device))["implementation"])
 
     if variant in ("triton", "cuda"):
@@ -102,7 +101,7 @@ def build(case, weights, variant):
             provider()
         except RuntimeError as error:
             raise Unavailable(f"SpikingJelly has no {variant} kernel here: {error}") from error
-    return Network(network, linears, provider=provider, reset=lambda: functional.reset_net(network))
+    return Neuron(layer, provider=provider, reset=functional.reset_net)
 
 
 class Stepped(torch.nn.Module):
@@ -116,11 +115,14 @@ class Stepped(torch.nn.Module):
         return torch.stack([self.one_step(x) for x in current.unbind(0)])
 
 
-def fast_sigmoid(case):
-    from spikingjelly.activation_based import surrogate
+def surrogate(case):
+    from spikingjelly.activation_based.surrogate import Rect, Sigmoid, SuperSpike
 
-    require(case, "SuperSpike(alpha=1) is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
-    return surrogate.SuperSpike(alpha=1.0)
+    if case.surrogate == "sigmoid":
+        return Sigmoid(alpha=case.slope)
+    only = "this adapter sets Sigmoid, and SuperSpike(alpha=1) and Rect(alpha=1), the fast sigmoid and the rectangle"
+    require(case, only, surrogate=("fast_sigmoid", "rectangle"), slope=1.0)
+    return {"fast_sigmoid": SuperSpike, "rectangle": Rect}[case.surrogate](alpha=1.0)
 
 
 def old_fast_sigmoid(case):

@@ -21,7 +21,7 @@ import spyx.nn
 from flax import nnx
 
 from snnbench.adapter import require, rule_of
-from snnbench.backends.jax import Network
+from snnbench.backends.jax import Network, Neuron
 
 BACKEND = "jax"
 LATENCY = {"linear-outside": 1, "run": 1, "defaults": 1}
@@ -47,25 +47,33 @@ def rule(case, variant):
     return neuron.resetting_after_decay()
 
 
-def build(case, weights, variant):
-    require(case, "a second layer would get its input one step late", layers=1)
-    if variant != "defaults":
-        require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
+def neurons_of(case, variant, rngs):
+    require(case, "a second layer would get its input one step late", sites=1)
     require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
-    (layer_weights,) = weights
-    rngs, dtype = nnx.Rngs(0), layer_weights.weight.dtype
-    surrogate = spyx.axn.superspike(k=case.slope)
+    shape = (case.neurons,)
+    if variant == "defaults":
+        return spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
+    require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
+    options = {"threshold": case.threshold, "activation": spyx.axn.superspike(k=case.slope), "rngs": rngs}
+    if variant == "psu":
+        return spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
+    return spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
+
+
+def neuron(case, variant):
+    layer = neurons_of(case, variant, nnx.Rngs(0))
+    if variant == "psu":
+        return Neuron(lambda neurons: layer.parallel)
+    return Neuron(lambda neurons: lambda current: spyx.nn.run(layer, current)[0])
+
+
+def build(case, weights, variant):
+    rngs, layer_weights = nnx.Rngs(0), weights[0]
+    neurons, dtype = neurons_of(case, variant, rngs), layer_weights.weight.dtype
     linear = nnx.Linear(case.neurons, case.neurons, dtype=dtype, param_dtype=dtype, rngs=rngs)
     linear.kernel[...] = layer_weights.weight.T
     linear.bias[...] = layer_weights.bias
-    shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
-    if variant == "defaults":
-        neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
-    elif variant == "psu":
-        neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
-    else:
-        neuron = spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
-    model = spyx.nn.Sequential(linear, neuron)
+    model = spyx.nn.Sequential(linear, neurons)
     # beta and alpha are parameters too, but their gradients would be extra work
     graph, params, fixed = nnx.split(model, lambda path, _: path[-1] in ("kernel", "bias"), ...)
 

@@ -14,7 +14,7 @@ Docs: https://github.com/EMI-Group/snn-temporal-fusion
 import torch
 
 from snnbench.adapter import Unavailable, Unsupported, require
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Neuron
 
 BACKEND = "torch"
 DEVICES = ("cuda",)
@@ -28,7 +28,7 @@ NEEDS = (
 REST = 0.0
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     require(case, "temporal fusion's surrogate is always the rectangle with slope 1", surrogate="rectangle", slope=1.0)
     require(case, "temporal fusion's kernels take float32 only", dtype="float32")
     if case.threshold <= REST:
@@ -59,11 +59,7 @@ def build(case, weights, variant):
                 kernel.fusedBackwardLIF(gradient, input_gradient, spikes, v, len(spikes), beta, threshold)
             return input_gradient, None
 
-    linears = [layer.linear() for layer in weights]
+    def layer(current):
+        return Fused.apply(current, torch.is_grad_enabled())
 
-    def forward(x):
-        for linear in linears:
-            x = Fused.apply(linear(x), torch.is_grad_enabled())
-        return x
-
-    return Network(forward, linears, provider="temporal_fusion_kernel")
+    return Neuron(lambda neurons: layer, provider="temporal_fusion_kernel")

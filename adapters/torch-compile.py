@@ -7,12 +7,14 @@
 Docs: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
 """
 
+from dataclasses import replace
+
 import torch
 import torch._dynamo
 from torch._higher_order_ops.scan import scan
 
 from snnbench.adapter import Unsupported
-from snnbench.backends.torch import Network, compiled
+from snnbench.backends.torch import Neuron, compiled
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
@@ -22,11 +24,10 @@ VARIANTS = {
 }
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
     torch._dynamo.config.capture_scalar_outputs = True  # the compiler sees the scan's counter as a scalar output
-    linears = [layer.linear() for layer in weights]
 
     def step(v, x):
         u = case.beta * v + x
@@ -40,7 +41,7 @@ def build(case, weights, variant):
 
     one_step = compiled(step) if variant == "step" else step
 
-    def neuron(current):
+    def layer(current):
         v = torch.zeros_like(current[0])
         if variant == "scan":
             return scan(step, v, current)[1]
@@ -50,9 +51,9 @@ def build(case, weights, variant):
             spikes.append(s)
         return torch.stack(spikes)
 
-    def forward(x):
-        for linear in linears:
-            x = neuron(linear(x))
-        return x
+    return Neuron(lambda neurons: layer)
 
-    return Network(forward if variant == "step" else compiled(forward), linears)
+
+def build(case, weights, variant):
+    network = neuron(case, variant).stack(weights)
+    return network if variant == "step" else replace(network, forward=compiled(network.forward))

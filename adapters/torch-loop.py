@@ -10,7 +10,7 @@ Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 import torch
 
 from snnbench.adapter import Unsupported
-from snnbench.backends.torch import Network
+from snnbench.backends.torch import Neuron
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached", "none")
@@ -36,12 +36,11 @@ class Spike(torch.autograd.Function):
         return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
 
 
-def build(case, weights, variant):
+def neuron(case, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
-    linears = [layer.linear() for layer in weights]
 
-    def neuron(current):
+    def layer(current):
         v, spikes = torch.zeros_like(current[0]), []
         for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
             u = case.beta * v + (x if variant == "unbind" else current[t])
@@ -54,9 +53,4 @@ def build(case, weights, variant):
             v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return torch.stack(spikes)
 
-    def forward(x):
-        for linear in linears:
-            x = neuron(linear(x))
-        return x
-
-    return Network(forward, linears)
+    return Neuron(lambda neurons: layer)
