@@ -136,5 +136,5 @@ def static_values(case: Case) -> int:
 
 def operands(case: Case, rows: int) -> tuple[Array, Array, Array]:
     """The operands of an empty product."""
-    one = np.ones((1, 1), np.float32)
-    return one, one, one
+    number = np.ones((1, 1), np.float32)
+    return number, number, number
