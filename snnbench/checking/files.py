@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from snnbench import workloads
 from snnbench.recording import attempts, reading
 from snnbench.recording import record as records
 from snnbench.recording.reading import Recording
@@ -89,6 +90,8 @@ def _newer(line: Line) -> Iterator[str]:
         yield from ["attempt"] if "attempt" in line else []
     if line["schema"] < 5:
         yield from ["side"] if line.get("side") else []
+    if line["schema"] < 7:
+        yield from ["workload"] if line["case"].get("workload", workloads.DEFAULT) != workloads.DEFAULT else []
     if line["schema"] < 6:
         yield from ["probes"] if line.get("probes") else []
         yield from ("instructions" for timing in line.get("phases", {}).values() if "instructions" in timing)

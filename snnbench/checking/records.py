@@ -63,10 +63,11 @@ def proof(record: Record, schema: int) -> Complaints:
     if not any(name.startswith("spot-") for name in record.checks):
         yield "no spot check"
     held = not deviation or ending.own_rule is not None
+    layered = case.is_judged_by_layer and (schema >= 7 or not case.is_exact_format)
     for name, check in record.checks.items():
-        yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, ending))
+        yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, ending, layered))
         if held and not name.startswith("common-"):
-            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending))
+            yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending, layered))
     trained = record.measure == "verify" or "train" in (*record.phases, record.memory.get("phase"))
     if not held and trained and ending.inference_only is None and case.sites == 1:
         gradient = next(iter(workload.PARAMETERS), "input")
@@ -75,9 +76,9 @@ def proof(record: Record, schema: int) -> Complaints:
             yield f"deviates, and nothing says how far off its gradient of {gradient} is"
 
 
-def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> Complaints:
+def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, layered: bool) -> Complaints:
     """Any check, also of a deviating contender, covers as many places as the case or exam has, with finite numbers."""
-    least, most = _places(name, check, case, ending)
+    least, most = _places(name, check, case, ending, layered)
     if not least <= check["compared"] <= most:
         compared = check["compared"] or "nothing"
         yield f"compared {compared}, where there are {least} to {most} places"
@@ -87,18 +88,18 @@ def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> 
     yield from (f"{what} is {value}" for what, value in numbers.items() if not math.isfinite(value))
 
 
-def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> tuple[int, int]:
+def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, layered: bool) -> tuple[int, int]:
     """(fewest, most) places that a check compares.
 
     With several layers, samples that rounding diverted are left out, but never all samples. If layers are judged one by
-    one, the places of each layer are compared.
+    one (`layered`), the places of each layer are compared.
     """
     if name.startswith("exam-"):
         sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
         whole = EXAM_SHAPE["batch"] * sample
         return (sample if ending.own_rule is not None and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
-    judged = case.sites if case.is_judged_by_layer else 1
+    judged = case.sites if layered else 1
     if name.startswith("fresh-"):
         fewest = sample if case.fan_in else min(sample, case.time_steps * case.batch * FEWEST_NEURONS)
         return fewest, judged * case.batch * sample * MOST_FRESH
@@ -113,7 +114,7 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) ->
     return (few if name.startswith("common-") else few + sample * check["samples"]), few + sample * check["samples"]
 
 
-def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> Complaints:
+def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, layered: bool) -> Complaints:
     """A check against a rule, the case's or the contender's own, found no fault."""
     if check["complaints"] or not check["correct"] or check["unexplained"]:
         yield f"found a fault: {'; '.join(check['complaints']) or check['first_wrong']}"
@@ -133,7 +134,7 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome) -> 
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
-    if differentiated and ending.inference_only is None and (case.is_judged_by_layer or not check["differing"]):
+    if differentiated and ending.inference_only is None and (layered or not check["differing"]):
         expected = {*workloads.of(case).PARAMETERS, *(["input"] if exam or case.input_gradient else [])}
         yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 

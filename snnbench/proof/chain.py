@@ -33,7 +33,7 @@ class Chain:
     """The layers of a problem, each in a `session` of its own."""
 
     def __init__(self, problem: Problem, session: Callable[[Problem], Session]) -> None:
-        self.problem = problem
+        self.problem, self._make = problem, session
         content = problem.input(0), problem.cotangent(0)
         self._problems = [problem.layer(number, *content) for number in range(problem.case.sites)]
         self._sessions = [session(layer) for layer in self._problems]
@@ -58,6 +58,14 @@ class Chain:
             if not np.array_equal(spikes, links[number + 1].problem.input(0)):
                 raise Incorrect(f"layer {number} by itself gives other spikes to the same input when it runs again")
         return links
+
+    def first(self, which: int, count: int, run: Pass) -> Answer:
+        """The answer of the stack of the first layers, built and run like the whole network, to content `which`."""
+        problem = self.problem.first(count)
+        problem.put(0, self.problem.input(which), self.problem.cotangent(which))
+        session = self._make(problem)
+        session.load(0, 0)
+        return copied(run(session))
 
     def _run(self, number: int, entering: Array, cotangent: Array, run: Pass) -> Link:
         self._problems[number].put(0, entering, cotangent)

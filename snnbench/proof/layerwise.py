@@ -1,4 +1,4 @@
-"""The layerwise check, for several layers in 16 bits, where one rounded hidden spike puts a sample on another path.
+"""The layerwise check, for deep stacks and 16 bits, where one rounded hidden spike puts a sample on another path.
 
 A reference that runs from the input on its own cannot predict such an answer. So it is judged in two steps:
 
@@ -31,6 +31,7 @@ class Layerwise:
     """The check of answers to one content.
 
     `run` runs the layers on that content, and `judge` makes the check of one layer by a rule; None is the case's rule.
+    `first` gives the answer of the stack of the first layers, to name the layer at which a wrong stack goes astray.
     """
 
     def __init__(
@@ -38,8 +39,9 @@ class Layerwise:
         run: Callable[[], Sequence[Link]],
         judge: Callable[[Problem, Rule | None], SpotCheck],
         rule: Rule | None = None,
+        first: Callable[[int], Answer] | None = None,
     ) -> None:
-        self._run, self._judge, self._rule = run, judge, rule
+        self._run, self._judge, self._rule, self._first = run, judge, rule, first
 
     @cached_property
     def _links(self) -> Sequence[Link]:
@@ -80,8 +82,20 @@ class Layerwise:
             finding.first_wrong = f"t={t}, b={b}, n={n}"
             finding.complaints.append(
                 f"{count} of {differs.size} spikes differ from what its layers give one after the other, the first at "
-                f"{finding.first_wrong}: expected {float(expected[t, b, n]):g}, got {float(spikes[t, b, n]):g}"
+                f"{finding.first_wrong}: expected {float(expected[t, b, n]):g}, got {float(spikes[t, b, n]):g}; "
+                f"{self._where()}"
             )
+
+    def _where(self) -> str:
+        """The first layer whose spikes differ in the stack of the layers up to it."""
+        for count in range(2, len(self._links)):
+            if self._first is None:
+                break
+            spikes = self._first(count).spikes
+            alone = self._links[count - 1].answer.spikes
+            if spikes is None or alone is None or not np.array_equal(spikes, alone):
+                return f"layer {count - 1} differs in a stack from the same layer by itself"
+        return f"layer {len(self._links) - 1} differs in the whole stack only"
 
     def _compare_gradients(self, finding: Finding, answer: Answer, tolerance: Tolerance) -> None:
         case = self._links[0].problem.case

@@ -56,5 +56,11 @@ class SpotChecks:
 
         network = None
         if case.is_judged_by_layer:
-            network = Layerwise(lambda: self.layers().links(which, partial(answer_of, phase)), judge, rule)
+            run = partial(answer_of, phase)
+            network = Layerwise(
+                lambda: self.layers().links(which, run),
+                judge,
+                rule,
+                lambda count: self.layers().first(which, count, run),
+            )
         return SpotCheck(self.problem, which, rule, guarded=guarded, budget_ns=budget_ns, seed=seed, network=network)

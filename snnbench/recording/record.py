@@ -14,7 +14,7 @@ from snnbench.recording import schema
 from snnbench.work.case import Case
 from snnbench.work.outcome import Outcome, decode
 
-SCHEMA = 6
+SCHEMA = 7
 """Additions by schema. 1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind` (earlier always "spikes"); `inference_only` and `own_rule` in an outcome; `common-` checks.
@@ -22,6 +22,7 @@ SCHEMA = 6
 compared extent in checks; `growth_bytes` of memory.
 5: `side`, and `variables` in settings.
 6: `probes`, and `instructions` in each phase.
+7: cases of other workloads than linear_lif; stacks of three layers and more are proved layer by layer in float32, too.
 """
 
 

@@ -65,6 +65,10 @@ class Problem:
         """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
         raise NotImplementedError
 
+    def first(self, count: int) -> "Problem":
+        """The problem of the first layers, with inputs and cotangents of its own."""
+        raise NotImplementedError
+
     def put(self, number: int, entering: Array, cotangent: Array) -> None:
         """Make content `number` of these arrays."""
         self._drawn["input", number], self._drawn["cotangent", number] = entering, cotangent

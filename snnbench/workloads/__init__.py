@@ -20,7 +20,6 @@ class Workload(Protocol):
     """The parts of a workload's module."""
 
     NAME: str
-    ABOUT: str
     PARAMETERS: tuple[str, ...]
 
     @property

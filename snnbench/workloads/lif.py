@@ -21,20 +21,10 @@ import numpy as np
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.work import case, problem
-from snnbench.work.case import (
-    Count,
-    CountOrNone,
-    Dtype,
-    Fraction,
-    Positive,
-    Precision,
-    Reset,
-    Surrogate,
-)
+from snnbench.work.case import Count, CountOrNone, Dtype, Fraction, Positive, Precision, Reset, Surrogate
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 
 NAME = "lif"
-ABOUT = "LIF neurons alone, on input currents"
 PARAMETERS: tuple[str, ...] = ()
 """No parameters."""
 CURRENT_SCALE = 0.9

@@ -27,28 +27,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from snnbench.work import case, problem
-from snnbench.work.case import (
-    HALVES,
-    Count,
-    CountOrNone,
-    Dtype,
-    Fraction,
-    Positive,
-    Precision,
-    Rate,
-    Reset,
-    Surrogate,
-)
+from snnbench.work.case import HALVES, Count, CountOrNone, Dtype, Fraction, Positive, Precision, Rate, Reset, Surrogate
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
 
 NAME = "linear_lif"
-ABOUT = "a stack of linear layers, each followed by LIF neurons"
 PARAMETERS: tuple[str, ...] = ("weight", "bias")
 """The parameters of a layer, each with a gradient."""
 InputKind = Literal["spikes", "gaussian"]
 WEIGHT_SCALE = 0.9
 """Standard deviation of the current that a layer gets from its input: about 0.14 spikes per step at beta = 0.9."""
 BIAS_SCALE = 0.05
+DEEPEST_WHOLE = 2
+"""The most layers in float32 whose whole answer is predicted: each layer more puts more samples on another path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +89,8 @@ class Case(case.Case):
 
     @property
     def is_judged_by_layer(self) -> bool:
-        """Whether it has several layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
-        return self.layers > 1 and self.dtype in HALVES
+        """Whether it is deep, or has layers in 16 bits: rounding moves too many hidden spikes to predict an answer."""
+        return self.layers > (1 if self.dtype in HALVES else DEEPEST_WHOLE)
 
     @property
     def input_words(self) -> str:
@@ -131,6 +121,12 @@ class Problem(problem.Problem):
         alone._drawn["layers", 0] = [self.layers()[number]]
         alone.put(0, entering, cotangent)
         return alone
+
+    def first(self, count: int) -> "Problem":
+        """The problem of the first layers, with inputs and cotangents of its own."""
+        part = Problem(self.case.with_(layers=count), self.exact, self.drive)
+        part._drawn["layers", 0] = self.layers()[:count]
+        return part
 
     def _layers(self) -> list[Layer]:
         make = _sixteenths if self.exact else _normal

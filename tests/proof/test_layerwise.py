@@ -215,3 +215,24 @@ def test_decay_may_be_rounded_to_16_bits_only(tmp_path: Path, decay: str, status
     case = DEEP.with_(beta=0.99, time_steps=60, **profile("zero"))
     reply = reply_to(tmp_path, altered("u = case.beta * v", f"u = {decay} * v"), "verify", case)
     assert reply.outcome.status == status, reply.outcome
+
+
+@pytest.mark.parametrize("measure", ["verify", "time", "memory"])
+def test_single_wrong_layer_of_eight_is_named(tmp_path: Path, measure: Measure) -> None:
+    """The seventh layer decays by another factor, in a stack of eight only; numbers count from 0."""
+    case = DEEP.with_(layers=8, dtype="float32")
+    source = written("neurons.wrong = number == 6 and large\ns = neurons(linear(x))").replace(
+        "u = case.beta * v", "u = case.beta * (0.99 if layer.wrong else 1.0) * v"
+    )
+    reply = reply_to(tmp_path, source, measure, case)
+    assert reply.outcome is not None and reply.outcome.kind == "incorrect" and not reply.phases
+    assert "layer 6 differs in a stack from the same layer by itself" in str(reply.outcome.reason)
+
+
+@pytest.mark.parametrize("measure", ["verify", "time", "memory"])
+def test_deep_stack_in_float32_is_exact(tmp_path: Path, measure: Measure) -> None:
+    case = DEEP.with_(layers=8, dtype="float32")
+    reply = reply_to(tmp_path, LOOP, measure, case)
+    assert reply.outcome == Outcome(status="measured", verdict="exact")
+    trained = reply.checks["spot-train"]
+    assert trained["differing"] == 0 and "weight of layer 7" in trained["gradient_errors"]
