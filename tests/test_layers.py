@@ -198,7 +198,8 @@ def words(code: ast.AST) -> Iterator[tuple[int, str]]:
 
 def named(code: ast.AST) -> list[str]:
     """The lines and words of this code that name a library."""
-    pattern = re.compile("|".join(re.escape(name).replace("\\-", "[-_]") for name in LIBRARIES), re.IGNORECASE)
+    names = "|".join(re.escape(name).replace("\\-", "[-_]") for name in LIBRARIES)
+    pattern = re.compile(f"({names})(?-i:(?![a-z]))", re.IGNORECASE)  # `serial` is a library, `Serializer` is none
     return [f"line {line}: {word!r}" for line, word in words(code) if pattern.search(word)]
 
 
@@ -217,6 +218,8 @@ def test_core_names_no_library(module: str) -> None:
         ("x = f'{y}/torch-loop'", True),
         ("run(torch_loop=True)", True),
         ("DEFAULT = {'snntorch': 1}", True),
+        ("class NorseNeuron: ...", True),
+        ("import serializer", False),
         ("'''Such as norse/box.'''\nx = 1", False),
         ("Option('--only', help='library=norse/*')", False),
         ("raise ValueError('no condition such as library=norse')", False),
