@@ -13,6 +13,7 @@ from typing import Any
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
 from snnbench.work.case import PROFILES
 from snnbench.worker.messages import Measure, Reply, Request
+from snnbench.workloads import lif
 from snnbench.workloads.linear_lif import Case
 
 PHASES = ("inference", "forward", "backward", "train")
@@ -37,6 +38,10 @@ CASE = Case(
     input_gradient=True,
     seed=7,
 )
+LIF = lif.Case(
+    **{name: value for name, value in CASE.as_dict().items() if name in lif.Case.names() and name != "workload"}
+)
+"""The neurons of CASE alone, on currents."""
 
 CORRECT = '''
 """A fake library that does all that is asked of it."""

@@ -11,7 +11,7 @@ from snnbench.report.charts.pareto import front
 from snnbench.report.findings import Findings, find
 from snnbench.report.page import chart_sections, scaling
 from snnbench.report.section import Chart
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
 from tests.recordings import MIB, deviating, failed, recording, timed, weighed
 
 LARGE, LARGEST = CASE.with_(neurons=96), CASE.with_(neurons=192)
@@ -198,12 +198,28 @@ def test_ratios_are_to_the_baseline_without_deviating_contenders() -> None:
     assert not chart_sections.ratios(chart_findings(*records, baseline="c")).tables
 
 
+def test_ratios_against_the_main_axis_are_a_chart() -> None:
+    cases = [LIF.with_(time_steps=steps) for steps in (1, 4, 16)]
+    records = [timed("ours", case=case, train=2.0) for case in cases]
+    records += [timed("serial", case=case, train=3.0 * case.time_steps) for case in cases]
+    records += [deviating("other", case=case, train=1.0) for case in cases]
+    section = chart_sections.ratios(chart_findings(*records, baseline="ours"))
+    (chart,) = section.charts
+    assert list(chart.table.columns) == ["library", "T=1", "T=4", "T=16"]
+    assert [list(row) for row in chart.table.rows] == [["serial", "1.50", "6.00", "24.00"]]
+    assert {row["ratio"] for row in values(chart) if row.get("library") == "serial"} == {1.5, 6.0, 24.0}
+    assert chart.words.startswith(
+        "Time of train over that of ours against time steps T, both logarithmic: lif subtract"
+    )
+    assert not chart_sections.ratios(chart_findings(*records[:2], *records[3:5], baseline="ours")).charts
+
+
 def test_fit_needs_three_sizes_and_names_quadratic_growth() -> None:
     cases = [CASE.with_(time_steps=steps) for steps in (10, 20, 40)]
     records = [timed("a", case=case, train=1.0 * case.time_steps, backward=0.01 * case.time_steps**2) for case in cases]
     section = scaling.section(chart_findings(*records))
     (table,) = section.tables
     assert [list(row) for row in table.rows] == [["a", "1.00 (1.00 to 1.00); 1.00", "2.00 (2.00 to 2.00); 2.00"]]
-    assert section.remarks == ["a: backward grows with T to the power 2.00 (subtract on cpu, N=48, B=7)."]
+    assert section.remarks == ["a: backward grows with the square of T (subtract on cpu, N=48, B=7)."]
     assert len(section.charts) == 1
     assert not scaling.section(chart_findings(*records[:2])).tables

@@ -17,10 +17,8 @@ from snnbench.worker import floor
 from snnbench.worker.messages import Measure
 from snnbench.workloads import lif
 from tests.answers import answer_to
-from tests.fakes import CASE, PHASES, ask, profile, reply_of, request
+from tests.fakes import CASE, LIF, PHASES, ask, profile, reply_of, request
 
-OWN_FIELDS = ("workload", "layers", "input_kind", "input_rate", "input_gradient")
-LIF = lif.Case(**{name: value for name, value in CASE.as_dict().items() if name not in OWN_FIELDS})
 NEURON = '''
 """A fake library that gives its neuron."""
 

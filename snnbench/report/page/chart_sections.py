@@ -5,6 +5,7 @@ from functools import partial
 
 from snnbench.report import wording
 from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
+from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
 from snnbench.work.case import Case
@@ -106,7 +107,7 @@ def first_calls(findings: Findings) -> Section:
 
 
 def ratios(findings: Findings) -> Section:
-    """Tables of ratios to the baseline, a column per case."""
+    """Tables of ratios to the baseline, a column per case; and a chart for each setting whose main axis was swept."""
     title, base, phase = "Ratio to the baseline", findings.baseline, findings.headline
     shares = []
     for cases in findings.settings.values():
@@ -118,7 +119,22 @@ def ratios(findings: Findings) -> Section:
     sentences = [
         f"Time of {phase} divided by that of {base}: above 1 is slower. A contender that deviates has no ratio."
     ]
-    return Section("ratio", title, sentences, tables=shares)
+    charts = [
+        ratio_lines.against(findings, family, axis, phase, f"ratio-{number}")
+        for number, (axis, family) in enumerate(_swept(findings, base, phase), start=1)
+    ]
+    return Section("ratio", title, sentences, charts=charts[:PANELS], tables=shares)
+
+
+def _swept(findings: Findings, base: str, phase: str) -> list[tuple[str, list[Case]]]:
+    """For each setting the largest family along its main axis in which the baseline and another have times."""
+    swept = []
+    for cases in findings.settings.values():
+        axis = wording.main_axis(cases[0])
+        family = wording.swept(cases, axis)
+        if any(len(by_size) > 1 for by_size in ratio_lines.ratios(findings, family, axis, phase).values()):
+            swept.append((axis, family))
+    return swept
 
 
 def _ratios(findings: Findings, cases: Sequence[Case], base: str, phase: str) -> Table | None:

@@ -11,8 +11,11 @@ from snnbench.work.case import Case
 
 PANELS = 12
 """The most tables."""
-STEEP_EXPONENT = 1.5
-"""If the whole interval of an exponent is above this, growth is closer to quadratic than to linear."""
+STEEP_EXCESS = 0.5
+"""If the whole interval of an exponent is so far above that of the work, the next whole power is nearer."""
+POWERS = {2: "with the square of", 3: "with the cube of"}
+NEAR = 0.25
+"""An exponent this near to a whole number is called by it."""
 
 
 def section(findings: Findings) -> Section:
@@ -52,8 +55,19 @@ def section(findings: Findings) -> Section:
     )
 
 
+def _proportional(case: Case, axis: str) -> int:
+    """The exponent of the work itself: a product of N neurons has N^2 terms, and all else is proportional."""
+    return 2 if axis == "neurons" and case.fan_in else 1
+
+
+def _power(exponent: float) -> str:
+    """`with the square of`, or `with the power 1.61 of`."""
+    whole = round(exponent)
+    return POWERS[whole] if whole in POWERS and abs(exponent - whole) <= NEAR else f"with the power {exponent:.2f} of"
+
+
 def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table, list[str]]:
-    """A row per contender, a column per phase; and remarks on contenders that grow faster than linearly in T."""
+    """A row per contender, a column per phase; and remarks on contenders that grow faster than the work."""
     where = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}"
     cells: dict[str, dict[str, str]] = {}
     steep = []
@@ -68,8 +82,8 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str) -> tuple[Table,
             fit = exponent(*zip(*pairs, strict=True))
             text = f"{fit.value:.2f} ({fit.low:.2f} to {fit.high:.2f}); {fit.last:.2f}"
             cells.setdefault(contender, {})[phase] = text
-            if axis == "time_steps" and fit.low > STEEP_EXPONENT:
-                steep.append(f"{contender}: {phase} grows with T to the power {fit.value:.2f} ({where}).")
+            if fit.low > _proportional(cases[0], axis) + STEEP_EXCESS:
+                steep.append(f"{contender}: {phase} grows {_power(fit.value)} {cases[0].SIZES[axis][0]} ({where}).")
     rows = [
         [contender, *(by_phase.get(phase, "-") for phase in findings.phases)] for contender, by_phase in cells.items()
     ]
