@@ -158,7 +158,7 @@ def write(problem: Problem, folder: Path) -> None:
 
 def trial(python: Path, case: Case, repetitions: int, home: Path) -> Trial:
     """A worker and a loop, taking turns until the worker has ended."""
-    settings = {"warmup": WARMUP_PASSES} | {name: getattr(case, name) for name in case.__slots__}
+    settings = {"warmup": WARMUP_PASSES} | {name: getattr(case, name) for name in case.names()}
     command = [str(python), "-c", BY_HAND, json.dumps(settings), str(home)]
     with tempfile.TemporaryFile() as output, ThreadPoolExecutor(1) as pool:
         loop = subprocess.Popen(command, stdout=output)

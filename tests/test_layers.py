@@ -23,7 +23,14 @@ WORKER_SIDE = ("ground", "work", "adapter", "workloads", "kernels", "backends", 
 MOST_IN_GROUND = 8
 
 OF_TORCH = (
-    *("backends.torch", "backends.torch.errors", "backends.torch.graph", "backends.torch.session"),
+    *(
+        "backends.torch",
+        "backends.torch.errors",
+        "backends.torch.rank",
+        "backends.torch.ranks",
+        "backends.torch.graph",
+        "backends.torch.session",
+    ),
     *("backends.torch.modes", "kernels.buffers", "kernels.choice", "kernels.layer", "kernels.lif_cpu"),
     *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline", "kernels.ranks"),
     "kernels.sums",

@@ -105,7 +105,7 @@ def read(path: Path) -> Adapter:
         )
     constants = _constants(tree)
     functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
-    if not functions & {"neuron", "build"}:
+    if not functions & {"neuron", "build", "parts"}:
         raise AdapterError(f"{path}: no function neuron(case, variant), and no build(case, weights, variant)")
     if "BACKEND" not in constants:
         raise AdapterError(f"{path}: no BACKEND = {BACKENDS}")

@@ -73,8 +73,9 @@ class Executor:
         return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
 
     def _run(self, plan: Sequence[Cell], cards: Sequence[Card]) -> None:
-        on_cards = [cell for cell in plan if cell.case.device.startswith("cuda")]
-        self._in_turn([cell for cell in plan if not cell.case.device.startswith("cuda")], None)
+        on_cards = [cell for cell in plan if cell.case.device.startswith("cuda") and cell.case.processes == 1]
+        # A cell on several cards sees all of them, and holds the CPUs, which every cell on a card shares.
+        self._in_turn([cell for cell in plan if cell not in set(on_cards)], None)
         dealt = deal(on_cards, self._with_cpus(on_cards, cards))
         if len(dealt) <= 1:
             self._in_turn(on_cards, cards[0] if cards else None)

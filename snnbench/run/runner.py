@@ -125,7 +125,7 @@ def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int)
     if predicted := known.predict(cell):
         return predicted
     try:
-        cpus.cpus(cell.case.threads, lane=lane)
+        cpus.cpus(cell.case.cpus, lane=lane)
     except ValueError as error:
         return skipped("unavailable", str(error))
     return None
@@ -160,7 +160,7 @@ def _ending(
         return process.run(
             interpreter.python,
             setup.adapters[cell.library].path,
-            cell.request(run.protocol, cpus.cpus(cell.case.threads, lane=lane), run.memory_bytes),
+            cell.request(run.protocol, cpus.cpus(cell.case.cpus, lane=lane), run.memory_bytes),
             process.environment(
                 cell.case.threads,
                 home(),

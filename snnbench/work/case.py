@@ -13,7 +13,8 @@ device, the number format, the seed, and the leaky integrate-and-fire neuron wit
 The annotations of a case's fields are the only list of a workload's axes: configs, records and selections read them.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from snnbench.digest import digest
@@ -65,7 +66,7 @@ class Case:
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     """
 
-    __slots__: tuple[str, ...] = ()
+    __slots__ = ()
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ()
     PREFIX: ClassVar[str] = ""
@@ -118,6 +119,21 @@ class Case:
         return 1
 
     @property
+    def processes(self) -> int:
+        """The number of processes that do the work, each on a device of its own."""
+        return 1
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether an adapter divides the work among processes."""
+        return False
+
+    @property
+    def cpus(self) -> int:
+        """CPUs of all processes."""
+        return self.threads * self.processes
+
+    @property
     def fan_in(self) -> int:
         """The number of terms of a current."""
         return 0
@@ -162,4 +178,9 @@ class Case:
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the fields, in their order."""
-        return cls.__slots__
+        return _names(cls)  # type: ignore[arg-type]  # a class has a hash
+
+
+@cache
+def _names(case: Any) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(case))

@@ -104,7 +104,8 @@ class TimedPhase:
         """CPU usage so far. A partner that takes turns with this process does not count as another process."""
         # Other cells may run on other cards meanwhile, with CPUs of their own.
         cpus = self._request.cpus if self._on_cpu else ()
-        return contention.usage(cpus=cpus, partner_s=self._turns.partner_s if self._turns else 0.0)
+        partner_s = self._turns.partner_s if self._turns else 0.0
+        return contention.usage(cpus=cpus, partner_s=partner_s + getattr(self._session, "others_s", lambda: 0.0)())
 
     def _turn(self) -> None:
         """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""

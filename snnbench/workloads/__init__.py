@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast
 from snnbench.suggestions import unknown
 from snnbench.work.case import Case
 from snnbench.work.problem import Array, Problem
-from snnbench.workloads import lif, linear_lif
+from snnbench.workloads import lif, lif_devices, linear_lif
 
 Build = Callable[[Any, Any, str], Any]
 
@@ -55,7 +55,7 @@ class Workload(Protocol):
         """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
 
 
-WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in (linear_lif, lif)}
+WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in (linear_lif, lif, lif_devices)}
 """Every workload by name; the first is that of a config that names none."""
 DEFAULT = next(iter(WORKLOADS))
 

@@ -54,6 +54,10 @@ class Backend:
         if DYNAMO in sys.modules:
             torch.compiler.reset()
         self._breaks = graph_breaks()
+        if problem.case.is_divided:
+            from snnbench.backends.torch.ranks import RankSession
+
+            return RankSession(build, variant, problem, self.device)
         kind = Captured if variant.way == "cuda-graph" else Session
         return kind(build, variant, problem, self.device)
 

@@ -1,0 +1,133 @@
+"""Tests of a network divided among ranks: real processes on gloo, their answers, refusals and deaths."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SHARED = Path("/dev/shm")
+SCRIPT = """
+import json, os, signal, sys, time
+import numpy as np, torch
+from pathlib import Path
+from snnbench import workloads
+from snnbench.adapter import Unsupported, loading, reading
+from snnbench.backends.torch import Backend
+from snnbench.proof import exam
+from snnbench.proof.passes import answer_of
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.work.case import PROFILES
+from snnbench.workloads import lif_devices
+from tests.fakes import LIF
+
+torch.set_num_threads(1)
+path = Path("adapters/fused-devices.py")
+module, declared = loading.load(path), reading.read(path)
+given = {name: value for name, value in LIF.as_dict().items() if name != "workload"}
+
+def session_of(problem, variant):
+    build = workloads.of(problem.case).builder(module)
+    return Backend(problem.case).session(build, declared.variants[variant], problem)
+
+def case_of(devices, profile, **changes):
+    reset, detach = PROFILES[profile]
+    return lif_devices.Case(**given | {"devices": devices, "reset": reset, "detach_reset": detach} | changes)
+"""
+
+
+def run(body: str, timeout_s: float = 120.0) -> "subprocess.CompletedProcess[str]":
+    """Run SCRIPT and this body in a process of its own."""
+    pytest.importorskip("torch")
+    script = SCRIPT + textwrap.dedent(body)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", script]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=timeout_s, check=False
+    )
+
+
+def test_every_phase_on_one_to_four_ranks_is_the_reference() -> None:
+    done = run(
+        """
+        for devices, profile in ((1, "zero"), (2, "subtract"), (3, "zero-attached"), (4, "subtract-detached")):
+            case = case_of(devices, profile)
+            for variant in ("temporal", "batch", "neurons"):
+                [small] = lif_devices.exams(case)
+                session = session_of(small, variant)
+                def passed(which, cotangent):
+                    session.load(which, cotangent)
+                    outputs = session.train()
+                    session.synchronise(outputs)
+                    return session.answer(*outputs)
+                finding = exam.sit(small, passed)
+                assert finding.correct, (devices, variant, finding.message)
+                problem = lif_devices.Problem(case)
+                session = session_of(problem, variant)
+                for which in (0, 1):
+                    session.load(which, which)
+                    for phase in ("inference", "forward", "backward", "train"):
+                        finding = SpotCheck(problem, which, budget_ns=10**12).check(answer_of(phase, session))
+                        assert finding.correct and finding.differing == 0, (devices, variant, phase, finding.message)
+                saved = [session.forward() for _ in range(3)]
+                for each in saved:
+                    outputs = each, session.backward(each)
+                session.synchronise(outputs)
+                del saved, each, outputs
+                assert session.static_bytes() == 8 * case.updates
+                assert devices == 1 or session.others_s() > 0
+        print("done", session.provider())
+        """
+    )
+    assert done.stdout.startswith("done snnbench:") and done.stdout.strip().endswith("4 x gloo"), done.stderr[-2000:]
+
+
+def test_too_little_work_for_the_ranks_is_unsupported() -> None:
+    done = run(
+        """
+        try:
+            session_of(lif_devices.Problem(case_of(2, "zero", batch=1)), "batch")
+        except Unsupported as error:
+            print(error)
+        """
+    )
+    assert done.stdout == "2 ranks for 1 samples: expected one each at least\n", done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("variant", ["temporal", "neurons"])
+def test_killed_rank_ends_the_pass_in_seconds(variant: str) -> None:
+    done = run(
+        f"""
+        session = session_of(lif_devices.Problem(case_of(2, "zero")), {variant!r})
+        session.synchronise(session.train())
+        victim = session.team.processes[1].pid
+        os.kill(victim, signal.SIGKILL)
+        started = time.monotonic()
+        try:
+            session.synchronise(session.train())
+        except RuntimeError as error:
+            print(error, time.monotonic() - started < 10)
+        """
+    )
+    assert done.stdout == "rank 1 of 2 died of signal 9 True\n", done.stderr[-2000:]
+
+
+def test_ranks_end_with_the_worker() -> None:
+    done = run(
+        """
+        session = session_of(lif_devices.Problem(case_of(2, "zero")), "neurons")
+        print(session.team.processes[1].pid, flush=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+        """
+    )
+    assert done.returncode == -signal.SIGKILL
+    rank = int(done.stdout)
+    assert not list(SHARED.glob("snnbench-*")), "no array outlives its ranks"
+    with pytest.raises(ProcessLookupError):
+        for _ in range(100):
+            os.kill(rank, 0)
+            subprocess.run(["sleep", "0.05"], check=True)
