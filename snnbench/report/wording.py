@@ -1,15 +1,12 @@
-"""Words for work: groups of cases for one chart, and names of charts and of their rows.
-
-A *setting* is a case without its sizes. A *family* is cases of one setting that differ in one size only.
-"""
+"""Words for work: names of charts and of their rows. The groups of cases for one chart come from analysis."""
 
 from collections.abc import Collection, Iterable
 
+from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
 from snnbench.recording.reading import Recording
 from snnbench.work.case import Case
 
-FEWEST_VALUES = 3
-"""The fewest values of an axis for a fit with an error."""
+__all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "swept"]
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
 """Fields besides sizes that a name does not list: the profile stands for the reset, and every name has the device."""
 
@@ -17,43 +14,6 @@ HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
 def model(recording: Recording) -> str:
     """The model of a recording's machine, for a reader."""
     return recording.model or "unknown machine"
-
-
-def setting(case: Case) -> Case:
-    """The case without its sizes."""
-    return case.with_(**dict.fromkeys(case.SIZES, 0))
-
-
-def settings(cases: Iterable[Case]) -> dict[Case, list[Case]]:
-    """Cases by setting, each in their order."""
-    by_setting: dict[Case, list[Case]] = {}
-    for case in cases:
-        by_setting.setdefault(setting(case), []).append(case)
-    return by_setting
-
-
-def families(cases: Iterable[Case], axis: str) -> list[list[Case]]:
-    """The cases grouped by all but one size, each group by that size; the largest groups first.
-
-    Cases of a workload without this axis are left out.
-    """
-    by_family: dict[Case, list[Case]] = {}
-    for case in cases:
-        if axis not in case.SIZES:
-            continue
-        by_family.setdefault(case.with_(**{axis: 0}), []).append(case)
-    ordered = [sorted(group, key=lambda case: size(case, axis)) for group in by_family.values()]
-    return sorted(ordered, key=len, reverse=True)
-
-
-def swept(cases: Iterable[Case], axis: str) -> list[Case]:
-    """The largest family along an axis, if it has enough values for a fit; else empty."""
-    return next((family for family in families(cases, axis) if len(family) >= FEWEST_VALUES), [])
-
-
-def size(case: Case, axis: str) -> int:
-    """Its size along an axis."""
-    return int(getattr(case, axis))
 
 
 def told_apart(case: Case, among: Collection[Case]) -> str:
