@@ -1,6 +1,7 @@
-"""`snnbench doctor`: conditions that would spoil a measurement here, and the run-to-run noise."""
+"""`snnbench doctor`: conditions that would spoil a measurement here, run-to-run noise, and forecasts of a run."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,6 +13,7 @@ from snnbench.environments import Env
 
 if TYPE_CHECKING:
     from snnbench.machine.finding import Finding
+    from snnbench.recording.reading import Recording
 
 
 @grouped
@@ -22,6 +24,10 @@ def doctor(
     ] = False,
     trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
     config: ConfigOption = "quick",
+    plan: Annotated[
+        str,
+        typer.Option("--plan", metavar="FILE", help="Predict the memory and the time of this config; run nothing."),
+    ] = "",
     *,
     options: Choice,
 ) -> None:
@@ -29,7 +35,15 @@ def doctor(
 
     With --aa it also runs one contender in many processes. It prints how much 3, 5 and 10 trials differ with nothing
     changed, and the change that they would show. From then on `snnbench compare` calls a smaller difference no change.
+
+    With --plan it does neither. It predicts, from the recordings under results/, the memory and the time of each cell
+    of a config, the cells that will not fit, and the time of the whole run.
     """
+    if plan:
+        if aa:
+            raise typer.BadParameter("--aa runs cells and --plan runs none; leave one of them out", param_hint="--plan")
+        _plan(plan, options)
+        return
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
     from snnbench.machine import description
@@ -59,6 +73,52 @@ def _print(findings: "Sequence[Finding]") -> None:
     typer.echo(
         f"{spoiling} of {len(findings)} things would spoil a measurement" if spoiling else "nothing seen that would"
     )
+
+
+def _plan(config: str, options: Choice) -> None:
+    """Print the forecast of a config."""
+    import psutil
+
+    from snnbench.adapter.discovery import discover
+    from snnbench.machine import description, gpus
+    from snnbench.plan import config as configs
+    from snnbench.report.text import forecast_table
+    from snnbench.run.forecast import Limits
+    from snnbench.run.forecaster import forecast
+    from snnbench.run.request import Request
+
+    loaded = configs.load(config_path(config, "--plan"), options.changes, default_threads())
+    adapters = discover(options.adapter_files)
+    works = Request(config=loaded, only=options.conditions).selected(adapters)
+    facts = description.facts()
+    available = psutil.virtual_memory().available
+    limits = Limits.of(loaded.protocol, facts, available, gpus.has_cuda())
+    predicted = forecast(loaded.name, works, loaded.protocol, adapters, _recorded(), str(facts["model"]), limits)
+    if console := terminal():
+        from snnbench.report.terminal import forecast_view
+
+        forecast_view.show(console, predicted)
+    else:
+        typer.echo(forecast_table.text(predicted), nl=False)
+
+
+def _recorded() -> "list[Recording]":
+    """The recordings in results/; a malformed one is named and left out."""
+    from snnbench.recording import lookup, reading
+    from snnbench.recording.record import RecordingError
+    from snnbench.run.progress import say
+
+    recordings = []
+    try:
+        folders = lookup.folders(Path("results"))
+    except RecordingError:
+        return []
+    for folder in folders:
+        try:
+            recordings.append(reading.read(folder))
+        except RecordingError as error:
+            say(f"left out: {error}")
+    return recordings
 
 
 def _against_itself(trials: int, config: str, options: Choice) -> None:

@@ -75,8 +75,11 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recordin
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]
 
 
-def config_path(name: str) -> Path:
-    """The config file for a path, or for the name of a config that comes with snnbench. Raises BadParameter."""
+def config_path(name: str, option: str = "--config") -> Path:
+    """The config file for a path, or for the name of a config that comes with snnbench. Raises BadParameter.
+
+    `option` is the option that names it.
+    """
     from snnbench.adapter.discovery import data_folder
 
     path = Path(name)
@@ -84,7 +87,7 @@ def config_path(name: str) -> Path:
         return path
     shipped = {file.stem: file for file in sorted(data_folder("configs").glob("*.toml"))}
     if name not in shipped:
-        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint="--config")
+        raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint=option)
     return shipped[name]
 
 
