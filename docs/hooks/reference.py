@@ -9,7 +9,7 @@ This file is long: it has one short function for each mark of the reference page
 
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,12 @@ from snnbench import checking
 from snnbench.adapter.discovery import data_folder, discover
 from snnbench.cli import app
 from snnbench.exits import Exit
-from snnbench.plan import config
+from snnbench.plan import axes, config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
 from snnbench.work import outcome
 from snnbench.work.case import PROFILES
+from snnbench.workloads import DEFAULT, WORKLOADS
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")
@@ -145,8 +146,8 @@ def described(field: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
     """The type of a field of a JSON schema in words."""
     if "$ref" in field:
         return f"[{_title(field['$ref'])}](#{_title(field['$ref']).lower()})"
-    if "anyOf" in field:
-        described_parts = (described(part, definitions) for part in field["anyOf"])
+    if parts := field.get("anyOf", field.get("oneOf")):
+        described_parts = (described(part, definitions) for part in parts)
         return " or ".join(dict.fromkeys(described_parts))
     if "const" in field:
         return code(field["const"])
@@ -176,44 +177,74 @@ def _limits(field: Mapping[str, Any]) -> str:
 
 
 def _title(reference: str) -> str:
-    return reference.rpartition("/")[2].removesuffix("Document")
+    """`Case` for the name of any document of a case: each workload has one, and they are numbered."""
+    return re.sub(r"Document(__\d+)?$", "", reference.rpartition("/")[2]).rpartition("__")[2]
 
 
 def config_top() -> str:
     """The keys outside of any section."""
-    known = meanings("config", config.KEYS[""])
-    return table(("key", "meaning"), ((code(name), known[name]) for name in config.KEYS[""]))
+    known = meanings("config", config.keys(WORKLOADS)[""])
+    return table(("key", "meaning"), ((code(name), text) for name, text in known.items()))
 
 
 def config_protocol() -> str:
     """The keys of [protocol]."""
-    return _model("protocol", config.Protocol, "protocol.")
-
-
-def config_case() -> str:
-    """The keys of [case], which a [[sweep]] may have, too."""
-    return _model("case", config.Axes, "")
+    return _model("protocol", config.Protocol)
 
 
 def config_sweep() -> str:
     """The keys that a [[sweep]] alone has."""
-    return _model("sweep", config.Sweep, "sweep.", without=config.Axes.model_fields)
+    return _model("sweep", config.Sweep, without=("workload",))
 
 
-def _model(section: str, model: Any, prefix: str, without: Iterable[str] = ()) -> str:
+def _model(section: str, model: Any, without: Iterable[str] = ()) -> str:
     document = model.model_json_schema()
     fields = {name: field for name, field in document["properties"].items() if name not in without}
     known = meanings(section, fields)
     rows = []
     for name, field in fields.items():
-        value = described(field, {}).removeprefix("list of: ") if prefix == "" else described(field, {})
-        if name == "profile":
-            value = ", ".join(map(code, PROFILES))
         default = "required" if name in document["required"] else code(field["default"]) if field.get("default") else ""
-        if name == "threads" and model is config.Axes:
-            default = "every usable CPU"  # config.load puts it in
-        rows.append((code(prefix + name), value, default, known[name]))
+        rows.append((code(f"{section}.{name}"), described(field, {}), default, known[name]))
     return table(("key", "value", "if left out", "meaning"), rows)
+
+
+def config_case() -> str:
+    """The keys of [case], which a [[sweep]] may have, too, and the workloads whose cases have them."""
+    every = {"workload": list(WORKLOADS)}
+    for workload in WORKLOADS:
+        for name in axes.types(workload):
+            every.setdefault(name, []).append(workload)
+    known = meanings("case", every)
+    fields = {name: field for workload in WORKLOADS for name, field in _properties(workload).items()}
+    values = {name: described(fields[name], {}).removeprefix("list of: ") for name in every}
+    values["profile"] = ", ".join(map(code, PROFILES))
+    defaults = {"workload": code(DEFAULT), "threads": "every usable CPU"}  # config.load puts the threads in
+    rows = (
+        (code(name), values[name], defaults.get(name, "required"), _some(workloads), known[name])
+        for name, workloads in every.items()
+    )
+    return table(("key", "value", "if left out", "workload", "meaning"), rows)
+
+
+def _properties(workload: str) -> dict[str, Any]:
+    """The JSON schema of each key of a workload's sweeps."""
+    properties: dict[str, Any] = config.sweep_of(workload).model_json_schema()["properties"]
+    return properties
+
+
+def _some(workloads: Collection[str]) -> str:
+    """Which workloads: `all`, or their names."""
+    return "all" if len(workloads) == len(WORKLOADS) else ", ".join(map(code, workloads))
+
+
+def workloads() -> str:
+    """The workloads, each with the sizes of its cases."""
+    rows = (
+        (code(name), workload.ABOUT, ", ".join(f"{code(axis)} {letter}" for axis, (letter, _) in sizes.items()))
+        for name, workload in WORKLOADS.items()
+        if (sizes := workload.Case.SIZES)
+    )
+    return table(("workload", "work of a case", "sizes"), rows)
 
 
 def profiles() -> str:
@@ -230,10 +261,23 @@ def record_fields() -> str:
         definitions = whole.get("$defs", {})
         top = whole if "properties" in whole else definitions[document]
         parts += _document(document, top, definitions)
-        inner = {name: shape for name, shape in definitions.items() if name != document}
+        cases = [shape for name, shape in definitions.items() if _title(name) == "Case"]
+        inner = {name: shape for name, shape in definitions.items() if _title(name) not in ("Case", _title(document))}
+        if cases:
+            parts += _document("CaseDocument", _merged(cases), definitions)
         for name, shape in inner.items():
             parts += _document(name, shape, definitions)
     return "\n".join(parts)
+
+
+def _merged(cases: list[dict[str, Any]]) -> dict[str, Any]:
+    """One document in place of the cases of all workloads; a field is always there if all of them have it."""
+    properties = {name: field for case in reversed(cases) for name, field in case["properties"].items()}
+    names = [name for case in cases for name in case["properties"]]
+    properties["workload"] = {"enum": list(WORKLOADS)}
+    always = set.intersection(*(set(case["required"]) for case in cases))
+    text = "The work of a cell. The fields that are not always there belong to some workloads only."
+    return {"properties": {name: properties[name] for name in names}, "required": always, "description": text}
 
 
 def _document(name: str, shape: Mapping[str, Any], definitions: Mapping[str, Any]) -> list[str]:
@@ -291,6 +335,7 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "config-protocol": config_protocol,
     "config-case": config_case,
     "config-sweep": config_sweep,
+    "workloads": workloads,
     "profiles": profiles,
     "record-fields": record_fields,
     "verdicts": named("verdict", outcome.VERDICTS),

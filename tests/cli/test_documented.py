@@ -26,8 +26,8 @@ from snnbench.environments import Env
 from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
-from snnbench.work import outcome
-from snnbench.work.case import PROFILES
+from snnbench.work import case, outcome
+from snnbench.workloads import WORKLOADS
 from tests.documents import DOCUMENTS, ROOT, built, command_lines, fences, parse, written
 
 OTHER_OPTIONS = {"--help", "--cpus", "--cpuset-cpus"}
@@ -85,16 +85,18 @@ def test_every_value_of_an_option_is_documented() -> None:
 
 
 def test_every_config_key_is_documented() -> None:
-    assert_in_code("sections", set(config.KEYS) - {""})
-    for section, keys in config.KEYS.items():
+    every = config.keys(WORKLOADS)
+    assert_in_code("sections", set(every) - {""})
+    for section, keys in every.items():
         assert_in_code(f"keys of [{section}]" if section else "keys", keys)
 
 
 def test_every_value_of_a_closed_list_is_documented() -> None:
-    assert_in_code("profiles", PROFILES)
+    assert_in_code("workloads", WORKLOADS)
+    assert_in_code("profiles", case.PROFILES)
     assert_in_code("phases", get_args(config.Phase))
     for axis in ("Dtype", "Precision", "Surrogate"):
-        assert_in_code(f"values of {axis.lower()}", get_args(getattr(config, axis)))
+        assert_in_code(f"values of {axis.lower()}", get_args(getattr(case, axis)))
 
 
 def test_every_kind_of_outcome_verdict_and_flag_is_documented() -> None:

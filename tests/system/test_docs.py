@@ -16,6 +16,7 @@ from snnbench.plan import config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
 from snnbench.work import outcome
+from snnbench.workloads import WORKLOADS
 from tests.documents import DOCUMENTS, OUTPUT, ROOT, reference, written
 from tests.screens import screen
 from tests.system.test_browser import requested_addresses
@@ -61,15 +62,17 @@ def test_every_command_and_option_is_on_its_page(site: Path) -> None:
 
 
 def test_every_config_key_is_on_its_page(site: Path) -> None:
-    shown = code_of(site, "config")
-    own = [key for key in config.KEYS["sweep"] if key not in config.KEYS["case"]]
-    expected = {*config.KEYS[""], *(f"protocol.{key}" for key in config.KEYS["protocol"]), *config.KEYS["case"]}
+    shown, keys = code_of(site, "config"), config.keys(WORKLOADS)
+    own = [key for key in keys["sweep"] if key not in keys["case"]]
+    expected = {*keys[""], *(f"protocol.{key}" for key in keys["protocol"]), *keys["case"], *WORKLOADS}
     assert expected | {f"sweep.{key}" for key in own} <= shown
 
 
 def test_every_record_field_is_on_its_page(site: Path) -> None:
-    documents = [value for name, value in vars(schema).items() if name.endswith("Document") and name != "ReplyDocument"]
+    others = ("CaseDocument", "ReplyDocument")
+    documents = [value for name, value in vars(schema).items() if name.endswith("Document") and name not in others]
     fields = {field for document in documents for field in document.__annotations__}
+    fields |= {field for workload in WORKLOADS.values() for field in workload.Case.names()}
     assert {"repetitions_ns", "verdict", "whole_planned"} <= fields
     assert fields <= code_of(site, "record")
 
