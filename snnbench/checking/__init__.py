@@ -12,9 +12,10 @@ from pathlib import Path
 
 from snnbench.checking import files, records, trials
 from snnbench.machine.description import SETTINGS
-from snnbench.plan.config import Config
+from snnbench.plan.config import Config, workload_of
 from snnbench.recording import reading
 from snnbench.recording.reading import Recording
+from snnbench.workloads import DEFAULT
 
 RULES = {
     "files": "lines are records of one schema, a cell is measured again only where others disturbed it or the machine "
@@ -72,7 +73,8 @@ def _config(recording: Recording) -> Config | str:
     try:
         document = recording.resolved
         for sweep in document["sweep"]:
-            sweep.setdefault("input_kind", "spikes")  # the only kind before schema 3
+            if workload_of(sweep) == DEFAULT:
+                sweep.setdefault("input_kind", "spikes")  # the only kind before schema 3
         return Config.model_validate(document)
     except (LookupError, TypeError, AttributeError):
         return "holds no config"
