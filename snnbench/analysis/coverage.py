@@ -14,7 +14,8 @@ EVERYTHING = "all"
 def coverage(case: Case, checks: Iterable[Mapping[str, Any]]) -> str:
     """`all`, or the share of neurons and number of samples that spot checks compared; "" if no check records it.
 
-    A check that compares a part draws it anew and records the seed.
+    A check that compares a part draws it anew and records the seed. Where no product mixes neurons, the part is neurons
+    over the whole batch, and no sample is drawn.
     """
     neurons, samples = np.zeros(case.neurons, bool), np.zeros(case.batch, bool)
     has_extent = False
@@ -31,4 +32,4 @@ def coverage(case: Case, checks: Iterable[Mapping[str, Any]]) -> str:
     if neurons.all() or samples.all():
         return EVERYTHING
     share = f"{neurons.mean():.0%}" if neurons.mean() >= 0.005 else "under 1%"
-    return f"{share} of neurons, {samples.sum()} of {case.batch} samples"
+    return f"{share} of neurons" + (f", {samples.sum()} of {case.batch} samples" if samples.any() else "")

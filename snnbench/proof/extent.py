@@ -57,7 +57,7 @@ def sampled(size: int, count: int, seed: int) -> NDArray[np.intp]:
     if count >= size:
         return np.arange(size)
     generator = np.random.Generator(np.random.Philox(seed))
-    if count == 1:
-        return generator.integers(0, size, 1).astype(np.intp)
+    if count <= 1:
+        return generator.integers(0, size, count).astype(np.intp)
     inner = 1 + generator.choice(size - 2, count - 2, replace=False)
     return np.sort(np.concatenate([[0], inner, [size - 1]])).astype(np.intp)

@@ -52,3 +52,8 @@ def test_either_all_neurons_or_all_samples_suffice() -> None:
 def test_small_share_is_not_rounded_to_0(neurons: int, share: str) -> None:
     case = LARGE.with_(neurons=neurons)
     assert coverage(case, [part(1, neurons=32)]).startswith(f"{share} of neurons")
+
+
+@pytest.mark.parametrize("batch", [1, 2, 16])
+def test_checks_without_samples_name_neurons_only(batch: int) -> None:
+    assert coverage(LARGE.with_(batch=batch), [part(1, samples=0)]) == "20% of neurons"
