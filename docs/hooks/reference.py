@@ -240,11 +240,16 @@ def _some(workloads: Collection[str]) -> str:
 def workloads() -> str:
     """The workloads, each with the sizes of its cases."""
     rows = (
-        (code(name), workload.ABOUT, ", ".join(f"{code(axis)} {letter}" for axis, (letter, _) in sizes.items()))
+        (code(name), _about(workload), ", ".join(f"{code(axis)} {letter}" for axis, (letter, _) in sizes.items()))
         for name, workload in WORKLOADS.items()
         if (sizes := workload.Case.SIZES)
     )
     return table(("workload", "work of a case", "sizes"), rows)
+
+
+def _about(workload: Any) -> str:
+    """The rest of the first line of a workload's docstring, after its name."""
+    return str(workload.__doc__).partition("\n")[0].partition(": ")[2].removesuffix(".")
 
 
 def profiles() -> str:
