@@ -28,7 +28,7 @@ NAME = "lif"
 PARAMETERS: tuple[str, ...] = ()
 """No parameters."""
 CURRENT_SCALE = 0.9
-"""Standard deviation of a current, in thresholds: about 0.14 spikes per step at beta = 0.2 and at beta = 0.9."""
+"""Standard deviation of a current, in thresholds: with a reset, 0.08 to 0.13 spikes per step at beta = 0.2 and 0.9."""
 EXAM_SIXTEENTHS = (-20, 36)
 """Range of the exam's currents, in sixteenths: |x| <= 2.25, so |u| <= 4.5."""
 
