@@ -14,7 +14,7 @@ from snnbench.recording.reading import Recording
 Row = dict[str, Any]
 
 CASES = [workload.Case for workload in workloads.WORKLOADS.values()]
-CASE_FIELDS = list(dict.fromkeys(name for case in CASES for name in case.names() if name != "workload"))
+CASE_FIELDS = list(dict.fromkeys(name for case in CASES for name in case.names()))
 COLUMNS = [
     "recording",
     "library",
@@ -63,7 +63,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
             "variant": record.variant,
             "side": record.side,
             "version": record.version,
-            **{name: value for name, value in record.case.as_dict().items() if name != "workload"},
+            **record.case.as_dict(),
             "measure": record.measure,
             "trial": record.trial,
             "status": record.status,
