@@ -28,6 +28,7 @@ OF_TORCH = (
         "backends.torch.errors",
         "backends.torch.rank",
         "backends.torch.ranks",
+        "backends.torch.team",
         "backends.torch.graph",
         "backends.torch.session",
     ),

@@ -55,8 +55,9 @@ class Workload(Protocol):
         """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
 
 
-WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in (linear_lif, lif, lif_devices)}
-"""Every workload by name; the first is that of a config that names none."""
+MODULES = (linear_lif, lif, lif_devices)
+"""Every workload; the first is that of a config that names none."""
+WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))
 
 

@@ -34,7 +34,7 @@ def show(console: Console, recording: Recording) -> None:
     names = {case: common if alone else own[case] for case in results.cases}
     timed = [(names[case], table) for case in results.cases if (table := _measurements(results, case)).rows]
     baseline = recording.baseline
-    legend = [f"ratio: time over that of {baseline}; x floor: time over that of the bare matrix products"]
+    legend = [f"ratio: time over that of {baseline}; x floor: time over the least time for its products and bytes"]
     draw(console, timed, legend if any("ratio" in table.columns for _, table in timed) else ())
     deviating = [(names[case], table) for case in names if (table := _distances(results, case)).rows]
     if deviating:
