@@ -112,8 +112,8 @@ class Forecaster:
             return "unsupported", f"inference only: {variant.inference_only}"
         if work.case.device.startswith("cuda") and not self.limits.has_cuda:
             return "unavailable", "no CUDA device on this machine"
-        if work.case.threads > self.limits.usable_cpus:
-            return "unavailable", f"{work.case.threads} threads on {self.limits.usable_cpus} CPUs"
+        if work.case.cpus > self.limits.usable_cpus:
+            return "unavailable", f"{work.case.cpus} threads on {self.limits.usable_cpus} CPUs"
         return "", ""
 
     def _phases(self, work: Work) -> tuple[str, ...]:

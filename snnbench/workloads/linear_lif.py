@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from snnbench.adapter.refusal import Unsupported
 from snnbench.work import case, problem
 from snnbench.work.case import HALVES, Count, CountOrNone, Dtype, Fraction, Positive, Precision, Rate, Reset, Surrogate
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
@@ -167,10 +168,12 @@ def odd(case: Case, layers: int, drive: float = 1.0) -> Problem:
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """The adapter's `build`, or the linear layers and its `neuron` in turn."""
+    """The adapter's `build`, or the linear layers and its `neuron` in turn. Raises Unsupported if it has neither."""
     if hasattr(adapter, "build"):
         build: Callable[[Any, Any, str], Any] = adapter.build
         return build
+    if not hasattr(adapter, "neuron"):
+        raise Unsupported("this adapter has no function neuron(case, variant) or build(case, weights, variant)")
     return lambda case, weights, variant: adapter.neuron(case, variant).stack(weights)
 
 

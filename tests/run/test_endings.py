@@ -113,7 +113,7 @@ def test_outcomes_of_the_sides_are_independent(learned: Outcome) -> None:
 
 
 @pytest.mark.parametrize("kind", ["oom-host", "oom-device"])
-@pytest.mark.parametrize("name", known_outcomes.SIZES)
+@pytest.mark.parametrize("name", CASE.SIZES)
 def test_out_of_memory_is_inferred_for_larger_cases(name: str, kind: str) -> None:
     larger = CASE.with_(**{name: getattr(CASE, name) + 1})
     outcome = predicted(replace(OUT_OF_MEMORY, kind=kind), cell(case=larger))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from snnbench import workloads
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.adapter.discovery import discover
@@ -128,5 +129,6 @@ def test_exact_contender_has_spikes_and_gradients_compared(exam: list[Record], a
         if adapters[record.library].variants[record.variant].inference_only:
             assert record.outcome.inference_only and "spot-train" not in checks
             continue
-        assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == {"weight", "bias", "input"}
-        assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == {"weight", "bias", "input"}
+        gradients = {*workloads.of(record.case).PARAMETERS, "input"}
+        assert {name.split(" ")[0] for name in checks["exam-1"]["gradient_errors"]} == gradients
+        assert {name.split(" ")[0] for name in checks["spot-train"]["gradient_errors"]} == gradients

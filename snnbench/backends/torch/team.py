@@ -20,7 +20,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
-from snnbench.adapter.refusal import Unavailable, Unsupported
+from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.work.case import Case
 
 PATIENCE_S = 60.0
@@ -31,6 +31,14 @@ SHARED = Path("/dev/shm")
 INPUT, COTANGENT, SPIKES, GRADIENT = "input", "cotangent", "spikes", "gradient"
 COMMANDS = {"load": b"L", "inference": b"I", "forward": b"F", "backward": b"B", "train": b"T", "answer": b"A"}
 NEW, DROP, DONE, FAILED = b"N", b"D", b".", b"!"
+RAISED: dict[str, type[Exception]] = {
+    "Unsupported": Unsupported,
+    "Unavailable": Unavailable,
+    "Incorrect": Incorrect,
+    "MemoryError": MemoryError,
+    "OutOfMemoryError": torch.OutOfMemoryError,
+}
+"""Errors of a rank that this process raises as its own, so that the cell gets their kind."""
 NUMBER_BYTES = 8
 """The bytes of the number that follows each command and each failure."""
 
@@ -48,22 +56,10 @@ class Team:
         shares = [cpus[rank * len(cpus) // ranks : (rank + 1) * len(cpus) // ranks] or cpus for rank in range(ranks)]
         for rank in range(1, ranks):
             (reader, answering), (listening, writer) = os.pipe(), os.pipe()
+            cpus_of_rank = ",".join(map(str, shares[rank]))
+            given = (self._store.port, rank, ranks, device.type, listening, answering, cpus_of_rank)
             self.processes[rank] = subprocess.Popen(
-                [
-                    *(sys.executable, "-P", "-m", "snnbench.backends.torch.rank", file),
-                    *map(
-                        str,
-                        (
-                            self._store.port,
-                            rank,
-                            ranks,
-                            device.type,
-                            listening,
-                            answering,
-                            ",".join(map(str, shares[rank])),
-                        ),
-                    ),
-                ],
+                [sys.executable, "-P", "-m", "snnbench.backends.torch.rank", file, *map(str, given)],
                 pass_fds=(listening, answering),
                 stdin=subprocess.DEVNULL,
                 stdout=sys.stderr,
@@ -120,8 +116,8 @@ class Team:
                 if answer == FAILED:
                     length = int.from_bytes(self._read(rank, reader, NUMBER_BYTES), "little")
                     kind, _, text = self._read(rank, reader, length).decode().partition(" ")
-                    error = {"Unsupported": Unsupported, "Unavailable": Unavailable}.get(kind, RuntimeError)
-                    raise error(text if error is not RuntimeError else f"rank {rank} of {self.ranks}: {kind}: {text}")
+                    whole = f"rank {rank} of {self.ranks}: {kind}: {text}"
+                    raise RAISED[kind](text) if kind in RAISED else RuntimeError(whole)
 
     def explain(self, error: Exception) -> None:
         """Raise RuntimeError about a rank that died; an error of this rank may only follow from it."""

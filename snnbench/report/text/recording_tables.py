@@ -19,7 +19,7 @@ DISTANCES = (
     "places that agree",
     "spikes per step",
     "of this neuron",
-    "cosine of weight gradients",
+    "cosine of gradients",
 )
 
 
@@ -116,7 +116,8 @@ def distances(results: Iterable[Result]) -> list[list[str]]:
     for result in results:
         if not (check := result.distance):
             continue
-        cosine = check["cosines"].get("weight")
+        cosines = check["cosines"]
+        cosine = cosines.get("weight", cosines.get("input"))  # neurons alone have no weight
         silent = check["rate"] < RATE_WINDOW[0]
         own = ("in the exam; too silent here" if silent else "yes") if result.own_rule else "none declared"
         cells = [result.contender, own]

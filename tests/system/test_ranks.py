@@ -116,6 +116,44 @@ def test_killed_rank_ends_the_pass_in_seconds(variant: str) -> None:
     assert done.stdout == "rank 1 of 2 died of signal 9 True\n", done.stderr[-2000:]
 
 
+def test_silent_rank_ends_the_pass_after_the_patience() -> None:
+    done = run(
+        """
+        from datetime import timedelta
+        from snnbench.backends.torch import team
+        team.PATIENCE_S, team.PATIENCE = 2.0, timedelta(seconds=20)
+        session = session_of(lif_devices.Problem(case_of(2, "zero")), "neurons")
+        session.synchronise(session.train())
+        os.kill(session.team.processes[1].pid, signal.SIGSTOP)
+        try:
+            session.synchronise(session.train())
+        except RuntimeError as error:
+            print(error)
+        """
+    )
+    assert done.stdout == "rank 1 of 2 gave no answer in 2 s\n", done.stderr[-2000:]
+
+
+def test_error_of_a_rank_keeps_its_kind() -> None:
+    done = run(
+        """
+        session = session_of(lif_devices.Problem(case_of(2, "zero")), "neurons")
+        from snnbench.backends.torch import team
+        for kind in ("MemoryError", "Unsupported", "KeyError"):
+            reader, writer = os.pipe()
+            text = f"{kind} too much".encode()
+            os.write(writer, team.FAILED + len(text).to_bytes(team.NUMBER_BYTES, "little") + text)
+            session.team._readers[1], session.team._waiting[1] = reader, 1
+            try:
+                session.team.wait()
+            except Exception as error:
+                print(type(error).__name__, error)
+        """
+    )
+    expected = ["MemoryError too much", "Unsupported too much", "RuntimeError rank 1 of 2: KeyError: too much"]
+    assert done.stdout.splitlines() == expected, done.stderr[-2000:]
+
+
 def test_ranks_end_with_the_worker() -> None:
     done = run(
         """
