@@ -138,7 +138,10 @@ def _no_case(base: Recording, new: Recording, old: list[Case], other: list[Case]
             yield "work", f"work: no record in {recording.name}"
     differs = False
     for name in old[0].names() if old and other else ():
-        old_values, new_values = (sorted({getattr(case, name, "-") for case in cases}) for cases in (old, other))
+        old_values, new_values = (
+            sorted({getattr(case, name, "-") for case in cases}, key=lambda value: (isinstance(value, str), value))
+            for cases in (old, other)
+        )
         if not {*old_values} & {*new_values}:
             differs = True
             there = f"{', '.join(map(str, old_values))} in {base.name}"

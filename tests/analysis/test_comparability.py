@@ -7,7 +7,7 @@ import pytest
 
 from snnbench.analysis.comparability import Incomparable, changed, matched
 from snnbench.recording.reading import Recording
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
 from tests.recordings import recording, timed
 
 OLD = recording(timed("a", train=1.0), name="old")
@@ -61,6 +61,14 @@ def test_different_work_cannot_be_allowed() -> None:
         "  work: neurons: 48 in old, 96 in new",
         "record one as the other was; other work cannot be allowed",
     ]
+
+
+def test_recordings_of_two_workloads_share_no_case() -> None:
+    old = recording(timed("a", train=1.0), timed("a", case=LIF, train=1.0), name="old")
+    new = recording(timed("a", case=LIF.with_(neurons=96), train=1.0), name="new")
+    with pytest.raises(Incomparable) as refused:
+        matched(old, new)
+    assert "  work: neurons: 48 in old, 96 in new" in str(refused.value).splitlines()
 
 
 def test_same_values_in_other_combinations_are_different_work() -> None:

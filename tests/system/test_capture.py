@@ -38,7 +38,8 @@ device meta."""
 for library, adapter in ADAPTERS.items():
     for name, variant in adapter.variants.items():
         eager = variant.backend == "torch" and variant.way == "" and "compile" not in f"{library}/{name}"
-        if eager and {"cpu", "cuda"} <= set(variant.devices) and not variant.needs:
+        divides = "def parts(" in adapter.path.read_text(encoding="utf-8")  # its ranks need real devices
+        if eager and {"cpu", "cuda"} <= set(variant.devices) and not (variant.needs or divides):
             OTHER_DEVICE.setdefault((library, variant.pins), []).append(name)
 
 

@@ -194,13 +194,11 @@ def test_device_memory_of_a_framework_is_counted(library: str, name: str) -> Non
 
 GREEDY = """
 
-honest = build
-
 
 def build(case, weights, variant):
     from dataclasses import replace
 
-    network = honest(case, weights, variant)
+    network = neuron(case, variant).stack(weights)
 
     def forward(x):
         torch.empty(1 << 42, dtype=torch.uint8, device="cuda")  # four terabytes

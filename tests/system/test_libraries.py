@@ -173,17 +173,17 @@ CHANGED = {
     ),
     "sinabs normalises its input": ("sinabs", "default", ("norm_input=False", "norm_input=True")),
     "sinabs fires several spikes a step": ("sinabs", "default", ("activation.SingleSpike", "activation.MultiSpike")),
-    "sinabs keeps its state": ("sinabs", "default", ("neuron.reset_states()", "neuron.zero_grad()")),
+    "sinabs keeps its state": ("sinabs", "default", ("reset=LIF.reset_states", "reset=LIF.zero_grad")),
     "snntorch's default reset": (
         "snntorch",
         "unbind",
         ('reset_mechanism="zero"', 'reset_mechanism="subtract"'),
     ),
-    "spikingjelly divides its input by tau": ("spikingjelly", "auto", ("decay_input=False", "decay_input=True")),
+    "spikingjelly divides its input by tau": ("spikingjelly", "auto", ('"decay_input": False', '"decay_input": True')),
     "spikingjelly's default surrogate": (
         "spikingjelly",
         "auto",
-        ("surrogate.SuperSpike(alpha=1.0)", "surrogate.Sigmoid()"),
+        ('"fast_sigmoid": SuperSpike', '"fast_sigmoid": Sigmoid'),
     ),
     "rockpool fires several spikes a step": (
         "rockpool",
