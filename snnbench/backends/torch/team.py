@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -25,6 +26,8 @@ from snnbench.work.case import Case
 
 PATIENCE_S = 60.0
 """How long a rank may be silent; a rank that died is noticed at once."""
+GRACE_S = 1.0
+"""How long an error of this rank waits for the death of another that explains it."""
 PATIENCE = timedelta(seconds=PATIENCE_S)
 HOST = "127.0.0.1"
 SHARED = Path("/dev/shm")
@@ -120,10 +123,18 @@ class Team:
                     raise RAISED[kind](text) if kind in RAISED else RuntimeError(whole)
 
     def explain(self, error: Exception) -> None:
-        """Raise RuntimeError about a rank that died; an error of this rank may only follow from it."""
-        for rank, process in self.processes.items():
-            if process.poll() is not None:
-                raise RuntimeError(f"rank {rank} of {self.ranks} {_ending(process.returncode)}") from error
+        """Raise RuntimeError about a rank that died; an error of this rank may only follow from it.
+
+        A connection breaks a little before its process is known to have ended.
+        """
+        ends = time.monotonic() + GRACE_S
+        while True:
+            for rank, process in self.processes.items():
+                if process.poll() is not None:
+                    raise RuntimeError(f"rank {rank} of {self.ranks} {_ending(process.returncode)}") from error
+            if time.monotonic() > ends:
+                return
+            time.sleep(0.01)
 
     def cpu_s(self) -> float:
         """CPU seconds of the other ranks."""
