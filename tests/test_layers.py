@@ -207,7 +207,8 @@ def words(code: ast.AST) -> Iterator[tuple[int, str]]:
 def named(code: ast.AST) -> list[str]:
     """The lines and words of this code that name a library."""
     names = "|".join(re.escape(name).replace("\\-", "[-_]") for name in LIBRARIES)
-    pattern = re.compile(f"({names})(?-i:(?![a-z]))", re.IGNORECASE)  # `serial` is a library, `Serializer` is another word
+    # `serial` is a library, `Serializer` is another word.
+    pattern = re.compile(f"({names})(?-i:(?![a-z]))", re.IGNORECASE)
     return [f"line {line}: {word!r}" for line, word in words(code) if pattern.search(word)]
 
 
