@@ -9,6 +9,8 @@ from snnbench.work.case import Case
 
 FEWEST_NEURONS, FEWEST_SAMPLES = 32, 1
 """Compared at any cost."""
+FEWEST_SPIKES = 4096
+"""Compared at any cost by the neurons of a case of few steps and samples: a few spikes are all silent by chance."""
 PLACE_NS = 250
 """Time to compare a spike with its share of gradients, on a CPU of 2020. It is a constant, so that a case is compared
 to the same extent on every machine."""
@@ -44,10 +46,11 @@ def extent(case: Case, budget_ns: int) -> Extent:
         return Extent(case.neurons, case.batch)
     if case.neurons * neuron_ns <= budget_ns:
         return Extent(case.neurons, case.batch)
+    fewest = max(FEWEST_NEURONS, -(-FEWEST_SPIKES // (case.time_steps * case.batch)))
     if not case.fan_in:
-        return Extent(min(case.neurons, max(FEWEST_NEURONS, int(budget_ns / PHASES / neuron_ns))), 0)
+        return Extent(min(case.neurons, max(fewest, int(budget_ns / PHASES / neuron_ns))), 0)
     half_ns = budget_ns / PHASES / 2
-    neurons = max(FEWEST_NEURONS, int(half_ns / neuron_ns))
+    neurons = max(fewest, int(half_ns / neuron_ns))
     samples = max(FEWEST_SAMPLES, int(half_ns / sample_ns))
     return Extent(min(neurons, case.neurons), min(samples, case.batch))
 

@@ -52,6 +52,10 @@ def test_single_number_may_be_any() -> None:
         (1024, 256, 100, 8_000_000_000, Extent(96, 24)),
         (1024, 256, 100, 0, Extent(32, 1)),
         (16, 256, 100, 0, Extent(16, 1)),
+        # 4096 spikes at least: 4096 neurons of one spike, 1366 of three, 32 of a thousand
+        (10_000, 1, 1, 0, Extent(4096, 1)),
+        (10_000, 1, 3, 0, Extent(1366, 1)),
+        (10_000, 1, 1000, 0, Extent(32, 1)),
     ],
 )
 def test_extent_of_a_budget_agrees_with_a_hand_computation(
