@@ -9,18 +9,23 @@ kept. It is given back if a pass asks for a size that is not kept, and at every 
 
 import gc
 import math
-import weakref
-from typing import Any
+from sys import getrefcount
+from threading import Lock
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
-SMALLEST_BYTES = 1 << 20
+SMALLEST_BYTES = 1 << 16
+"""Smaller arrays are left to torch: the C library keeps their memory itself."""
 ALIGNMENT = 64
 """Bytes of a cache line, and of the widest store."""
+IDLE = 2
+"""References to an array that no tensor uses: the list's, and the argument of `getrefcount`."""
 
-_free: dict[int, list[Any]] = {}
-"""Size in bytes -> unused NumPy arrays."""
+_arrays: dict[int, list[NDArray[np.uint8]]] = {}
+"""Size in bytes -> all arrays of that size. A tensor holds its array, so the count of references shows its use."""
+_lock = Lock()
 _reused = False
 
 
@@ -34,7 +39,8 @@ def reuse_memory(reuse: bool = True) -> None:
     if reuse and _on_collection not in gc.callbacks:
         gc.callbacks.append(_on_collection)
     if not reuse:
-        release()
+        with _lock:
+            _arrays.clear()
         if _on_collection in gc.callbacks:
             gc.callbacks.remove(_on_collection)
 
@@ -42,31 +48,45 @@ def reuse_memory(reuse: bool = True) -> None:
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A contiguous uninitialised tensor, like torch.empty; its memory is reused after `reuse_memory()`."""
     size = math.prod(shape) * dtype.itemsize
-    if not _reused or device.type != "cpu" or size < SMALLEST_BYTES:
+    if not _reused or size < SMALLEST_BYTES or device.type != "cpu":
         return torch.empty(shape, dtype=dtype, device=device)
-    waiting = _free.get(size)
-    if waiting:
-        raw = waiting.pop()
-    else:
-        release()
-        raw = np.empty(size + ALIGNMENT, np.uint8)
-    start = -raw.ctypes.data % ALIGNMENT
-    lent = raw[start : start + size]
-    # torch keeps `lent` alive as long as any tensor uses this memory.
-    weakref.finalize(lent, _take_back, size, raw).atexit = False
-    return torch.from_numpy(lent).view(dtype).view(shape)
+    with _lock:
+        tensor = torch.from_numpy(_array(size))
+    return tensor.view(dtype).view(shape)
+
+
+def _array(size: int) -> NDArray[np.uint8]:
+    """An idle array of so many bytes, a fresh one if there is none."""
+    arrays = _arrays.get(size, [])
+    for number in range(len(arrays)):
+        if getrefcount(arrays[number]) == IDLE:
+            return arrays[number]
+    _drop_idle()
+    memory = np.empty(size + ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    array = memory[start : start + size]
+    _arrays.setdefault(size, []).append(array)
+    return array
 
 
 def release() -> None:
     """Give unused memory back to the system."""
-    _free.clear()
+    with _lock:
+        _drop_idle()
 
 
-def _take_back(size: int, raw: Any) -> None:
-    if _reused:
-        _free.setdefault(size, []).append(raw)
+def _drop_idle() -> None:
+    for size, arrays in list(_arrays.items()):
+        used = [number for number in range(len(arrays)) if getrefcount(arrays[number]) > IDLE]
+        _arrays[size] = [arrays[number] for number in used]
+        if not used:
+            del _arrays[size]
 
 
 def _on_collection(phase: str, about: dict[str, int]) -> None:
-    if phase == "start" and about["generation"] == 2:
-        release()
+    # A collection may begin inside of `empty`, in the thread that holds the lock.
+    if phase == "start" and about["generation"] == 2 and _lock.acquire(blocking=False):
+        try:
+            _drop_idle()
+        finally:
+            _lock.release()

@@ -11,6 +11,7 @@ import torch
 from snnbench.kernels import buffers
 
 CPU = torch.device("cpu")
+POOL = buffers._arrays
 LARGE = (3, buffers.SMALLEST_BYTES)
 
 
@@ -23,8 +24,9 @@ def nothing_waits() -> Iterator[None]:
 
 
 def waiting() -> list[int]:
-    """Sizes of the free arrays, in bytes."""
-    return [size for size, arrays in buffers._free.items() for _ in arrays]
+    """Sizes of the idle arrays, in bytes."""
+    counts = {size: [sys.getrefcount(arrays[number]) for number in range(len(arrays))] for size, arrays in POOL.items()}
+    return [size for size, numbers in counts.items() for number in numbers if number == buffers.IDLE]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
