@@ -6,11 +6,11 @@
 # cuda = ["cuda-core[cu13]==1.2.2"]
 # modules = ["kernels"]
 # ///
-"""snnbench's own yardstick: the linear layer and the neuron as one differentiable operator.
+"""snnbench's own yardstick: the linear layer and the neuron as one differentiable function.
 
 One kernel runs all time steps of the forward pass, another all steps of the backward pass. We wrote it to show the
 speed that the hardware allows; the harness gives it no privilege.
-Docs: https://docs.pytorch.org/docs/stable/library.html
+Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 """
 
 import torch
@@ -21,7 +21,7 @@ from snnbench.backends.torch import Network, Neuron
 
 BACKEND = "torch"
 VARIANTS = {
-    "cpu": "C kernel over stretches of time that fit into the cache; it keeps u - threshold as precise as the state",
+    "cpu": "C kernel over stretches of time that fit into the cache; a layer keeps u - threshold as precise as the state",
     "cpu-half": "C kernel that keeps u - threshold in 16 bits",
     "cpu-lowmem": "C kernel that keeps one potential per stretch of time and recomputes the currents",
     "torch": "PyTorch operations only, on any device",
@@ -62,7 +62,7 @@ def settings(case, variant):
     kernels.reuse_memory()  # keeps the memory of large CPU arrays from one pass to the next
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
     numbers = {name: getattr(case, name) for name in names}
-    return numbers | {"kernel": kernel, "keep": KEEPS.get(keep, "potential")}
+    return numbers | {"kernel": kernel, "keep": KEEPS.get(keep, "auto")}
 
 
 def neuron(case, variant):

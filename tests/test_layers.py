@@ -32,8 +32,9 @@ OF_TORCH = (
         "backends.torch.graph",
         "backends.torch.session",
     ),
-    *("backends.torch.modes", "kernels.buffers", "kernels.choice", "kernels.layer", "kernels.lif_cpu"),
-    *("kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.pipeline", "kernels.ranks"),
+    *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),
+    *("kernels.lif_cpu", "kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.passes"),
+    *("kernels.pipeline", "kernels.ranks"),
     "kernels.sums",
 )
 FRAMEWORKS = {

@@ -5,8 +5,8 @@
     spikes = linear_lif(inputs, weight, bias, beta=0.9, threshold=1.0)      # [T, B, N_in] -> [T, B, N_out]
     spikes = lif(currents, beta=0.9, threshold=1.0, reset="zero")           # [T, B, N]    -> [T, B, N]
 
-Both are differentiable, work on any device, and are one operator (`torch.ops.snnbench.lif`) to torch.compile and CUDA
-graphs. The equations are in kernels/neuron.py, the surrogates in surrogate.py.
+Both are differentiable, work on any device, and are one operator (`torch.ops.snnbench.lif`) to torch.compile. The
+equations are in kernels/neuron.py, the surrogates in surrogate.py.
 
 **Kernels** are modules that compute a stretch of time steps, with two functions of one signature. Tensors are
 contiguous, [T, M] with M = batch * neurons independent columns; state is float32, or float64 if currents are:
@@ -23,8 +23,9 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
         sums.start [M]: v before the first step, needed with sums.beta
 
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
-plain loop of lif_ref.py. choice.py picks a kernel, pipeline.py adds the linear layer, operator.py adds autograd, and
-layer.py is the user's interface. ranks.py divides a layer among devices; import it by name.
+plain loop of lif_ref.py. choice.py picks a kernel, pipeline.py adds the linear layer, alone.py runs the neuron alone,
+eager.py adds autograd, operator.py does so for compilers, and layer.py is the user's interface. ranks.py divides a
+layer among devices; import it by name.
 """
 
 from snnbench.adapter.refusal import Unavailable, Unsupported
@@ -32,7 +33,7 @@ from snnbench.kernels.buffers import reuse_memory
 from snnbench.kernels.choice import KERNELS, automatic, require
 from snnbench.kernels.layer import lif, linear_lif
 from snnbench.kernels.neuron import Neuron
-from snnbench.kernels.pipeline import KEEPS
+from snnbench.kernels.passes import KEEPS
 
 __all__ = [
     "KEEPS",

@@ -1,13 +1,15 @@
 """`lif` and `linear_lif`, the functions for users: their arguments, and the checks of these."""
 
+from dataclasses import replace
 from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 
 import torch
 from torch import Tensor
 
-from snnbench.kernels import choice, pipeline
+from snnbench.kernels import choice, eager, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
+from snnbench.kernels.passes import DTYPES, KEEPS, prepared, state_dtype
 
 Number: TypeAlias = "float | Tensor"
 
@@ -100,7 +102,7 @@ def linear_lif(
     slope: float = 1.0,
     potential: Tensor | None = None,
     return_potential: bool = False,
-    keep: str = "potential",
+    keep: str = "auto",
     kernel: str = "auto",
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Spikes [T, B, N_out] of `lif` over `inputs` [T, B, N_in] @ weight [N_out, N_in].T + bias [N_out].
@@ -111,21 +113,31 @@ def linear_lif(
     `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N_out] is the initial
     potential, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a
     long sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/pipeline.py), and
-    `kernel` the kernel: "auto" is `snnbench.kernels.automatic`. Formats are float32, float64, bfloat16 and float16, the
-    last two with a state in float32. Each call waits for a learned tensor on a GPU, so no CUDA graph can capture it.
-    Only reverse mode is supported: torch.func.jvp and forward-mode differentiation see no derivative. Raises ValueError
-    for an invalid word or shape, Unsupported for a device or format that the kernel does not support, Unavailable if
-    this machine lacks a requirement of the kernel.
+    `kernel` the kernel: "auto" is the fastest whose gradients are exact, or `snnbench.kernels.automatic`. Formats are
+    float32, float64, bfloat16 and float16, the last two with a state in float32. Each call waits for a learned tensor
+    on a GPU, so no CUDA graph can capture it. Only reverse mode is supported: torch.func.jvp and forward-mode
+    differentiation see no derivative. Raises ValueError for an invalid word or shape, Unsupported for a device or
+    format that the kernel does not support, Unavailable if this machine lacks a requirement of the kernel.
     """
     neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
     check(inputs, weight, bias, potential, keep, kernel)
-    if potential is None:
-        neurons = inputs.shape[2] if weight is None else weight.shape[0]
-        potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=pipeline.state_dtype(inputs.dtype))
+    name = chosen(kernel, inputs.device, inputs.dtype)
+    keep = pipeline.automatic_keep(name, weight is not None) if keep == "auto" else keep
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
     differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
+    if eager.serves(*tensors):
+        neuron = _read(neuron, beta, threshold)
+        if differentiated:
+            return eager.Function.apply(*tensors, neuron, keep, name, return_potential)
+        spikes, last, _ = pipeline.forward(prepared(*tensors[:4], neuron, "", name, return_potential))
+        return (spikes, last) if return_potential else spikes
+    if potential is None:
+        neurons = inputs.shape[2] if weight is None else weight.shape[0]
+        potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=state_dtype(inputs.dtype))
     spikes, last, _ = operator(
-        *tensors,
+        *tensors[:3],
+        potential,
+        *tensors[4:],
         neuron.beta,
         neuron.threshold,
         reset,
@@ -133,7 +145,7 @@ def linear_lif(
         surrogate,
         slope,
         keep if differentiated else "",
-        chosen(kernel, inputs.device, inputs.dtype),
+        name,
     )
     return (spikes, last) if return_potential else spikes
 
@@ -141,6 +153,15 @@ def linear_lif(
 def _value(number: Number) -> float:
     """The value of a number, 1.0 for a tensor: only the operator reads tensors, so that a compiler need not wait."""
     return 1.0 if isinstance(number, Tensor) else float(number)
+
+
+def _read(neuron: Neuron, beta: Number, threshold: Number) -> Neuron:
+    """The neuron with the values of learned tensors."""
+    if isinstance(beta, Tensor):
+        neuron = replace(neuron, beta=beta.item())
+    if isinstance(threshold, Tensor):
+        neuron = replace(neuron, threshold=threshold.item())
+    return neuron
 
 
 def _learned(name: str, number: Number) -> Tensor | None:
@@ -169,8 +190,8 @@ def check(
     """Raise ValueError for an unknown word, and for shapes, formats and devices that do not fit together."""
     if inputs.ndim != 3:
         raise ValueError(f"input has the shape {list(inputs.shape)}: expected [T, B, N]")
-    if keep not in pipeline.KEEPS:
-        raise ValueError(f"keep {keep!r}: expected one of {', '.join(pipeline.KEEPS)}")
+    if keep not in ("auto", *KEEPS):
+        raise ValueError(f"keep {keep!r}: expected auto or one of {', '.join(KEEPS)}")
     if kernel not in ("auto", *choice.KERNELS):
         raise ValueError(f"kernel {kernel!r}: expected auto or one of {', '.join(choice.KERNELS)}")
     if weight is not None and (weight.ndim != 2 or weight.shape[1] != inputs.shape[2]):
@@ -180,8 +201,8 @@ def check(
         raise ValueError(f"bias has the shape {list(bias.shape)}: expected [{neurons}]")
     if potential is not None and potential.shape != (inputs.shape[1], neurons):
         raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
-    if inputs.dtype not in pipeline.DTYPES:
-        raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, pipeline.DTYPES))}")
+    if inputs.dtype not in DTYPES:
+        raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, DTYPES))}")
     for name, tensor in (("weight", weight), ("bias", bias), ("potential", potential)):
         if tensor is not None and tensor.device != inputs.device:
             raise ValueError(f"{name} is on {tensor.device}, the input on {inputs.device}: expected one device")

@@ -134,9 +134,17 @@ INLINE void fence(void) {
 #endif
 }
 
-/* One block over all steps. `kept` may be `current` itself, and may be absent. */
-INLINE void forward_block(const store_t *current, real *potential, store_t *spikes, keep_t *kept, const real *bias,
-                          int64_t T, int64_t M, int64_t columns, real beta, real threshold, const int keep) {
+/* Asks for a row of currents or cotangents before it is needed, into the second cache; no row if absent. */
+INLINE void prefetch(const store_t *row, int64_t columns) {
+  if (row)
+    for (int64_t j = 0; j < columns; j += 64 / (int64_t)sizeof(store_t)) __builtin_prefetch(row + j, 0, 2);
+}
+
+/* One block over all steps. `kept`, whose rows are `row` apart, may be `current` itself; `keep` and `fire` say whether
+   it and `spikes` are written. `ahead`: the currents' rows of the same size that are needed next, or absent. */
+INLINE void forward_block(const store_t *current, real *potential, store_t *spikes, keep_t *kept, int64_t row,
+                          const real *bias, int64_t T, int64_t M, int64_t columns, real beta, real threshold,
+                          const int keep, const int fire, const store_t *ahead) {
   real v[COLUMNS] __attribute__((aligned(64)));
   real offset[COLUMNS] __attribute__((aligned(64)));
   store_t fired[COLUMNS] __attribute__((aligned(64)));
@@ -146,13 +154,13 @@ INLINE void forward_block(const store_t *current, real *potential, store_t *spik
   }
   for (int64_t t = 0; t < T; ++t) {
     const store_t *x = current + t * M;
-    keep_t *k = kept + t * M;
+    keep_t *k = kept + t * row;
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
       real u = beta * v[j] + (READ_STORE(x[j]) + offset[j]);
       real distance = u - threshold;
       int spike = u >= threshold;
-      fired[j] = WRITE_STORE(spike ? (real)1 : (real)0);
+      if (fire) fired[j] = WRITE_STORE(spike ? (real)1 : (real)0);
       if (keep) k[j] = WRITE_KEEP(distance);
 #if RESET_ZERO
       v[j] = spike ? (real)0 : u;
@@ -160,10 +168,11 @@ INLINE void forward_block(const store_t *current, real *potential, store_t *spik
       v[j] = spike ? distance : u;
 #endif
     }
-    stream(spikes + t * M, fired, columns * (int64_t)sizeof(store_t));
+    if (fire) stream(spikes + t * M, fired, columns * (int64_t)sizeof(store_t));
+    prefetch(ahead ? ahead + t * M : 0, columns);
   }
   for (int64_t j = 0; j < columns; ++j) potential[j] = v[j];
-  fence();
+  if (fire) fence();
 }
 
 void forward(const store_t *current, real *potential, store_t *spikes, keep_t *kept, const real *bias, int64_t T,
@@ -174,11 +183,11 @@ void forward(const store_t *current, real *potential, store_t *spikes, keep_t *k
     int64_t from = block * COLUMNS, columns = M - from < COLUMNS ? M - from : COLUMNS;
     const real *offset = bias ? bias + from : 0;
     if (kept)
-      forward_block(current + from, potential + from, spikes + from, kept + from, offset, T, M, columns, (real)beta,
-                    (real)threshold, 1);
+      forward_block(current + from, potential + from, spikes + from, kept + from, M, offset, T, M, columns, (real)beta,
+                    (real)threshold, 1, 1, 0);
     else
-      forward_block(current + from, potential + from, spikes + from, kept, offset, T, M, columns, (real)beta,
-                    (real)threshold, 0);
+      forward_block(current + from, potential + from, spikes + from, kept, M, offset, T, M, columns, (real)beta,
+                    (real)threshold, 0, 1, 0);
   }
 }
 
@@ -187,10 +196,11 @@ typedef struct {
   real *bias, *beta, *threshold;
 } sums_t;
 
-/* One block, from the last step to the first. `gradient` may be `kept` itself. */
-INLINE void backward_block(const store_t *cotangent, const keep_t *kept, real *carried, store_t *gradient,
+/* One block, from the last step to the first. `gradient` may be `kept` itself, whose rows are `row` apart. `ahead`: the
+   rows that are needed next, from their last to their first, or absent. */
+INLINE void backward_block(const store_t *cotangent, const keep_t *kept, int64_t row, real *carried, store_t *gradient,
                            const real *start, sums_t sums, int64_t T, int64_t M, int64_t columns, real beta,
-                           real threshold, real slope, const int bias, const int parameters) {
+                           real threshold, real slope, const int bias, const int parameters, const store_t *ahead) {
   real gv[COLUMNS] __attribute__((aligned(64)));
   real by_bias[COLUMNS] __attribute__((aligned(64)));
   real by_beta[COLUMNS] __attribute__((aligned(64)));
@@ -201,9 +211,10 @@ INLINE void backward_block(const store_t *cotangent, const keep_t *kept, real *c
   }
   for (int64_t t = T - 1; t >= 0; --t) {
     const store_t *gs = cotangent + t * M;
-    const keep_t *k = kept + t * M;
-    const keep_t *before = t ? k - M : k;
+    const keep_t *k = kept + t * row;
+    const keep_t *before = t ? k - row : k;
     store_t *out = gradient + t * M;
+    prefetch(ahead ? ahead + t * M : 0, columns);
 #pragma omp simd
     for (int64_t j = 0; j < columns; ++j) {
       real distance = READ_KEEP(k[j]);
@@ -251,11 +262,75 @@ void backward(const store_t *cotangent, const keep_t *kept, real *carried, store
     int64_t from = block * COLUMNS, columns = M - from < COLUMNS ? M - from : COLUMNS;
     sums_t sums = {bias_sum + from, beta_sum + from, threshold_sum + from};
 #define BLOCK(BIAS, PARAMETERS)                                                                                    \
-  backward_block(cotangent + from, kept + from, carried + from, gradient + from, start + from, sums, T, M, columns, \
-                 (real)beta, (real)threshold, (real)slope, BIAS, PARAMETERS)
+  backward_block(cotangent + from, kept + from, M, carried + from, gradient + from, start + from, sums, T, M, columns, \
+                 (real)beta, (real)threshold, (real)slope, BIAS, PARAMETERS, 0)
     if (bias_sum && beta_sum) BLOCK(1, 1);
     else if (bias_sum) BLOCK(1, 0);
     else if (beta_sum) BLOCK(0, 1);
     else BLOCK(0, 0);
   }
 }
+
+/* The neuron alone, which keeps no step: the backward pass computes u - threshold again from the currents, STRETCH steps
+   of a block at a time, in the cache. It reads the currents in place of kept values, so a training pass moves the least
+   bytes that there are. While one array is read, the next one is asked for: without that the two halves of the work took
+   turns with the memory, and a backward pass of 100,000 neurons over 64 steps took 4.8 ms in place of 3.6.
+   Absent arrays: a `start` of zeros, a `last` that nobody needs, the `states` of a pass without gradients. */
+#if KEEP == FLOAT64 || (KEEP == FLOAT32 && STORE != FLOAT64)
+enum { NARROW = 512 }; /* columns of a block: a stretch's values are 64 KiB in float32 */
+
+INLINE void copy_or_zero(real *to, const real *from, int64_t count) {
+  for (int64_t j = 0; j < count; ++j) to[j] = from ? from[j] : (real)0;
+}
+
+/* `states` [(T - 1) / STRETCH, M]: the potential before each stretch but the first. */
+void forward_alone(const store_t *current, const real *start, store_t *spikes, real *states, real *last,
+                   const real *bias, int64_t T, int64_t M, double beta, double threshold, int threads) {
+  int64_t blocks = (M + COLUMNS - 1) / COLUMNS;
+#pragma omp parallel for schedule(static) num_threads(T * M < FEW ? 1 : threads)
+  for (int64_t block = 0; block < blocks; ++block) {
+    int64_t from = block * COLUMNS, columns = M - from < COLUMNS ? M - from : COLUMNS;
+    real v[COLUMNS] __attribute__((aligned(64)));
+    copy_or_zero(v, start ? start + from : 0, columns);
+    for (int64_t t = 0; t < T; t += STRETCH) {
+      if (t && states) copy_or_zero(states + (t / STRETCH - 1) * M + from, v, columns);
+      forward_block(current + t * M + from, v, spikes + t * M + from, 0, 0, bias ? bias + from : 0,
+                    T - t < STRETCH ? T - t : STRETCH, M, columns, (real)beta, (real)threshold, 0, 1, 0);
+    }
+    if (last) copy_or_zero(last + from, v, columns);
+  }
+}
+
+/* `carried`: dL/dv after the last step, zeros if absent; `first`: dL/dv before the first step, if it is needed. */
+void backward_alone(const store_t *current, const store_t *cotangent, const real *start, const real *states,
+                    const real *carried, store_t *gradient, real *first, const real *bias, real *bias_sum,
+                    real *beta_sum, real *threshold_sum, int64_t T, int64_t M, double beta, double threshold,
+                    double slope, int threads) {
+  int64_t blocks = (M + NARROW - 1) / NARROW;
+#pragma omp parallel for schedule(static) num_threads(T * M < FEW ? 1 : threads)
+  for (int64_t block = 0; block < blocks; ++block) {
+    int64_t from = block * NARROW, columns = M - from < NARROW ? M - from : NARROW;
+    const real *offset = bias ? bias + from : 0;
+    sums_t sums = {bias_sum + from, beta_sum + from, threshold_sum + from};
+    real gv[NARROW], before[NARROW], v[NARROW];
+    keep_t distances[STRETCH * NARROW] __attribute__((aligned(64)));
+    copy_or_zero(gv, carried ? carried + from : 0, columns);
+    for (int64_t t = T ? (T - 1) / STRETCH * STRETCH : -1; t >= 0; t -= STRETCH) {
+      int64_t steps = T - t < STRETCH ? T - t : STRETCH, at = t * M + from;
+      const store_t *earlier = t ? current + at - STRETCH * M : 0;
+      copy_or_zero(before, t ? states + (t / STRETCH - 1) * M + from : start ? start + from : 0, columns);
+      copy_or_zero(v, before, columns);
+      forward_block(current + at, v, 0, distances, NARROW, offset, steps, M, columns, (real)beta, (real)threshold, 1, 0,
+                    cotangent + at);
+#define STRETCH_BLOCK(BIAS, PARAMETERS)                                                                        \
+  backward_block(cotangent + at, distances, NARROW, gv, gradient + at, before, sums, steps, M, columns, (real)beta, \
+                 (real)threshold, (real)slope, BIAS, PARAMETERS, earlier)
+      if (bias_sum && beta_sum) STRETCH_BLOCK(1, 1);
+      else if (bias_sum) STRETCH_BLOCK(1, 0);
+      else if (beta_sum) STRETCH_BLOCK(0, 1);
+      else STRETCH_BLOCK(0, 0);
+    }
+    if (first) copy_or_zero(first + from, gv, columns);
+  }
+}
+#endif

@@ -15,9 +15,12 @@ from torch import Tensor
 from snnbench.kernels import compiler
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.passes import state_dtype
 from snnbench.kernels.sums import NO_SUMS, Sums
 
 SOURCE = Path(__file__).with_suffix(".c")
+STRETCH = 32
+"""Time steps that `backward_alone` computes again at a time."""
 FORMATS = {torch.float32: "FLOAT32", torch.float64: "FLOAT64", torch.bfloat16: "BFLOAT16", torch.float16: "FLOAT16"}
 
 
@@ -54,6 +57,54 @@ def backward(
     )
 
 
+def forward_alone(
+    current: Tensor,
+    potential: Tensor | None,
+    spikes: Tensor,
+    states: Tensor | None,
+    last: Tensor | None,
+    neuron: Neuron,
+    bias: Tensor | None = None,
+) -> None:
+    """Run all steps of `current` [T, M] without keeping them. Contract: kernels/alone.py."""
+    steps, columns = current.shape
+    library = _library(neuron, current.dtype, state_dtype(current.dtype))
+    library.forward_alone(
+        *map(_pointer, (current, potential, spikes, states, last, bias)),
+        steps,
+        columns,
+        neuron.beta,
+        neuron.threshold,
+        torch.get_num_threads(),
+    )
+
+
+def backward_alone(
+    current: Tensor,
+    cotangent: Tensor,
+    potential: Tensor | None,
+    states: Tensor,
+    carried: Tensor | None,
+    gradient: Tensor,
+    first: Tensor | None,
+    neuron: Neuron,
+    bias: Tensor | None = None,
+    sums: Sums = NO_SUMS,
+) -> None:
+    """Run all steps backwards, from `states` that `forward_alone` wrote. Contract: kernels/alone.py."""
+    steps, columns = current.shape
+    library = _library(neuron, current.dtype, state_dtype(current.dtype))
+    library.backward_alone(
+        *map(_pointer, (current, cotangent, potential, states, carried, gradient, first, bias, *sums[:3])),
+        steps,
+        columns,
+        neuron.beta,
+        neuron.threshold,
+        neuron.slope,
+        torch.get_num_threads(),
+    )
+
+
 def ready() -> None:
     """Raise Unavailable if the kernel cannot be compiled or loaded on this machine."""
     _loaded("subtract", False, "fast_sigmoid", "FLOAT32", "FLOAT32")
@@ -71,12 +122,17 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
         "RESET_ZERO": str(int(reset == "zero")),
         "DETACH": str(int(detach)),
         "SURROGATE": surrogate(name, C),
+        "STRETCH": str(STRETCH),
     }
     library = compiler.library(SOURCE, macros)
     pointer, size, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
     library.forward.argtypes = [*[pointer] * 5, size, size, number, number, ctypes.c_int]
     library.backward.argtypes = [*[pointer] * 8, size, size, number, number, number, ctypes.c_int]
     library.forward.restype = library.backward.restype = None
+    if hasattr(library, "forward_alone"):
+        library.forward_alone.argtypes = [*[pointer] * 6, size, size, number, number, ctypes.c_int]
+        library.backward_alone.argtypes = [*[pointer] * 11, size, size, number, number, number, ctypes.c_int]
+        library.forward_alone.restype = library.backward_alone.restype = None
     return library
 
 

@@ -1,4 +1,4 @@
-"""The operator behind `lif` and `linear_lif`: autograd, torch.compile and CUDA graphs see it as one operation.
+"""The operator behind `lif` and `linear_lif`: torch.compile and torch.func see it as one operation.
 
 It computes the required gradients of input, weight, bias, initial potential, beta and threshold only. It has first
 derivatives, which can be computed repeatedly (`retain_graph`). Beta and threshold are numbers, or learned tensors in
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from snnbench.kernels import pipeline
 from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.passes import Gradients, Layer, Wanted, prepared, state_dtype
 
 LAYER = "Tensor inputs, Tensor? weight, Tensor? bias, Tensor potential"
 SETTINGS = (
@@ -35,7 +36,7 @@ def _(
     *_, keep, kernel = settings
     shape = (inputs.shape[0], *potential.shape)
     saved, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
-    last = potential.new_empty(potential.shape, dtype=pipeline.state_dtype(inputs.dtype))
+    last = potential.new_empty(potential.shape, dtype=state_dtype(inputs.dtype))
     return inputs.new_empty(shape), last, inputs.new_empty(saved, dtype=dtype)
 
 
@@ -47,16 +48,16 @@ def _(
 def _lif_backward(cotangent: Tensor, carried: Tensor, *arguments: Any) -> list[Tensor]:
     inputs, weight, bias, potential, saved, *settings, wanted = arguments
     layer = _layer(inputs, weight, bias, potential, *settings)
-    gradients = pipeline.backward(layer, cotangent.contiguous(), carried, saved, pipeline.Wanted(*wanted))
-    every = (getattr(gradients, name) for name in pipeline.Gradients.__slots__)
+    gradients = pipeline.backward(layer, cotangent.contiguous(), carried, saved, Wanted(*wanted))
+    every = (getattr(gradients, name) for name in Gradients.__slots__)
     return [gradient for gradient in every if gradient is not None]
 
 
 @_lif_backward.register_fake
 def _(cotangent: Tensor, carried: Tensor, *arguments: Any) -> list[Tensor]:
     inputs, weight, _, potential, *_, given = arguments
-    wanted = pipeline.Wanted(*given)
-    dtype = pipeline.state_dtype(inputs.dtype)
+    wanted = Wanted(*given)
+    dtype = state_dtype(inputs.dtype)
     gradients = [potential.new_empty(potential.shape, dtype=dtype)]
     if wanted.input:
         gradients.append(torch.empty_like(inputs, memory_format=torch.contiguous_format))
@@ -67,16 +68,12 @@ def _(cotangent: Tensor, carried: Tensor, *arguments: Any) -> list[Tensor]:
     return gradients + [inputs.new_empty((), dtype=dtype) for _ in range(2 * wanted.parameters)]
 
 
-def _layer(
-    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor, *settings: Any
-) -> pipeline.Layer:
+def _layer(inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor, *settings: Any) -> Layer:
     """The layer of an operator's arguments."""
     learned_beta, learned_threshold, beta, threshold, *kind, keep, kernel = settings
     beta = beta if learned_beta is None else learned_beta.item()
     threshold = threshold if learned_threshold is None else learned_threshold.item()
-    weight = None if weight is None else weight.contiguous()
-    state = potential.to(pipeline.state_dtype(inputs.dtype)).contiguous()
-    return pipeline.Layer(inputs.contiguous(), weight, bias, state, Neuron(beta, threshold, *kind), keep, kernel)
+    return prepared(inputs, weight, bias, potential, Neuron(beta, threshold, *kind), keep, kernel)
 
 
 def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -91,7 +88,7 @@ def _differentiate(ctx: Any, cotangent: Tensor | None, carried: Tensor | None, _
     if not ctx.settings[-2]:
         raise RuntimeError("nothing was kept for a backward pass: inside vmap, lif saw no tensor that needs a gradient")
     needed = ctx.needs_input_grad
-    wanted = pipeline.Wanted(needed[0], needed[1], needed[2], needed[4] or needed[5])
+    wanted = Wanted(needed[0], needed[1], needed[2], needed[4] or needed[5])
     if cotangent is None:
         cotangent = given.new_zeros(given.shape[0], *potential.shape)
     if carried is None:

@@ -2,7 +2,8 @@
 
 Forward, for each stretch: currents = inputs @ weight.T by the framework's own product; then the kernel, which adds the
 bias. Backward, from the last stretch to the first: the kernel, then the gradients of weight and inputs. Only the
-required gradients are computed. Without a weight it is the neuron alone.
+required gradients are computed. Without a weight it is the neuron alone, and a pass of it that keeps nothing runs in
+alone.py where the kernel can.
 
 Values kept for the backward pass:
 
@@ -12,19 +13,16 @@ Values kept for the backward pass:
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from snnbench.kernels import buffers
+from snnbench.kernels import alone, buffers
 from snnbench.kernels.choice import module
-from snnbench.kernels.neuron import Neuron
+from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
 from snnbench.kernels.sums import Sums
 
-KEEPS = ("potential", "bfloat16", "nothing")
-DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 CPU_ROWS = 1024
 """The most rows of a product (steps times batch) in a stretch on the CPU: enough for the product, few enough for a
 cache. With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
@@ -32,69 +30,9 @@ GPU_STEPS = 64
 """The most steps in a recomputed stretch on other devices."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
-    """All that determines a layer's output: `inputs` [T, B, N_in], parameters, and the initial `potential` [B, N].
-
-    Without a `weight` [N, N_in] the inputs are the currents; `bias` [N] may be None, too. `inputs`, `weight` and
-    `potential` are contiguous, and the potential is in the state's format. `keep` is one of KEEPS, "" for inference.
-    """
-
-    inputs: Tensor
-    weight: Tensor | None
-    bias: Tensor | None
-    potential: Tensor
-    neuron: Neuron
-    keep: str
-    kernel_name: str
-
-    @property
-    def length(self) -> int:
-        """Time steps in a stretch."""
-        steps, batch, _ = self.inputs.shape
-        return stretch(self.inputs.device, self.kernel_name, batch, steps, self.weight is not None, self.keep)
-
-    @property
-    def offset(self) -> Tensor | None:
-        """The bias [N] for every column [B * N]."""
-        return None if self.bias is None else self.bias.to(self.potential.dtype).repeat(len(self.potential))
-
-    def current(self, part: slice, to: Tensor | None) -> Tensor:
-        """Currents of the steps in `part`, without the bias; products with the weight fill the first steps of `to`."""
-        inputs = self.inputs[part]
-        if self.weight is None:
-            return inputs
-        assert to is not None
-        current = to[: len(inputs)]
-        torch.mm(_rows(inputs), self.weight.t(), out=_rows(current))
-        return current
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which gradients are required."""
-
-    input: bool
-    weight: bool
-    bias: bool
-    parameters: bool
-
-
-@dataclass(slots=True)
-class Gradients:
-    """dL/d of each field, None if it is not required. `beta` and `threshold` are single numbers."""
-
-    potential: Tensor
-    input: Any = None
-    weight: Any = None
-    bias: Any = None
-    beta: Any = None
-    threshold: Any = None
-
-
-def state_dtype(dtype: torch.dtype) -> torch.dtype:
-    """The format of the state for currents in `dtype`."""
-    return torch.float64 if dtype == torch.float64 else torch.float32
+def automatic_keep(kernel_name: str, linear: bool) -> str:
+    """The fastest of KEEPS whose gradients are exact."""
+    return "nothing" if alone.serves(kernel_name, linear, "nothing") else "potential"
 
 
 def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
@@ -115,50 +53,58 @@ def kept_shape(
     steps, batch, neurons = shape
     if not keep:
         return (0,), dtype
+    if alone.serves(kernel_name, linear, keep):
+        return alone.states_shape(kernel_name, shape), state_dtype(dtype)
     if keep == "nothing":
         length = stretch(device, kernel_name, batch, steps, linear, keep)
         return (-(-steps // length), batch, neurons), state_dtype(dtype)
     return shape, torch.bfloat16 if keep == "bfloat16" else state_dtype(dtype)
 
 
-def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
+def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
     """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor.
 
-    The layer's initial potential is not changed.
+    The layer's initial potential is not changed. The last potential may be None if the layer does not need it.
     """
-    inputs, keep = layer.inputs, layer.keep
-    steps, batch = inputs.shape[:2]
-    neurons = layer.potential.shape[-1]
-    linear, size = layer.weight is not None, (steps, batch, neurons)
+    linear, keep = layer.weight is not None, layer.keep
+    if alone.serves(layer.kernel_name, linear, keep):
+        return alone.forward(layer)
+    inputs, size = layer.inputs, layer.shape
     shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
     saved = buffers.empty(shape, dtype, inputs.device)
-    last = layer.potential.clone(memory_format=torch.contiguous_format)
-    run, offset, length = module(layer.kernel_name).forward, layer.offset, layer.length
+    last = layer.start if layer.potential is None else layer.potential.clone(memory_format=torch.contiguous_format)
+    run, offset, length = module(layer.kernel_name).forward, layer.offset, _length(layer)
     whole = keep in ("potential", "bfloat16")
     in_place = linear and whole and saved.dtype == inputs.dtype
-    buffer = inputs.new_empty(length, batch, neurons) if linear and not in_place else None
-    for number, part in enumerate(_parts(steps, length)):
+    buffer = inputs.new_empty(length, *size[1:]) if linear and not in_place else None
+    for number, part in enumerate(_parts(size[0], length)):
         if keep == "nothing":
             saved[number].copy_(last)
-        current = layer.current(part, saved[part] if in_place else buffer)
+        current = _current(layer, part, saved[part] if in_place else buffer)
         distance = _steps(saved[part]) if whole else None
         run(_steps(current), last.view(-1), _steps(spikes[part]), distance, layer.neuron, offset)
     return spikes, last, saved
 
 
-def backward(layer: Layer, cotangent: Tensor, carried: Tensor, saved: Tensor, wanted: Wanted) -> Gradients:
-    """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential."""
-    inputs, weight, potential = layer.inputs, layer.weight, layer.potential
+def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted) -> Gradients:
+    """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None."""
+    inputs, weight = layer.inputs, layer.weight
+    if alone.serves(layer.kernel_name, weight is not None, layer.keep):
+        return alone.backward(layer, cotangent, carried, saved, wanted)
     steps, batch, neurons = cotangent.shape
-    run, length = module(layer.kernel_name).backward, layer.length
-    gradients_ = Gradients(carried.to(potential.dtype, memory_format=torch.contiguous_format, copy=True))
+    dtype = state_dtype(inputs.dtype)
+    run, length = module(layer.kernel_name).backward, _length(layer)
+    if carried is None:
+        gradients_ = Gradients(inputs.new_zeros((batch, neurons), dtype=dtype))
+    else:
+        gradients_ = Gradients(carried.to(dtype, memory_format=torch.contiguous_format, copy=True))
     summed = (wanted.bias, wanted.parameters, wanted.parameters)
-    sums = Sums(*(potential.new_zeros(batch * neurons) if one else None for one in summed))
+    sums = Sums(*(inputs.new_zeros(batch * neurons, dtype=dtype) if required else None for required in summed))
     if wanted.input:
         gradients_.input = buffers.empty(tuple(inputs.shape), inputs.dtype, inputs.device)
-    alone = weight is None and gradients_.input is not None  # then the neuron's gradient is the input's
-    gradients = None if alone else cotangent.new_empty(length, batch, neurons)
+    is_current = weight is None and gradients_.input is not None  # then the neuron's gradient is the input's
+    gradients = None if is_current else cotangent.new_empty(length, batch, neurons)
     again = _Again(layer) if layer.keep == "nothing" else None
     for number, part in reversed(list(enumerate(_parts(steps, length)))):
         start = None
@@ -167,7 +113,7 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor, saved: Tensor, wa
         else:
             distance = saved[part]
             if wanted.parameters:
-                start = _start(part, potential, saved, layer.neuron)
+                start = _start(layer, part, saved)
         gradient = gradients_.input[part] if gradients is None else gradients[: part.stop - part.start]
         arrays = _steps(cotangent[part]), _steps(distance), gradients_.potential.view(-1), _steps(gradient)
         run(*arrays, layer.neuron, sums._replace(start=None if start is None else start.reshape(-1)))
@@ -191,20 +137,37 @@ class _Again:
 
     def __init__(self, layer: Layer) -> None:
         self.layer, self.run, self.offset = layer, module(layer.kernel_name).forward, layer.offset
-        inputs, potential = layer.inputs, layer.potential
-        shape = (layer.length, *potential.shape)
+        inputs, dtype = layer.inputs, state_dtype(layer.inputs.dtype)
+        shape = (_length(layer), *layer.shape[1:])
         self.spikes = inputs.new_empty(shape)
         self.current: Any = None if layer.weight is None else inputs.new_empty(shape)
-        in_place = self.current is not None and inputs.dtype == potential.dtype
-        self.distances: Any = self.current if in_place else potential.new_empty(shape)
+        in_place = self.current is not None and inputs.dtype == dtype
+        self.distances: Any = self.current if in_place else inputs.new_empty(shape, dtype=dtype)
 
     def distance(self, part: slice, start: Tensor) -> Tensor:
         """u - threshold [t, B, N] of the steps in `part`, from the potential `start` [B, N] on."""
         count = part.stop - part.start
-        current, distance = self.layer.current(part, self.current), self.distances[:count]
+        current, distance = _current(self.layer, part, self.current), self.distances[:count]
         state, spikes = start.clone().view(-1), self.spikes[:count]
         self.run(_steps(current), state, _steps(spikes), _steps(distance), self.layer.neuron, self.offset)
         return distance
+
+
+def _length(layer: Layer) -> int:
+    """Time steps in a stretch."""
+    steps, batch, _ = layer.shape
+    return stretch(layer.inputs.device, layer.kernel_name, batch, steps, layer.weight is not None, layer.keep)
+
+
+def _current(layer: Layer, part: slice, to: Tensor | None) -> Tensor:
+    """Currents of the steps in `part`, without the bias; products with the weight fill the first steps of `to`."""
+    inputs = layer.inputs[part]
+    if layer.weight is None:
+        return inputs
+    assert to is not None
+    current = to[: len(inputs)]
+    torch.mm(_rows(inputs), layer.weight.t(), out=_rows(current))
+    return current
 
 
 def _parts(steps: int, length: int) -> Iterator[slice]:
@@ -224,13 +187,13 @@ def _accumulate(so_far: Tensor | None, gradient: Tensor, inputs: Tensor) -> Tens
     return so_far.add_(torch.mm(left, right, out=left.new_empty(so_far.shape)))
 
 
-def _start(part: slice, potential: Tensor, saved: Tensor, neuron: Neuron) -> Tensor:
+def _start(layer: Layer, part: slice, saved: Tensor) -> Tensor:
     """The potential [B, N] before a stretch: the step before it, after the reset."""
     if part.start == 0:
-        return potential
-    distance = saved[part.start - 1].to(potential.dtype)
-    fired = torch.zeros_like(distance) if neuron.reset == "zero" else distance
-    return torch.where(torch.signbit(distance), distance + neuron.threshold, fired)
+        return layer.start
+    distance = saved[part.start - 1].to(state_dtype(layer.inputs.dtype))
+    fired = torch.zeros_like(distance) if layer.neuron.reset == "zero" else distance
+    return torch.where(torch.signbit(distance), distance + layer.neuron.threshold, fired)
 
 
 def _steps(tensor: Tensor) -> Tensor:

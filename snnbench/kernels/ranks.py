@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 from snnbench.adapter.refusal import Unsupported
 from snnbench.kernels import layer, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
+from snnbench.kernels.passes import Layer, Wanted, state_dtype
 
 Split = Literal["temporal", "batch", "neurons"]
 AXES: dict[Split, int] = {"temporal": 0, "batch": 1, "neurons": 2}
@@ -75,7 +76,7 @@ def temporal_lif(
     detach_reset: bool = False,
     surrogate: str = "fast_sigmoid",
     slope: float = 1.0,
-    keep: str = "potential",
+    keep: str = "auto",
     kernel: str = "auto",
     group: "dist.ProcessGroup | None" = None,
     blocks: int | None = None,
@@ -112,6 +113,7 @@ def temporal_lif(
     count = default_blocks(chain.ranks, columns) if blocks is None else max(1, min(blocks, columns))
     differentiated = torch.is_grad_enabled() and current.requires_grad
     name = layer.chosen(kernel, current.device, current.dtype)
+    keep = pipeline.automatic_keep(name, linear=False) if keep == "auto" else keep
     plan = _Plan(chain, pieces(columns, count), neuron, keep if differentiated else "", name)
     spikes: Tensor = _Segment.apply(current, plan)
     return spikes
@@ -167,13 +169,13 @@ class _Plan:
     keep: str
     kernel_name: str
 
-    def layer(self, inputs: Tensor, state: Tensor) -> pipeline.Layer:
+    def layer(self, inputs: Tensor, state: Tensor) -> Layer:
         """The layer of a block: `inputs` [T, 1, M], `state` [1, M]."""
-        return pipeline.Layer(inputs, None, None, state, self.neuron, self.keep, self.kernel_name)
+        return Layer(inputs, None, None, state, self.neuron, self.keep, self.kernel_name)
 
     def states(self, like: Tensor) -> list[Tensor]:
         """A state of zeros [1, M] for each block."""
-        dtype = pipeline.state_dtype(like.dtype)
+        dtype = state_dtype(like.dtype)
         return [like.new_zeros(1, part.stop - part.start, dtype=dtype) for part in self.parts]
 
 
@@ -205,7 +207,7 @@ class _Segment(torch.autograd.Function):
         plan, tensors = ctx.plan, ctx.saved_tensors
         output, rows = _Columns(cotangent), _rows(cotangent)
         currents = _rows(tensors[-1]) if plan.keep == "nothing" else None
-        wanted = pipeline.Wanted(True, False, False, False)
+        wanted = Wanted(True, False, False, False)
 
         def run(number: int, state: Tensor) -> Tensor:
             block = plan.parts[number]

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from snnbench.kernels import KEEPS, lif, linear_lif, pipeline
+from snnbench.kernels.passes import Wanted
 from tests.kernels.test_kernels import EXACT, problem
 
 
@@ -22,7 +23,7 @@ def test_unneeded_gradients_are_not_computed(monkeypatch: pytest.MonkeyPatch) ->
     weight = given["weight"].requires_grad_()
     spikes = linear_lif(given["inputs"], weight, given["bias"], beta=0.9, threshold=1.0, kernel="torch")
     torch.autograd.grad(spikes, weight, given["cotangent"])
-    assert wanted == [pipeline.Wanted(False, True, False, False)]
+    assert wanted == [Wanted(False, True, False, False, False)]
 
 
 def test_without_gradients_nothing_is_kept() -> None:

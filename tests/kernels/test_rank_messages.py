@@ -11,6 +11,7 @@ import torch
 
 from snnbench.analysis.pipeline_model import pipeline_times
 from snnbench.kernels import pipeline, ranks
+from snnbench.kernels.passes import Layer
 from snnbench.kernels.ranks import temporal_lif
 
 
@@ -120,7 +121,7 @@ def test_only_a_pass_with_gradients_keeps_values(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ranks, "dist", SimpleNamespace(get_rank=lambda link: 0, get_world_size=lambda link: 1))
     layers, real = [], pipeline.forward
 
-    def spy(layer: pipeline.Layer) -> Any:
+    def spy(layer: Layer) -> Any:
         layers.append(layer)
         return real(layer)
 
