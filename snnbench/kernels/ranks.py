@@ -23,13 +23,12 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.kernels import layer, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.passes import Layer, Wanted, state_dtype
+from snnbench.work.blocks import default_blocks
 
 Split = Literal["temporal", "batch", "neurons"]
 AXES: dict[Split, int] = {"temporal": 0, "batch": 1, "neurons": 2}
 """The axis of [T, B, N] that each split divides."""
 UNITS = ("steps", "samples", "neurons")
-BLOCKS_PER_LINK = 4
-"""Default blocks for each pair of neighbours; `default_blocks` has the reason."""
 
 
 def pieces(size: int, count: int) -> list[slice]:
@@ -56,15 +55,6 @@ def part(split: Split, shape: tuple[int, int, int], rank: int, ranks: int) -> tu
         pieces(size, ranks)[rank] if number == axis else slice(0, size) for number, size in enumerate(shape)
     )
     return steps, samples, neurons
-
-
-def default_blocks(ranks: int, columns: int) -> int:
-    """The blocks of `temporal_lif` by default: 4 (ranks - 1), at most one for each column.
-
-    The last rank waits for ranks - 1 blocks before its first, so the fill of the pipeline lengthens a rank's own work
-    by (ranks - 1) / blocks: by a quarter.
-    """
-    return max(1, min(BLOCKS_PER_LINK * (ranks - 1), columns))
 
 
 def temporal_lif(
