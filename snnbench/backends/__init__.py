@@ -27,7 +27,10 @@ Run = Callable[[], Any]
 
 
 class Session(Protocol):
-    """One network with its input and cotangent on the device."""
+    """One network with its input and cotangent on the device.
+
+    A session that divides the work among processes has `parts`, and `parts.split` is the way of dividing, in a word.
+    """
 
     def load(self, which: int, cotangent: int) -> None:
         """Put the numbered input and cotangent of the problem in place of the old ones.

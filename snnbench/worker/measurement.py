@@ -70,6 +70,8 @@ class Measurement:
             return
         session = self._session(self.problem)
         reply.settings["provider"] = session.provider()
+        if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
+            reply.settings["split"] = parts.split
         doing = {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure]
         doing(session, reply)
         reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
