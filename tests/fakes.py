@@ -13,7 +13,7 @@ from typing import Any
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
 from snnbench.work.case import PROFILES
 from snnbench.worker.messages import Measure, Reply, Request
-from snnbench.workloads import lif
+from snnbench.workloads import lif, lif_devices
 from snnbench.workloads.linear_lif import Case
 
 PHASES = ("inference", "forward", "backward", "train")
@@ -42,6 +42,8 @@ LIF = lif.Case(
     **{name: value for name, value in CASE.as_dict().items() if name in lif.Case.names() and name != "workload"}
 )
 """The neurons of CASE alone, on currents."""
+DIVIDED = lif_devices.Case(**{name: value for name, value in LIF.as_dict().items() if name != "workload"}, devices=1)
+"""The same, to be divided among devices; here on one."""
 
 CORRECT = '''
 """A fake library that does all that is asked of it."""

@@ -135,4 +135,5 @@ def _deviation(records: list[Record]) -> str:
 
 def _case_order(case: Case) -> tuple[Any, ...]:
     kind = (case.PREFIX, case.device, case.dtype, case.precision, case.profile)
-    return *kind, case.sites, case.neurons, case.batch, case.time_steps, case.threads, case.beta, case.key
+    sizes = (case.sites, case.neurons, case.batch, case.time_steps, case.processes)
+    return *kind, *sizes, case.threads, case.beta, case.key

@@ -8,7 +8,7 @@ from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
 from snnbench.work.outcome import Outcome
-from tests.fakes import CASE
+from tests.fakes import CASE, DIVIDED
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 
 
@@ -31,6 +31,11 @@ def test_results_are_sorted_by_verdict_before_speed() -> None:
     ]
     assert order(*records) == ["g", "d", "f", "c", "b", "a", "e"]
     assert order(*reversed(records)) == ["g", "d", "f", "c", "b", "a", "e"]
+
+
+def test_cases_are_sorted_by_their_number_of_devices() -> None:
+    cases = [DIVIDED.with_(devices=devices) for devices in range(1, 9)]
+    assert list(results_by_case(timed("a", case=case, train=1.0) for case in reversed(cases))) == cases
 
 
 def test_untimed_deviating_result_precedes_a_failed_one() -> None:
