@@ -153,6 +153,17 @@ def test_lines_mark_failures_by_size_and_draw_the_floor() -> None:
     assert not [row for row in values(chart) if row.get("library") == "c"]
 
 
+def test_name_of_the_floor_is_above_a_falling_line() -> None:
+    for floors_ms, dy in ((2.0, 3.0), 9), ((3.0, 2.0), -9):
+        records = [
+            timed("a", case=case, train=4.0, floors_ms={"train": ms})
+            for case, ms in zip((CASE, LARGE), floors_ms, strict=True)
+        ]
+        (chart,) = chart_sections.times(chart_findings(*records)).charts
+        (_, label), *_ = (layer["layer"] for layer in chart.specification["layer"] if "layer" in layer)
+        assert label["mark"]["text"] == "floor" and label["mark"]["dy"] == dy
+
+
 def test_deviating_contender_is_a_hollow_dot_with_a_note() -> None:
     (chart,) = chart_sections.times(chart_findings(timed("a", train=1.0), deviating("b", train=2.0))).charts
     assert [(row["library"], row["ranked"]) for row in values(chart) if "ranked" in row and "text" not in row] == [

@@ -104,8 +104,9 @@ def _row(point: Point, axis: str) -> dict[str, Any]:
 
 def _floor(rows: list[dict[str, Any]], x: alt.X, y: alt.Y) -> Any:
     line = alt.Chart(style.data(rows)).mark_line(strokeDash=[1, 3], strokeWidth=2).encode(x, y)
-    middle = rows[(len(rows) - 1) // 2]  # to the right of it the line rises away from its name
-    label = alt.Chart(style.data([middle])).mark_text(align="left", dx=8, dy=9, text="floor")
+    middle = rows[(len(rows) - 1) // 2]  # to the right of it the line runs away from its name
+    falls = rows[-1]["ms"] < rows[0]["ms"]
+    label = alt.Chart(style.data([middle])).mark_text(align="left", dx=8, dy=-9 if falls else 9, text="floor")
     return line + label.encode(x, y)
 
 
