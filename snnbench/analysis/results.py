@@ -26,7 +26,7 @@ class Result:
     framework multiplied that fast, the machine can.
     `distance`: for a deviating contender, a check of its answers against the case's own neuron. `own_rule`: whether it
     was held to a rule that it declares. `deviation`: the difference that it declares. `checked`: how much of its
-    answers was compared, if its records say so.
+    answers was compared, if its records say so. `split`: how it divides the work among processes, or empty.
     """
 
     contender: str
@@ -41,6 +41,7 @@ class Result:
     flags: set[str] = field(default_factory=set)
     floors_ns: dict[str, float] = field(default_factory=dict)
     checked: str = ""
+    split: str = ""
 
     @property
     def failure(self) -> str:
@@ -102,6 +103,7 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
     measured = [record for record in records if record.status == "measured"]
     spots = [check for record in measured for name, check in record.checks.items() if name.startswith("spot-")]
     result.checked = coverage(records[0].case, spots)
+    result.split = next((str(record.settings["split"]) for record in measured if "split" in record.settings), "")
     if result.verdict == "deviates":
         result.reasons.insert(0, _deviation(records))
         result.deviation = next(record.outcome.deviation for record in records if record.outcome.deviation)

@@ -17,7 +17,7 @@ Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module."""
+    """The parts of a workload's module; it may also have the `pipeline_blocks` of the function below."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -64,6 +64,15 @@ DEFAULT = next(iter(WORKLOADS))
 def of(case: Case) -> Workload:
     """The workload of a case."""
     return WORKLOADS[case.workload]
+
+
+def pipeline_blocks(case: Case, split: str) -> int | None:
+    """The blocks of a pipeline if the processes of a case form one under this split, else None.
+
+    Models of its time are drawn beside the measured times. A workload without pipelines need not have this function.
+    """
+    count = getattr(of(case), "pipeline_blocks", None)
+    return count(case, split) if count else None
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

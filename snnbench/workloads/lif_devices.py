@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 from snnbench.adapter.refusal import Unsupported
+from snnbench.work.blocks import default_blocks
 from snnbench.work.case import Count
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD
 from snnbench.workloads import lif
@@ -66,3 +67,8 @@ products, product_flops, static_values, operands = lif.products, lif.product_flo
 def least_values(case: Case, phase: str) -> int:
     """Numbers that a device must at least read and write in a pass of a phase."""
     return lif.least_values(case, phase) // case.devices
+
+
+def pipeline_blocks(case: Case, split: str) -> int | None:
+    """The default blocks of the pipeline along time; None for the other splits, whose ranks do not wait for others."""
+    return default_blocks(case.devices, case.batch * case.neurons) if split == "temporal" else None

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from snnbench import workloads
 from snnbench.adapter.discovery import data_folder
 from snnbench.run.process import environment, run
-from snnbench.workloads import lif_devices
-from tests.fakes import LIF, profile, reply_of, request
+from tests.fakes import DIVIDED, profile, reply_of, request
 
 PATH = data_folder("adapters") / "fused-devices.py"
-ALONE = lif_devices.Case(
-    **{name: value for name, value in LIF.as_dict().items() if name != "workload"} | profile("zero") | {"devices": 1}
-)
+ALONE = DIVIDED.with_(**profile("zero"))
 
 
 @pytest.mark.parametrize("variant", ["temporal", "batch", "neurons"])
@@ -24,3 +22,4 @@ def test_reply_names_the_split(tmp_path: Path, variant: str) -> None:
     reply = reply_of(run(Path(sys.executable), PATH, train, environment(1, tmp_path, {}), 60.0))
     assert reply.outcome and reply.outcome.measured, reply.outcome
     assert reply.settings["split"] == variant
+    assert workloads.pipeline_blocks(ALONE, reply.settings["split"]) == (1 if variant == "temporal" else None)

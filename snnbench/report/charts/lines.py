@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from snnbench.report import wording
-from snnbench.report.charts import style
+from snnbench.report.charts import models, style
 from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import counted, listed, spread
 from snnbench.report.section import Chart, Table
@@ -31,14 +31,15 @@ def against(findings: Findings, cases: Sequence[Case], axis: str, phase: str, na
         f"{one} ({listed(list(dict.fromkeys(kinds.values())))})" for one, kinds in every.items() if one not in names
     ]
     title = f"{findings.name(cases[0])}, {cases[0].sizes(axis)}".rstrip(", ")
-    chart, height = _draw(findings, cases, axis, phase, points, failed)
+    modelled = models.rows(findings, cases, axis, phase)
+    chart, height = _draw(findings, cases, axis, phase, points, failed, modelled)
     return Chart(
         name=name,
         title=title,
-        words=_words(cases, axis, phase, points, names, title),
+        words=_words(cases, axis, phase, points, names, title) + models.words(modelled),
         specification=style.specification(chart, height),
-        table=_table(findings, cases, axis, phase),
-        note=_note(points, list(failed)[STRIPS:], without),
+        table=_table(findings, cases, axis, phase, modelled),
+        note=" ".join(part for part in (_note(points, list(failed)[STRIPS:], without), models.note(modelled)) if part),
     )
 
 
@@ -49,13 +50,15 @@ def _draw(
     phase: str,
     points: Sequence[Point],
     failed: dict[str, dict[int, str]],
+    modelled: Sequence[dict[str, Any]],
 ) -> tuple[Any, int]:
     """The chart and its height in px."""
     strip = STRIP * min(len(failed), STRIPS) + (6 if failed else 0)
     floors = [(wording.size(case, axis), findings.floor_ns(case, phase)) for case in cases]
     floor_rows = [{"size": size, "ms": ns / MS} for size, ns in floors if ns]
     rows = [_row(point, axis) for point in points]
-    values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]] + [row["ms"] for row in floor_rows]
+    values = [row[key] for row in rows for key in ("ms", "low", "high") if row[key]]
+    values += [row["ms"] for row in (*floor_rows, *modelled)]
     sizes = [wording.size(case, axis) for case in cases]
     x = alt.X(
         "size:Q",
@@ -67,6 +70,7 @@ def _draw(
     y = alt.Y("ms:Q", scale=scale, axis=alt.Axis(title=f"{phase}, ms", format="~g", tickCount=6))
     shown = sorted({point.contender for point in points})
     color, shape, dash = (make(findings.contenders, shown) for make in (style.color, style.shape, style.dash))
+    dash = dash.legend(None) if modelled else dash  # the models have a legend of dashes
     tips = style.tooltip(
         library="library:N", cell="sizes:N", ms="shown:N", verdict="verdict:N", trials="trials:Q", flags="flags:N"
     )
@@ -80,6 +84,8 @@ def _draw(
             mark = alt.Chart(style.data(some)).mark_point(filled=filled, size=55, opacity=1)
             layers.append(mark.encode(x, y, color, shape, tooltip=tips))
     chart = alt.layer(*layers)
+    if modelled:
+        chart = alt.layer(models.lines(modelled, x, y), chart).resolve_scale(strokeDash="independent")
     if failed:
         chart = alt.layer(chart, _strip(failed, x, sizes)).resolve_scale(y="independent")
     return chart, style.PANEL + strip
@@ -151,8 +157,10 @@ def _failed(findings: Findings, cases: Sequence[Case], axis: str, phase: str) ->
     return dict(sorted(kinds.items(), key=lambda item: (min(item[1]), item[0])))
 
 
-def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> Table:
-    """A row per contender, a column per size."""
+def _table(
+    findings: Findings, cases: Sequence[Case], axis: str, phase: str, modelled: Sequence[dict[str, Any]]
+) -> Table:
+    """A row per contender and per model, a column per size."""
     cells: dict[str, dict[int, str]] = {}
     for case in cases:
         for point in findings.points(case, phase):
@@ -160,6 +168,8 @@ def _table(findings: Findings, cases: Sequence[Case], axis: str, phase: str) -> 
             times[wording.size(case, axis)] = spread(point.value, point.low, point.high, MS)
     for name, kinds in _failed(findings, cases, axis, phase).items():
         cells.setdefault(name, {}).update(kinds)
+    for row in modelled:
+        cells.setdefault(row["model"], {})[row["size"]] = number(row["ms"])
     sizes = [wording.size(case, axis) for case in cases]
     rows = [[name, *(times.get(size, "-") for size in sizes)] for name, times in cells.items()]
     floors = [findings.floor_ns(case, phase) for case in cases]

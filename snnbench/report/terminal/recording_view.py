@@ -9,8 +9,10 @@ from snnbench.analysis.results import Result
 from snnbench.recording.reading import Recording
 from snnbench.report import answer, findings
 from snnbench.report.findings import Findings
+from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
+from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
 from snnbench.report.wording import model
@@ -40,6 +42,8 @@ def show(console: Console, recording: Recording) -> None:
     if deviating:
         console.print(Text("\nDistance of deviating contenders from the case's own neuron", style="bold"))
         draw(console, deviating)
+    if (pipelines := predictions(results.results, results.headline)).rows:
+        draw(console, [(TITLE, pipelines)], [LOWER_BOUNDS])
     _show_reasons(console, results.results.values())
 
 

@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from snnbench.analysis.results import PHASES, Result, results_by_case
+from snnbench.analysis.results import PHASES, Result, headline, results_by_case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
+from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
+from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.wording import model, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
@@ -44,8 +46,12 @@ def _recording(recording: Recording, heading: str) -> list[str]:
         f"{model(recording)}. {coverage(recording.records)}.",
         "",
     ]
-    for case, results in results_by_case(recording.records).items():
+    by_case = results_by_case(recording.records)
+    for case, results in by_case.items():
         parts += [f"{heading}# {title(case)}", "", *_table(results, recording.baseline), ""]
+    for phase in headline(recording.records):
+        if (pipelines := predictions(by_case, phase)).rows:
+            parts += [f"{heading}# {TITLE}", "", tables.markdown(pipelines), "", LOWER_BOUNDS, ""]
     return parts
 
 

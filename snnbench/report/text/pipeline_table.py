@@ -1,0 +1,25 @@
+"""The table of pipelines: measured times beside those that the two models predict."""
+
+from collections.abc import Mapping, Sequence
+
+from snnbench.analysis.pipelines import pipelines
+from snnbench.analysis.results import Result
+from snnbench.report.pipelines import MODELS, times_ms
+from snnbench.report.section import Table
+from snnbench.report.text.table import captions
+from snnbench.units import MS, number
+from snnbench.work.case import Case
+
+TITLE = "Pipelines of devices beside two models"
+
+
+def predictions(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
+    """A row for each contender and case with a pipeline of two devices or more; no rows if there is none."""
+    _, own = captions(results)
+    rows = []
+    for pipeline in pipelines(results, results, phase):
+        if pipeline.case.processes > 1:
+            measured = "-" if pipeline.measured is None else number(pipeline.measured / MS)
+            predicted = [number(ms) for ms in times_ms(pipeline.predicted)]
+            rows.append([own[pipeline.case], pipeline.contender, measured, *predicted])
+    return Table(["case", "library", f"{phase} ms", *(f"{model}, ms" for model in MODELS)], rows, texts=2)
