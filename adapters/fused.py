@@ -21,7 +21,7 @@ from snnbench.backends.torch import Network, Neuron
 
 BACKEND = "torch"
 VARIANTS = {
-    "cpu": "C kernel over stretches of time that fit into the cache; a layer keeps u - threshold as precise as the state",
+    "cpu": "C kernel over stretches of time that fit into the cache; a layer keeps u - threshold in the state's format",
     "cpu-half": "C kernel that keeps u - threshold in 16 bits",
     "cpu-lowmem": "C kernel that keeps one potential per stretch of time and recomputes the currents",
     "torch": "PyTorch operations only, on any device",

@@ -14,7 +14,7 @@ from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Session
 from snnbench.proof.fresh import copied
 from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
+from snnbench.work.problem import Problem, Stack
 
 Array = NDArray[np.float32]
 Pass = Callable[[Session], Answer]
@@ -32,7 +32,7 @@ class Link:
 class Chain:
     """The layers of a problem, each in a `session` of its own."""
 
-    def __init__(self, problem: Problem, session: Callable[[Problem], Session]) -> None:
+    def __init__(self, problem: Stack, session: Callable[[Problem], Session]) -> None:
         self.problem, self._make = problem, session
         content = problem.input(0), problem.cotangent(0)
         self._problems = [problem.layer(number, *content) for number in range(problem.case.sites)]

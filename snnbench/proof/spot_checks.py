@@ -9,7 +9,7 @@ from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.problem import Problem
+from snnbench.work.problem import Problem, Stack
 from snnbench.work.rule import Rule
 
 
@@ -44,6 +44,7 @@ class SpotChecks:
     def layers(self) -> Chain:
         """The layers of the network by themselves. Building them resets a compiler."""
         if self._chain is None:
+            assert isinstance(self.problem, Stack), "only a stack is judged by its layers"
             self._chain = Chain(self.problem, self._session)
         return self._chain
 

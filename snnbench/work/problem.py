@@ -4,6 +4,7 @@ Inputs and cotangents are numbered. Repetitions run on number 0, verification al
 passes: no pass has seen their content, so a kept answer cannot pass for a new one.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -32,7 +33,7 @@ spot check judges them.
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(ABC):
     """The arrays of a case. Each is drawn once, at first use: at N = 16384 that takes seconds.
 
     All callers share the problem's own arrays, so a session copies the arrays that a network may write to. If `exact`,
@@ -61,14 +62,6 @@ class Problem:
         """Whether the input is 0 and 1, which every number format holds."""
         return False
 
-    def layer(self, number: int, entering: Array, cotangent: Array) -> "Problem":
-        """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
-        raise NotImplementedError
-
-    def first(self, count: int) -> "Problem":
-        """The problem of the first layers, with inputs and cotangents of its own."""
-        raise NotImplementedError
-
     def put(self, number: int, entering: Array, cotangent: Array) -> None:
         """Make content `number` of these arrays."""
         self._drawn["input", number], self._drawn["cotangent", number] = entering, cotangent
@@ -88,13 +81,26 @@ class Problem:
             self._drawn[name, which] = draw()
         return self._drawn[name, which]  # type: ignore[return-value]
 
+    @abstractmethod
     def _input(self, which: int) -> Array:
-        raise NotImplementedError
+        """The input of a number, drawn."""
 
     def _cotangent(self, which: int) -> Array:
         if which == REVERSED:
             return np.ascontiguousarray(self.cotangent(1)[::-1])
         return generator(self.case, "cotangent", which).standard_normal(self.case.shape, dtype=np.float32)
+
+
+class Stack(Problem):
+    """A problem of several layers, each of which is a problem by itself."""
+
+    @abstractmethod
+    def layer(self, number: int, entering: Array, cotangent: Array) -> "Stack":
+        """The problem of one layer by itself: content 0 is its input and the cotangent of its output."""
+
+    @abstractmethod
+    def first(self, count: int) -> "Stack":
+        """The problem of the first layers, with inputs and cotangents of its own."""
 
 
 def generator(case: Case, name: str, number: int) -> np.random.Generator:

@@ -101,7 +101,7 @@ class Case(case.Case):
 
 
 @dataclass(frozen=True, slots=True)
-class Problem(problem.Problem):
+class Problem(problem.Stack):
     """The arrays of a case."""
 
     case: Case

@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
@@ -51,7 +52,7 @@ class PartSession(Session):
 
     def __init__(self, parts: Parts, variant: Variant, case: Case, rank: int, device: torch.device) -> None:
         self.where = parts.of(case, rank)
-        self.local = Problem(case)
+        self.local = workloads.of(case).Problem(case)
         self.local.put(0, *(np.zeros(self._shape(case), np.float32) for _ in range(2)))
         super().__init__(lambda *_: Network(parts.forward, [], provider=parts.provider), variant, self.local, device)
 
