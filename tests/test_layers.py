@@ -61,7 +61,7 @@ OF_TORCH = (
 )
 FRAMEWORKS = {
     **{module: {"torch"} for module in OF_TORCH},
-    "backends.jax": {"jax"},
+    **{module: {"jax"} for module in ("backends.jax", "backends.jax.session")},
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_triton": {"torch", "triton"},
 }

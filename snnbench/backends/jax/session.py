@@ -1,0 +1,205 @@
+"""A network in JAX and its compiled passes.
+
+`forward` is a compiled function that returns the spikes and the residuals, and `backward` a compiled function of the
+residuals, so they are two pieces of work. Weights, input and cotangent are arguments of each, never constants.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from snnbench.adapter.declaration import Variant
+from snnbench.backends import Build
+from snnbench.backends.layout import Layout
+from snnbench.work.answer import Answer
+from snnbench.work.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+
+    weight: jax.Array
+    bias: jax.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network that an adapter for JAX builds.
+
+    `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
+    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
+    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
+    currents, and the harness hands them over times `gain`.
+    """
+
+    apply: Callable[[Any, jax.Array], jax.Array]
+    params: Any
+    linears: Callable[[Any], Sequence[tuple[jax.Array, jax.Array]]]
+    gain: float = 1.0
+    transposed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A library's neuron, as an adapter for JAX builds it.
+
+    `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
+    spikes of the same shape. It takes the harness's currents times `gain`.
+    """
+
+    layer: Callable[[int], Callable[[jax.Array], jax.Array]]
+    gain: float = 1.0
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        layers = [self.layer(each.weight.shape[0]) for each in weights]
+
+        def apply(params: Any, x: jax.Array) -> jax.Array:
+            for (weight, bias), layer in zip(params, layers, strict=True):
+                x = layer(x @ weight.T + bias)
+            return x
+
+        params = [(each.weight * self.gain, each.bias * self.gain) for each in weights]
+        return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.layer(neurons)
+        return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
+
+
+class Session:
+    """A network on one problem, with its arrays on the device."""
+
+    loads_in_place = False
+
+    def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
+        case = problem.case
+        self.device, self.dtype = device, jnp.dtype(case.dtype)
+        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        self.network: Network = build(case, layers, variant.built_as)
+        self.problem = problem
+        self.layout = Layout(variant.order, variant.latency)
+        self.unit = 1.0 if layers else self.network.gain
+        self._inference: Any = jax.jit(self.network.apply)
+        self._forward: Any = jax.jit(self._vjp_with_input if case.input_gradient else self._vjp)
+        self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
+        self._train: Any = jax.jit(self._both)
+        self._with_input = case.input_gradient
+        self._planned_bytes: dict[str, int] = {}
+        self._fired: Any = None
+        self.load(0, 0)
+
+    def load(self, which: int, cotangent: int) -> None:
+        """Make new arrays; the compiled functions take them as arguments."""
+        entering = self.layout.input(self.problem.input(which))
+        self.input = self._place(entering if self.unit == 1.0 else entering * np.float32(self.unit))
+        if self._fired is None:
+            # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
+            self._fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
+        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
+        jax.block_until_ready((self.input, self.cotangent))
+
+    def compile(self, phase: str) -> None:
+        """Compile ahead of the first call."""
+        if phase == "train":
+            program = self._train = self._train.lower(self.network.params, self.input, self.cotangent).compile()
+        elif phase == "forward":
+            program = self._forward = self._forward.lower(self.network.params, self.input).compile()
+        elif phase == "inference":
+            program = self._inference = self._inference.lower(self.network.params, self.input).compile()
+        else:
+            return
+        plan = program.memory_analysis()
+        taken_bytes = plan.output_size_in_bytes + plan.temp_size_in_bytes - plan.alias_size_in_bytes
+        self._planned_bytes[phase] = int(taken_bytes)
+
+    def planned_bytes(self, phase: str) -> int:
+        """Outputs and temporary buffers, as XLA assigns them."""
+        return self._planned_bytes[phase]
+
+    def inference(self) -> Any:
+        """Spikes."""
+        return self._inference(self.network.params, self.input)
+
+    def forward(self) -> Any:
+        """Spikes and residuals."""
+        return self._forward(self.network.params, self.input)
+
+    def backward(self, saved: Any) -> Any:
+        """Gradients from residuals."""
+        return self._backward(saved[1], self.cotangent)
+
+    def train(self) -> Any:
+        """Spikes and gradients, one program."""
+        return self._train(self.network.params, self.input, self.cotangent)
+
+    def synchronise(self, outputs: Any) -> None:
+        """Wait for every array in `outputs`."""
+        jax.block_until_ready(outputs)
+
+    def mark(self) -> Any:
+        """None: JAX has no device clock."""
+        return None
+
+    def elapsed_ns(self, start: Any, end: Any) -> int:
+        """Never called, because there are no marks. Raises ValueError."""
+        raise ValueError("no device clock")
+
+    def answer(self, spikes: Any, gradients: Any) -> Answer:
+        """The answer in the harness's order, with the gradients of the harness's own weights."""
+        got = self.layout.spikes(_numpy(spikes))
+        if gradients is None:
+            return Answer(got)
+        network = self.network
+        pairs = network.linears(gradients[0])
+        weights = [_numpy(w.T if network.transposed else w) * network.gain for w, _ in pairs]
+        biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
+        if not self._with_input:
+            return Answer(got, weights, biases)
+        entering = self.layout.input_gradient(_numpy(gradients[1]))
+        return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
+
+    def spikes_of(self, saved: Any) -> Any:
+        """The spikes in the result of `forward`."""
+        return saved[0]
+
+    def static_bytes(self) -> int:
+        """Parameters, input and cotangent."""
+        return sum(leaf.nbytes for leaf in jax.tree.leaves((self.network.params, self.input, self.cotangent)))
+
+    def provider(self) -> str:
+        """XLA compiles everything."""
+        return f"xla:{self.device.platform}"
+
+    def ran(self, phase: str) -> list[str]:
+        """XLA, and the targets of custom calls in the compiled program."""
+        if phase == "train":
+            program = jax.jit(self._both).lower(self.network.params, self.input, self.cotangent).compile()
+        else:
+            program = jax.jit(self.network.apply).lower(self.network.params, self.input).compile()
+        return [self.provider(), *sorted(set(re.findall('custom_call_target="([^"]+)"', program.as_text())))]
+
+    def _vjp_with_input(self, params: Any, entering: jax.Array) -> Any:
+        return jax.vjp(self.network.apply, params, entering)
+
+    def _vjp(self, params: Any, entering: jax.Array) -> Any:
+        return jax.vjp(lambda p: self.network.apply(p, entering), params)
+
+    def _both(self, params: Any, entering: jax.Array, cotangent: jax.Array) -> Any:
+        spikes, pull = (self._vjp_with_input if self._with_input else self._vjp)(params, entering)
+        return spikes, pull(cotangent)
+
+    def _place(self, array: Any) -> jax.Array:
+        """A copy, also on the CPU: the problem's own arrays serve later checks."""
+        return jax.device_put(jnp.array(array, self.dtype), self.device)
+
+
+def _numpy(array: jax.Array) -> Any:
+    return np.asarray(array.astype(jnp.float32) if array.dtype.itemsize == 2 else array)
