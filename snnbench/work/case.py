@@ -1,7 +1,8 @@
 """A case: one fully specified piece of work. Equal cases are equal work.
 
-Each workload has a frozen dataclass of its own for its cases (snnbench/workloads/). Here is the part that all have: the
-device, the number format, the seed, and the leaky integrate-and-fire neuron with its input current x:
+Each workload has a frozen dataclass of its own for its cases (snnbench/workloads/). Here is their base, with the fields
+that all have: the sizes of a layer, the device, the number format, the seed, and the leaky integrate-and-fire neuron
+with its input current x:
 
     u[t] = beta * v[t-1] + x[t]
     s[t] = 1 if u[t] >= threshold else 0
@@ -15,7 +16,7 @@ The annotations of a case's fields are the only list of a workload's axes: confi
 
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from snnbench.digest import digest
 
@@ -56,6 +57,7 @@ Fraction = Annotated[float, Bounds(0, 1)]
 Rate = Annotated[float, Bounds(0, 1, above=True)]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """The fields that the cases of every workload have. `threads` is the number of CPUs a worker may use.
 
@@ -66,27 +68,31 @@ class Case:
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     """
 
-    __slots__ = ()
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ()
     PREFIX: ClassVar[str] = ""
 
     workload: str
-    neurons: int
-    batch: int
-    time_steps: int
-    input_gradient: bool
+    neurons: Count
+    batch: Count
+    time_steps: Count
     device: str
     dtype: Dtype
     precision: Precision
-    threads: int
-    beta: float
-    threshold: float
+    threads: Count
+    beta: Fraction
+    threshold: Positive
     reset: Reset
     detach_reset: bool
     surrogate: Surrogate
-    slope: float
-    seed: int
+    slope: Positive
+    seed: CountOrNone
+
+    if TYPE_CHECKING:  # a field of some workloads, a constant of others
+
+        @property
+        def input_gradient(self) -> bool:
+            """Whether the gradient of the input is computed, too."""
 
     @property
     def profile(self) -> str:
@@ -168,19 +174,20 @@ class Case:
         return ", ".join(named)
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields, in their order."""
+        """The fields, in the order of `names`."""
         return {name: getattr(self, name) for name in self.names()}
 
     def with_(self, **changes: Any) -> Self:
         """The same work with some fields changed."""
-        return replace(self, **changes)  # type: ignore[type-var]  # each workload's class is a dataclass
+        return replace(self, **changes)
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The names of the fields, in their order."""
+        """The names of the fields: the workload, the sizes, all others, and the seed."""
         return _names(cls)  # type: ignore[arg-type]  # a class has a hash
 
 
 @cache
 def _names(case: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(case))
+    names = [field.name for field in fields(case) if field.name not in ("workload", "seed")]
+    return ("workload", *sorted(names, key=lambda name: name not in case.SIZES), "seed")

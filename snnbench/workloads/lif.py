@@ -21,7 +21,6 @@ import numpy as np
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.work import case, problem
-from snnbench.work.case import Count, CountOrNone, Dtype, Fraction, Positive, Precision, Reset, Surrogate
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 
 NAME = "lif"
@@ -45,20 +44,6 @@ class Case(case.Case):
     PREFIX: ClassVar[str] = "lif "
 
     workload: Literal["lif"] = "lif"
-    neurons: Count
-    batch: Count
-    time_steps: Count
-    device: str
-    dtype: Dtype
-    precision: Precision
-    threads: Count
-    beta: Fraction
-    threshold: Positive
-    reset: Reset
-    detach_reset: bool
-    surrogate: Surrogate
-    slope: Positive
-    seed: CountOrNone
 
     @property
     def product_format(self) -> str:
@@ -66,7 +51,7 @@ class Case(case.Case):
         return self.dtype
 
     @property
-    def input_gradient(self) -> bool:  # type: ignore[override]  # a field of other workloads
+    def input_gradient(self) -> bool:
         """True: it is the only gradient."""
         return True
 

@@ -28,7 +28,7 @@ import numpy as np
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.work import case, problem
-from snnbench.work.case import HALVES, Count, CountOrNone, Dtype, Fraction, Positive, Precision, Rate, Reset, Surrogate
+from snnbench.work.case import HALVES, Count, Rate
 from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
 
 NAME = "linear_lif"
@@ -59,24 +59,10 @@ class Case(case.Case):
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ("layers",)
 
     workload: Literal["linear_lif"] = "linear_lif"
-    neurons: Count
-    batch: Count
-    time_steps: Count
     layers: Count
-    device: str
-    dtype: Dtype
-    precision: Precision
-    threads: Count
-    beta: Fraction
-    threshold: Positive
-    reset: Reset
-    detach_reset: bool
-    surrogate: Surrogate
-    slope: Positive
     input_kind: InputKind = "spikes"
     input_rate: Rate
     input_gradient: bool
-    seed: CountOrNone
 
     @property
     def sites(self) -> int:
