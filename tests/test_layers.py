@@ -12,36 +12,17 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
+WORKER_SIDE = (
+    *("ground", "work", "adapter", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
+    *("proof", "worker"),
+)
+"""Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
-    *(
-        "ground",
-        "work",
-        "adapter",
-        "workloads",
-        "kernels",
-        "backends",
-        "backends.jax",
-        "backends.torch",
-        "proof",
-        "worker",
-    ),
+    *WORKER_SIDE,
     *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
     *("report", "report.text", "report.terminal", "report.charts", "report.page", "cli", "__main__"),
 )
 """A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""
-WORKER_SIDE = (
-    "ground",
-    "work",
-    "adapter",
-    "workloads",
-    "kernels",
-    "backends",
-    "backends.jax",
-    "backends.torch",
-    "proof",
-    "worker",
-)
-"""Packages from which a worker imports."""
 MOST_IN_GROUND = 8
 
 OF_TORCH = (

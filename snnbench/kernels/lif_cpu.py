@@ -28,14 +28,11 @@ def forward(
     current: Tensor, potential: Tensor, spikes: Tensor, saved: Tensor | None, neuron: Neuron, bias: Tensor | None = None
 ) -> None:
     """Run all steps of `current` [T, M]: write `spikes` and `saved` [T, M]. Contract: kernels/__init__.py."""
-    steps, columns = current.shape
     library = _library(neuron, current.dtype, current.dtype if saved is None else saved.dtype)
     library.forward(
         *map(_pointer, (current, potential, spikes, saved, bias)),
-        steps,
-        columns,
-        neuron.beta,
-        neuron.threshold,
+        *current.shape,
+        *(neuron.beta, neuron.threshold),
         torch.get_num_threads(),
     )
 
@@ -44,15 +41,11 @@ def backward(
     cotangent: Tensor, saved: Tensor, carried: Tensor, gradient: Tensor, neuron: Neuron, sums: Sums = NO_SUMS
 ) -> None:
     """Run all steps backwards: write `gradient` [T, M], add to the sums [M]. Contract: kernels/__init__.py."""
-    steps, columns = cotangent.shape
     library = _library(neuron, cotangent.dtype, saved.dtype)
     library.backward(
         *map(_pointer, (cotangent, saved, carried, gradient, sums.start, *sums[:3])),
-        steps,
-        columns,
-        neuron.beta,
-        neuron.threshold,
-        neuron.slope,
+        *cotangent.shape,
+        *(neuron.beta, neuron.threshold, neuron.slope),
         torch.get_num_threads(),
     )
 
@@ -67,14 +60,11 @@ def forward_alone(
     bias: Tensor | None = None,
 ) -> None:
     """Run all steps of `current` [T, M] without keeping them. Contract: kernels/alone.py."""
-    steps, columns = current.shape
     library = _library(neuron, current.dtype, state_dtype(current.dtype))
     library.forward_alone(
         *map(_pointer, (current, potential, spikes, states, last, bias)),
-        steps,
-        columns,
-        neuron.beta,
-        neuron.threshold,
+        *current.shape,
+        *(neuron.beta, neuron.threshold),
         torch.get_num_threads(),
     )
 
@@ -92,15 +82,11 @@ def backward_alone(
     sums: Sums = NO_SUMS,
 ) -> None:
     """Run all steps backwards, from `states` that `forward_alone` wrote. Contract: kernels/alone.py."""
-    steps, columns = current.shape
     library = _library(neuron, current.dtype, state_dtype(current.dtype))
     library.backward_alone(
         *map(_pointer, (current, cotangent, potential, states, carried, gradient, first, bias, *sums[:3])),
-        steps,
-        columns,
-        neuron.beta,
-        neuron.threshold,
-        neuron.slope,
+        *cotangent.shape,
+        *(neuron.beta, neuron.threshold, neuron.slope),
         torch.get_num_threads(),
     )
 

@@ -23,16 +23,9 @@ BACKEND = "torch"
 PROVIDER = ({pattern!r},)
 
 
-class Fire(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, distance):
-        ctx.save_for_backward(distance)
-        return (distance >= 0).to(distance.dtype)
-
-    @staticmethod
-    def backward(ctx, gradient):
-        (distance,) = ctx.saved_tensors
-        return gradient / (1 + distance.abs()) ** 2
+def fire(distance):
+    ramp = distance / (1 + distance.abs()).detach() ** 2
+    return (ramp - ramp.detach()) + (distance >= 0).to(distance.dtype)
 
 
 def build(case, weights, variant):
@@ -43,7 +36,7 @@ def build(case, weights, variant):
             v, spikes = 0.0, []
             for current in linear(x).unbind(0):
                 u = case.beta * v + current
-                spikes.append(Fire.apply(u - case.threshold))
+                spikes.append(fire(u - case.threshold))
                 v = u - case.threshold * spikes[-1]
             x = torch.stack(spikes)
         return x

@@ -5,7 +5,7 @@ from typing import Any
 import altair as alt
 
 from snnbench.report.charts import style
-from snnbench.report.findings import Findings
+from snnbench.report.findings import Findings, Point
 from snnbench.report.numbers import counted, spread
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
@@ -22,21 +22,7 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
         for (other, contender), records in findings.failures.items()
         if other == case and contender not in timed
     }
-    rows: list[dict[str, Any]] = [
-        {
-            "library": point.contender,
-            "ms": point.value / MS,
-            "low": None if point.low is None else point.low / MS,
-            "high": None if point.high is None else point.high / MS,
-            "shown": spread(point.value, point.low, point.high, MS),
-            "verdict": point.verdict,
-            "trials": point.trials,
-            "sizes": point.case.sizes(),
-            "flags": point.flags,
-            "ranked": point.ranked,
-        }
-        for point in points
-    ]
+    rows = [row_of(point) for point in points]
     title = f"{findings.name(case)}, {case.sizes()}"
     order = [*(point.contender for point in points), *failed]
     table_rows = [[row["library"], row["verdict"], row["shown"], str(row["trials"])] for row in rows]
@@ -53,6 +39,22 @@ def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:
         table=Table(["library", "verdict", f"{phase} ms", "trials"], table_rows, texts=2),
         note="Hollow marks deviate: they are other work, and are not ranked." if deviating else "",
     )
+
+
+def row_of(point: Point) -> dict[str, Any]:
+    """A point's row of a chart's data, with times in ms."""
+    return {
+        "library": point.contender,
+        "ms": point.value / MS,
+        "low": None if point.low is None else point.low / MS,
+        "high": None if point.high is None else point.high / MS,
+        "shown": spread(point.value, point.low, point.high, MS),
+        "verdict": point.verdict,
+        "trials": point.trials,
+        "sizes": point.case.sizes(),
+        "flags": point.flags,
+        "ranked": point.ranked,
+    }
 
 
 def _draw(

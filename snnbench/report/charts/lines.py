@@ -7,6 +7,7 @@ import altair as alt
 
 from snnbench.report import wording
 from snnbench.report.charts import models, style
+from snnbench.report.charts.dots import row_of
 from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import counted, listed, spread
 from snnbench.report.section import Chart, Table
@@ -92,20 +93,7 @@ def _draw(
 
 
 def _row(point: Point, axis: str) -> dict[str, Any]:
-    low, high = (None if bound is None else bound / MS for bound in (point.low, point.high))
-    return {
-        "library": point.contender,
-        "size": wording.size(point.case, axis),
-        "ms": point.value / MS,
-        "low": low,
-        "high": high,
-        "shown": spread(point.value, point.low, point.high, MS),
-        "verdict": point.verdict,
-        "trials": point.trials,
-        "sizes": point.case.sizes(),
-        "flags": point.flags,
-        "ranked": point.ranked,
-    }
+    return row_of(point) | {"size": wording.size(point.case, axis)}
 
 
 def _floor(rows: list[dict[str, Any]], x: alt.X, y: alt.Y) -> Any:
