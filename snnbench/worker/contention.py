@@ -1,15 +1,15 @@
 """Contention: how much of the machine others used while something was timed."""
 
-import os
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from snnbench.work import cpu_time
+
 CONTENDED_CPUS = 0.1
 """A record is flagged if others took more CPUs on average while a phase was timed."""
-PROC_STAT = Path("/proc/stat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,18 +25,10 @@ class Usage:
     own_s: float
 
 
-def usage(stat: Path = PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:
-    """A snapshot of these CPUs, or of all if none are given; `partner_s` is the partner's CPU seconds so far.
-
-    Lines of /proc/stat: user nice system idle iowait irq softirq steal ..."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    names = {f"cpu{cpu}" for cpu in cpus} or {"cpu"}
-    lines = [line.split() for line in stat.read_text().splitlines()]
-    busy = steal = 0
-    for user, nice, system, _, _, irq, softirq, stolen in (map(int, f[1:9]) for f in lines if f and f[0] in names):
-        busy += user + nice + system + irq + softirq
-        steal += stolen
-    return Usage(time.monotonic(), busy / ticks, steal / ticks, time.process_time() + partner_s)
+def usage(stat: Path = cpu_time.PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:
+    """A snapshot of these CPUs, or of all if none are given; `partner_s` is the partner's CPU seconds so far."""
+    busy_s, stolen_s = cpu_time.busy_and_stolen_s(stat, cpus)
+    return Usage(time.monotonic(), busy_s, stolen_s, time.process_time() + partner_s)
 
 
 def between(before: Usage, after: Usage) -> dict[str, float]:
