@@ -18,6 +18,7 @@ from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
 from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
 from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
 from snnbench.units import GIB, KIB, MIB
+from snnbench.work import nodes
 
 SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
 SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets
@@ -49,13 +50,16 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
         "load": load(),
         "environment": settings(os.environ),
     }
+    if (count := nodes.count()) > 1:
+        known["nodes"] = count
     return known | {"model": model(known)}
 
 
 def model(facts: Mapping[str, Any]) -> str:
     """The model name: two machines must share it for their times to be compared."""
     cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / GIB)
-    return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB"])
+    several = [f"{facts['nodes']} nodes"] if "nodes" in facts else []
+    return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB", *several])
 
 
 def slug(facts: Mapping[str, Any]) -> str:

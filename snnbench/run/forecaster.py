@@ -27,6 +27,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.run import cell_time
 from snnbench.run.forecast import Forecast, Limits, Plan
+from snnbench.work import nodes
 from snnbench.work.case import Case
 from snnbench.worker.durations import median_ns
 from snnbench.worker.floor import SIZES_BYTES, flops, least_bytes
@@ -112,8 +113,8 @@ class Forecaster:
             return "unsupported", f"inference only: {variant.inference_only}"
         if work.case.device.startswith("cuda") and not self.limits.has_cuda:
             return "unavailable", "no CUDA device on this machine"
-        if work.case.cpus > self.limits.usable_cpus:
-            return "unavailable", f"{work.case.cpus} threads on {self.limits.usable_cpus} CPUs"
+        if (threads := work.case.cpus(nodes.count())) > self.limits.usable_cpus:
+            return "unavailable", f"{threads} threads on {self.limits.usable_cpus} CPUs"
         return "", ""
 
     def _phases(self, work: Work) -> tuple[str, ...]:

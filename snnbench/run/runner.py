@@ -21,6 +21,7 @@ from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
+from snnbench.work import nodes
 from snnbench.work.outcome import Outcome, failed, skipped
 from snnbench.worker.messages import Reply
 
@@ -125,7 +126,7 @@ def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int)
     if predicted := known.predict(cell):
         return predicted
     try:
-        cpus.cpus(cell.case.cpus, lane=lane)
+        cpus.cpus(cell.case.cpus(nodes.count()), lane=lane)
     except ValueError as error:
         return skipped("unavailable", str(error))
     return None
@@ -160,7 +161,7 @@ def _ending(
         return process.run(
             interpreter.python,
             setup.adapters[cell.library].path,
-            cell.request(run.protocol, cpus.cpus(cell.case.cpus, lane=lane), run.memory_bytes),
+            cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes),
             process.environment(
                 cell.case.threads,
                 home(),

@@ -19,6 +19,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from snnbench.digest import digest
+from snnbench.work.nodes import most_on_a_node
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Precision = Literal["ieee", "tf32"]
@@ -134,10 +135,9 @@ class Case:
         """Whether an adapter divides the work among processes."""
         return False
 
-    @property
-    def cpus(self) -> int:
-        """CPUs of all processes."""
-        return self.threads * self.processes
+    def cpus(self, nodes: int = 1) -> int:
+        """CPUs of the processes on each of so many nodes, at most."""
+        return self.threads * most_on_a_node(self.processes, nodes)
 
     @property
     def fan_in(self) -> int:

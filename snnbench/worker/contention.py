@@ -16,13 +16,18 @@ CONTENDED_CPUS = 0.1
 class Usage:
     """CPU seconds since boot: busy on all CPUs or some, stolen by the hypervisor, and used by this process.
 
-    The seconds of this process include the seconds of a partner that takes turns with it.
+    The seconds of this process include the seconds of a partner that takes turns with it, and of the other ranks of its
+    work. The CPUs include those of ranks on other machines.
     """
 
     wall_s: float
     busy_s: float
     stolen_s: float
     own_s: float
+
+    def with_ranks(self, busy_s: float, stolen_s: float, own_s: float) -> "Usage":
+        """This usage, and that of other ranks: on CPUs of other machines, and by the ranks themselves."""
+        return Usage(self.wall_s, self.busy_s + busy_s, self.stolen_s + stolen_s, self.own_s + own_s)
 
 
 def usage(stat: Path = cpu_time.PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:

@@ -105,7 +105,9 @@ class TimedPhase:
         # Other cells may run on other cards meanwhile, with CPUs of their own.
         cpus = self._request.cpus if self._on_cpu else ()
         partner_s = self._turns.partner_s if self._turns else 0.0
-        return contention.usage(cpus=cpus, partner_s=partner_s + getattr(self._session, "others_s", lambda: 0.0)())
+        usage = contention.usage(cpus=cpus, partner_s=partner_s)
+        others_s = getattr(self._session, "others_s", None)
+        return usage.with_ranks(*others_s()) if others_s else usage
 
     def _turn(self) -> None:
         """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""

@@ -142,6 +142,7 @@ def test_model_contains_the_comparable_facts() -> None:
         == "X, 8 CPUs, NVIDIA H200, 24 GiB"
         == description.model(facts_of("X", 8, "NVIDIA H200"))
     )
+    assert description.model(plain | {"nodes": 2}) == f"{description.model(plain)}, 2 nodes"
     two_cards["gpus"][0]["mig"] = True
     assert description.model(two_cards) == "X, 8 CPUs, NVIDIA H200, NVIDIA H200 MIG, 24 GiB"
 

@@ -56,6 +56,10 @@ def test_most_disturbed_phase_counts_including_stolen_time() -> None:
     assert contention.others_cpus({}) == contention.others_cpus({"train": {}}) == 0.0
 
 
+def test_usage_of_ranks_on_other_machines_is_added() -> None:
+    assert Usage(1.0, 10.0, 2.0, 5.0).with_ranks(4.0, 0.5, 3.0) == Usage(1.0, 14.0, 2.5, 8.0)
+
+
 def test_own_usage_is_not_foreign() -> None:
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 30.0, 2.0, 20.0)
     assert between(before, after) == {"foreign_cpus": 0.5, "stolen_cpus": 0.1, "own_cpus": 1.5}

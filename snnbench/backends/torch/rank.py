@@ -1,13 +1,29 @@
-"""The process of a rank: it builds its part of each problem, and runs a pass at each command of rank 0."""
+"""The process of a rank: it builds its part of each problem, and runs a pass at each command of rank 0.
+
+    python -m snnbench.backends.torch.rank ARGUMENTS
+
+The arguments are a JSON object: the adapter's `file`, `host` and `port` of the group's store, `rank` of `ranks`, the
+`kind` of device, the number of the rank among the `local` ones of its machine, its `cpus`, and the `descriptor` of its
+socket to rank 0.
+"""
 
 import ctypes
 import json
 import os
 import signal
+import socket
 import sys
+import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.backends.torch import wire
+from snnbench.work import cpu_time
 
 PR_SET_PDEATHSIG = 1
 
@@ -15,57 +31,72 @@ PR_SET_PDEATHSIG = 1
 def main() -> None:
     """Serve rank 0 until it goes."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    file, port, rank, ranks, kind, listening, answering, cpus = sys.argv[1:]
-    os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
+    given = json.loads(sys.argv[1])
+    os.sched_setaffinity(0, given["cpus"])
+    connection = socket.socket(fileno=given["descriptor"])
     import torch
     import torch.distributed as dist
 
     from snnbench.backends.torch import team
 
-    device = torch.device(kind, int(rank)) if kind == "cuda" else torch.device(kind)
-    store = dist.TCPStore(team.HOST, int(port), int(ranks), timeout=team.PATIENCE)
-    team.join(store, int(rank), int(ranks), device)
-    Rank(Path(file), int(rank), device, int(listening), int(answering)).serve()
+    rank, ranks, kind = given["rank"], given["ranks"], given["kind"]
+    device = torch.device(kind, given["local"]) if kind == "cuda" else torch.device(kind)
+    served = Rank(Path(given["file"]), rank, device, connection)
+    connection.sendall(wire.DONE)
+    store = dist.TCPStore(given["host"], given["port"], ranks, timeout=team.PATIENCE)
+    team.join(store, rank, ranks, device)
+    with suppress(EOFError, ConnectionError):
+        served.serve()
 
 
 class Rank:
     """One rank: the session of its part, and its last outputs."""
 
-    def __init__(self, file: Path, rank: int, device: Any, listening: int, answering: int) -> None:
+    def __init__(self, file: Path, rank: int, device: Any, connection: socket.socket) -> None:
         from snnbench.adapter import loading, reading
 
-        self.rank, self.device = rank, device
-        self.listening, self.answering = listening, answering
+        self.rank, self.device, self.connection = rank, device, connection
         self.declared, self.module = reading.read(file), loading.load(file)
         self.session: Any = None
-        self.arrays: Any = None
         self.outputs: Any = None
         self.saved: dict[int, Any] = {}
+        self.is_elsewhere = False
 
     def serve(self) -> None:
-        """Do each command, and answer with a byte, or with the error."""
-        from snnbench.backends.torch.team import DONE, DROP, FAILED, NUMBER_BYTES
-
-        while command := os.read(self.listening, 1):
-            number = int.from_bytes(self._read(NUMBER_BYTES), "little")
-            if command == DROP:
+        """Do each command, and answer. Raises EOFError or ConnectionError if rank 0 has gone."""
+        while True:
+            command, number = wire.byte(self.connection), wire.number(self.connection)
+            if command == wire.DROP:
                 self.saved.pop(number, None)
                 continue
+            content = self._content(command, number)
             try:
-                self._do(command, number)
-                os.write(self.answering, DONE)
+                arrays = self._do(command, number, content)
             except Exception as error:  # an adapter runs third-party code
                 traceback.print_exc()
-                text = f"{type(error).__name__} {str(error).strip() or type(error).__name__}".encode()[:2000]
-                os.write(self.answering, FAILED + len(text).to_bytes(NUMBER_BYTES, "little") + text)
+                self.connection.sendall(wire.failure(error))
+                continue
+            self.connection.sendall(wire.DONE)
+            for array in arrays:
+                self.connection.sendall(array)
 
-    def _do(self, command: bytes, number: int) -> None:
-        session = self.session
+    def _content(self, command: bytes, number: int) -> Any:
+        """What follows a command: the text of a new case, or arrays, which go to the session's own."""
+        if command == wire.NEW:
+            return json.loads(wire.receive(self.connection, number))
+        if command == wire.COMMANDS["load"]:
+            wire.fill(self.connection, self.session.entering)
+            wire.fill(self.connection, self.session.upstream)
+        return None
+
+    def _do(self, command: bytes, number: int, content: Any) -> list[Any]:
+        """Do a command; returns the bytes that follow the answer."""
+        session, follows = self.session, []
         match command:
             case b"N":
-                self._new(json.loads(self._read(number)))
+                self._new(content)
             case b"L":
-                session.put(self.arrays["input"], self.arrays["cotangent"])
+                session.put(session.entering, session.upstream)
             case b"I":
                 self.outputs = session.inference(), None
             case b"F":
@@ -76,30 +107,31 @@ class Rank:
             case b"T":
                 self.outputs = session.train()
             case b"A":
-                session.write(*self.outputs, self.arrays)
+                follows = [wire.sized(array) for array in session.part_of_answer(*self.outputs)]
+            case b"S":
+                follows = [wire.sized(self._seconds())]
         if session is not None:
             session.synchronise(None)
+        return follows
 
-    def _read(self, count: int) -> bytes:
-        content = b""
-        while len(content) < count:
-            content += os.read(self.listening, count - len(content))
-        return content
+    def _seconds(self) -> NDArray[np.float64]:
+        """CPU seconds so far: busy and stolen on this rank's CPUs, 0 if rank 0 counts them itself; and its own."""
+        cpus = os.sched_getaffinity(0)
+        busy_s, stolen_s = cpu_time.busy_and_stolen_s(cpus=cpus) if self.is_elsewhere else (0.0, 0.0)
+        return np.array([busy_s, stolen_s, time.process_time()])
 
     def _new(self, message: dict[str, Any]) -> None:
         import torch
 
         from snnbench import workloads
         from snnbench.backends.torch.ranks import PartSession
-        from snnbench.backends.torch.team import shared
 
         case = workloads.decode(message["case"])
         torch.set_num_threads(case.threads)
         variant = self.declared.variants[message["variant"]]
         parts = workloads.of(case).builder(self.module)(case, [], message["variant"])
-        self.arrays = shared(Path(message["folder"]), case)
         self.session = PartSession(parts, variant, case, self.rank, self.device)
-        self.session.touch(self.arrays)
+        self.is_elsewhere = message["machine"] != cpu_time.machine()
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """A network divided among ranks: a process for each device, all joined by torch.distributed.
 
-The worker is rank 0; team.py starts the others. Arrays go through shared memory, outside of the clock. A pass of the
-session is a pass of all ranks: it starts with a command to each rank, and `synchronise` waits for an answer from each.
+The worker is rank 0; team.py starts the others. Each rank gets its part of the arrays over its socket, outside of the
+clock. A pass of the session is a pass of all ranks: it starts with a command to each rank, and `synchronise` waits for
+an answer from each.
 """
 
 import itertools
@@ -19,7 +20,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
 from snnbench.backends.torch.session import Network, Session
-from snnbench.backends.torch.team import COTANGENT, GRADIENT, INPUT, SPIKES, Team, team
+from snnbench.backends.torch.team import Team, team
 from snnbench.kernels.ranks import Split, part
 from snnbench.work.answer import Answer
 from snnbench.work.case import Case
@@ -48,33 +49,28 @@ class Parts:
 
 
 class PartSession(Session):
-    """The pass of one rank on its part of shared arrays."""
+    """The pass of one rank on its part of the arrays."""
 
     def __init__(self, parts: Parts, variant: Variant, case: Case, rank: int, device: torch.device) -> None:
         self.where = parts.of(case, rank)
+        self.entering, self.upstream = (np.zeros(_shape(self.where, case), np.float32) for _ in range(2))
         self.local = workloads.of(case).Problem(case)
-        self.local.put(0, *(np.zeros(self._shape(case), np.float32) for _ in range(2)))
+        self.local.put(0, self.entering, self.upstream)
         super().__init__(lambda *_: Network(parts.forward, [], provider=parts.provider), variant, self.local, device)
 
     def put(self, entering: NDArray[np.float32], cotangent: NDArray[np.float32]) -> None:
-        """Copy the rank's part of these whole arrays [T, B, N] in place."""
-        self.local.put(0, entering[self.where], cotangent[self.where])
+        """Copy the rank's part of the currents and of the cotangent in place."""
+        self.local.put(0, entering, cotangent)
         Session.load(self, 0, 0)
 
-    def write(self, spikes: Any, gradients: Any, into: dict[str, NDArray[np.float32]]) -> None:
-        """Write the rank's answer into whole arrays."""
+    def part_of_answer(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
+        """The rank's spikes and, if there are gradients, the gradient of its currents."""
         answer = Session.answer(self, spikes, gradients)
-        for name, array in ((SPIKES, answer.spikes), (GRADIENT, answer.input)):
-            if array is not None:
-                into[name][self.where] = array
+        return [array for array in (answer.spikes, answer.input) if array is not None]
 
-    def touch(self, arrays: dict[str, NDArray[np.float32]]) -> None:
-        """Write to the rank's part of the answers, so that no later pass waits for the system to find pages."""
-        for name in (SPIKES, GRADIENT):
-            arrays[name][self.where] = 0
 
-    def _shape(self, case: Case) -> tuple[int, ...]:
-        return tuple(len(range(*each.indices(size))) for each, size in zip(self.where, case.shape, strict=True))
+def _shape(where: tuple[slice, slice, slice], case: Case) -> tuple[int, ...]:
+    return tuple(len(range(*each.indices(size))) for each, size in zip(where, case.shape, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +95,17 @@ class RankSession(PartSession):
         self.team = team(parts.file, case, device)
         self.team.start(case, variant.built_as)
         self._numbers = itertools.count(1)
+        self.parts_of = {rank: parts.of(case, rank) for rank in self.team.others}
         own = torch.device(device.type, 0) if device.type == "cuda" else device
         super().__init__(parts, variant, case, 0, own)
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
         """Put the numbered input and cotangent in place on every rank."""
-        arrays = self.whole.input(which), self.whole.cotangent(cotangent)
-        for name, array in zip((INPUT, COTANGENT), arrays, strict=True):
-            self.team.arrays[name][...] = array
-        self.team.tell("load")
-        self.put(*arrays)
+        entering, upstream = self.whole.input(which), self.whole.cotangent(cotangent)
+        for rank, where in self.parts_of.items():
+            self.team.load(rank, entering[where], upstream[where])
+        self.put(entering[self.where], upstream[self.where])
         self.synchronise(None)
 
     def inference(self) -> Any:
@@ -145,10 +141,15 @@ class RankSession(PartSession):
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """The whole answer."""
         self.team.tell("answer")
-        self.write(spikes, gradients, self.team.arrays)
+        own = self.part_of_answer(spikes, gradients)
         self.team.wait()
-        whole = {name: np.array(self.team.arrays[name]) for name in (SPIKES, GRADIENT)}
-        return Answer(whole[SPIKES]) if gradients is None else Answer(whole[SPIKES], [], [], whole[GRADIENT])
+        whole = [np.empty(self.whole.case.shape, array.dtype) for array in own]
+        for array, part_of_it in zip(whole, own, strict=True):
+            array[self.where] = part_of_it
+        for rank, where in self.parts_of.items():
+            for array in whole:
+                array[where] = self.team.array(rank, array[where].shape, array.dtype)
+        return Answer(whole[0]) if gradients is None else Answer(whole[0], [], [], whole[1])
 
     def static_bytes(self) -> int:
         """Currents and cotangent of all ranks."""
@@ -156,11 +157,12 @@ class RankSession(PartSession):
 
     def provider(self) -> str:
         """The adapter's provider, and the way of messages."""
-        return f"{self.parts.provider}, {self.whole.case.processes} x {dist.get_backend()}"
+        nodes = f" on {self.team.nodes} nodes" if self.team.nodes > 1 else ""
+        return f"{self.parts.provider}, {self.whole.case.processes} x {dist.get_backend()}{nodes}"
 
-    def others_s(self) -> float:
-        """CPU seconds of the other ranks so far."""
-        return self.team.cpu_s()
+    def others_s(self) -> tuple[float, float, float]:
+        """CPU seconds so far: busy and stolen on CPUs of other machines, where ranks run, and used by other ranks."""
+        return self.team.seconds()
 
     def _together(self, name: str, run: Callable[[], Any], number: int = 0) -> Any:
         self.team.tell(name, number)

@@ -1,20 +1,18 @@
-"""The team of ranks: the processes of ranks 1 and up, their pipes, the arrays that all share, and the process group.
+"""The team of ranks: ranks 1 and up, the sockets to them, and the process group.
 
-A rank gets each command as a byte and a number, and answers with a byte when its pass has ended. Ranks end with the
-worker, and the files of the arrays are gone as soon as every rank has mapped them.
+A rank gets each command over its socket, and answers when its pass has ended; wire.py has the bytes. Ranks end with the
+worker. In a Slurm job with several nodes, neighbours share a node, and the worker's own node has the first ranks.
 """
 
 import json
 import os
-import select
-import subprocess
-import sys
-import tempfile
+import socket
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,18 +20,17 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
+from snnbench.backends.torch import launch, wire
+from snnbench.work import cpu_time, nodes
 from snnbench.work.case import Case
 
+Read = TypeVar("Read")
 PATIENCE_S = 60.0
 """How long a rank may be silent; a rank that died is noticed at once."""
 GRACE_S = 1.0
 """How long an error of this rank waits for the death of another that explains it."""
 PATIENCE = timedelta(seconds=PATIENCE_S)
 HOST = "127.0.0.1"
-SHARED = Path("/dev/shm")
-INPUT, COTANGENT, SPIKES, GRADIENT = "input", "cotangent", "spikes", "gradient"
-COMMANDS = {"load": b"L", "inference": b"I", "forward": b"F", "backward": b"B", "train": b"T", "answer": b"A"}
-NEW, DROP, DONE, FAILED = b"N", b"D", b".", b"!"
 RAISED: dict[str, type[Exception]] = {
     "Unsupported": Unsupported,
     "Unavailable": Unavailable,
@@ -42,85 +39,94 @@ RAISED: dict[str, type[Exception]] = {
     "OutOfMemoryError": torch.OutOfMemoryError,
 }
 """Errors of a rank that this process raises as its own, so that the cell gets their kind."""
-NUMBER_BYTES = 8
-"""The bytes of the number that follows each command and each failure."""
 
 
 class Team:
-    """The processes of ranks 1 and up, the files that all share, and this process as rank 0."""
+    """The other ranks, and this process as rank 0."""
 
-    def __init__(self, ranks: int, device: torch.device, file: str) -> None:
-        self.ranks = ranks
+    def __init__(self, case: Case, device: torch.device, file: str) -> None:
+        self.ranks = ranks = case.processes
+        self.nodes = min(nodes.count(), ranks)
         self._store = dist.TCPStore(HOST, 0, ranks, is_master=True, wait_for_workers=False, timeout=PATIENCE)
-        self.arrays: dict[str, NDArray[np.float32]] = {}
-        self._waiting: dict[int, int] = dict.fromkeys(range(1, ranks), 0)
-        self.processes, self._writers, self._readers = {}, {}, {}
-        cpus = sorted(os.sched_getaffinity(0))
-        shares = [cpus[rank * len(cpus) // ranks : (rank + 1) * len(cpus) // ranks] or cpus for rank in range(ranks)]
-        for rank in range(1, ranks):
-            (reader, answering), (listening, writer) = os.pipe(), os.pipe()
-            cpus_of_rank = ",".join(map(str, shares[rank]))
-            given = (self._store.port, rank, ranks, device.type, listening, answering, cpus_of_rank)
-            self.processes[rank] = subprocess.Popen(
-                [sys.executable, "-P", "-m", "snnbench.backends.torch.rank", file, *map(str, given)],
-                pass_fds=(listening, answering),
-                stdin=subprocess.DEVNULL,
-                stdout=sys.stderr,
-            )
-            os.close(answering)
-            os.close(listening)
-            self._readers[rank], self._writers[rank] = reader, writer
-        if ranks > 1:
-            os.sched_setaffinity(0, shares[0])
+        self.others: dict[int, launch.Rank] = {}
+        self._launch(case.threads, device, file)
+        self._waiting = dict.fromkeys(self.others, 1)
+        self.wait()  # every rank answers once before it joins, so that none waits for one that cannot
         try:
-            join(self._store, 0, ranks, device)
+            join(self._store, 0, ranks, torch.device(device.type, 0) if device.type == "cuda" else device)
         except Exception as error:
             self.explain(error)
             raise
+        for other in self.others.values():
+            launch.limit(other.connection, PATIENCE_S)
+
+    def _launch(self, threads: int, device: torch.device, file: str) -> None:
+        """Start the other ranks, and pin this one to its share of the CPUs."""
+        ranks = range(self.ranks)
+        node_of = {rank: nodes.node_of(rank, self.ranks, self.nodes) for rank in ranks}
+        start_s = PATIENCE.total_seconds()
+        groups = [[rank for rank in ranks if node_of[rank] == node] for node in range(self.nodes)]
+        common = {"file": file, "port": self._store.port, "ranks": self.ranks, "kind": device.type}
+        given = {rank: {**common, "rank": rank, "local": groups[node_of[rank]].index(rank)} for rank in ranks}
+        if far := [rank for rank in ranks if node_of[rank]]:
+            names = nodes.names()
+            there = {rank: {**given[rank], "threads": threads} for rank in far}
+            self.others |= launch.on_nodes(there, {rank: names[node_of[rank]] for rank in far}, start_s)
+        cpus, here = sorted(os.sched_getaffinity(0)), groups[0]
+        shares = [cpus[rank * len(cpus) // len(here) : (rank + 1) * len(cpus) // len(here)] or cpus for rank in here]
+        for rank in here[1:]:
+            self.others[rank] = launch.locally({**given[rank], "host": HOST, "cpus": shares[rank]}, start_s)
+        if self.ranks > 1:
+            os.sched_setaffinity(0, shares[0])
 
     def start(self, case: Case, variant: str) -> None:
-        """Have every rank build its part of a case; the arrays are those of this case from now on."""
-        with tempfile.TemporaryDirectory(prefix="snnbench-", dir=SHARED if SHARED.is_dir() else None) as folder:
-            self.arrays = shared(Path(folder), case)
-            for array in self.arrays.values():
-                array[...] = 0
-            text = json.dumps({"case": case.as_dict(), "variant": variant, "folder": folder}).encode()
-            for rank in self._writers:
-                self._send(rank, NEW + len(text).to_bytes(NUMBER_BYTES, "little") + text)
-            self.wait()  # the files may go as soon as every rank has mapped them
+        """Have every rank build its part of a case."""
+        text = json.dumps({"case": case.as_dict(), "variant": variant, "machine": cpu_time.machine()}).encode()
+        for rank in self.others:
+            self._send(rank, wire.numbered(wire.NEW, len(text)) + text)
+        self.wait()
 
     def close(self) -> None:
         """End the other ranks, and leave the group."""
-        for rank, process in self.processes.items():
-            os.close(self._writers[rank])
-            os.close(self._readers[rank])
-            process.kill()
-            process.wait()
-        self._writers, self._readers, self.processes = {}, {}, {}
+        for rank in self.others.values():
+            rank.end()
+        self.others = {}
         dist.destroy_process_group()
 
     def tell(self, name: str, number: int = 0) -> None:
         """Send a command to every rank; `number` is that of a forward pass."""
-        for rank in self._writers:
-            self._send(rank, COMMANDS[name] + number.to_bytes(NUMBER_BYTES, "little"))
+        for rank in self.others:
+            self._send(rank, wire.numbered(wire.COMMANDS[name], number))
+
+    def load(self, rank: int, *arrays: NDArray[np.float32]) -> None:
+        """Send a rank its part of the currents and of the cotangent."""
+        content = [np.ascontiguousarray(array) for array in arrays]
+        self._send(rank, wire.numbered(wire.COMMANDS["load"]), *content)
 
     def drop(self, number: int) -> None:
         """Have every rank forget a forward pass; there is no answer."""
         with suppress(OSError):
-            for writer in self._writers.values():
-                os.write(writer, DROP + number.to_bytes(NUMBER_BYTES, "little"))
+            for rank in self.others.values():
+                rank.connection.sendall(wire.numbered(wire.DROP, number))
 
     def wait(self) -> None:
         """Wait until every rank has done all its commands. Raises RuntimeError, or the refusal of a rank."""
-        for rank, reader in self._readers.items():
+        for rank in self.others:
             while self._waiting[rank]:
-                answer = self._read(rank, reader, 1)
+                answer = self._read(rank, wire.byte)
                 self._waiting[rank] -= 1
-                if answer == FAILED:
-                    length = int.from_bytes(self._read(rank, reader, NUMBER_BYTES), "little")
-                    kind, _, text = self._read(rank, reader, length).decode().partition(" ")
+                if answer == wire.FAILED:
+                    kind, _, text = self._read(rank, wire.text).partition(" ")
                     whole = f"rank {rank} of {self.ranks}: {kind}: {text}"
                     raise RAISED[kind](text) if kind in RAISED else RuntimeError(whole)
+
+    def array(self, rank: int, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """The next array of a rank's answer. Raises RuntimeError if it has another size, or does not come."""
+        array, length = np.empty(shape, dtype), self._read(rank, wire.number)
+        if length != array.nbytes:
+            raise RuntimeError(f"rank {rank} of {self.ranks} answered with {length} bytes: expected {array.nbytes}")
+        self._read(rank, partial(wire.fill, array=array))
+        return array
 
     def explain(self, error: Exception) -> None:
         """Raise RuntimeError about a rank that died; an error of this rank may only follow from it.
@@ -129,42 +135,38 @@ class Team:
         """
         ends = time.monotonic() + GRACE_S
         while True:
-            for rank, process in self.processes.items():
-                if process.poll() is not None:
-                    raise RuntimeError(f"rank {rank} of {self.ranks} {_ending(process.returncode)}") from error
+            for rank, other in self.others.items():
+                if other.has_gone():
+                    raise RuntimeError(f"rank {rank} of {self.ranks} {other.ending()}") from error
             if time.monotonic() > ends:
                 return
             time.sleep(0.01)
 
-    def cpu_s(self) -> float:
-        """CPU seconds of the other ranks."""
-        ticks = 0.0
-        for process in self.processes.values():
-            fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / float(os.sysconf("SC_CLK_TCK"))
+    def seconds(self) -> tuple[float, float, float]:
+        """CPU seconds so far: busy and stolen on the other ranks' CPUs of other machines, and used by the ranks."""
+        self.tell("seconds")
+        self.wait()
+        each = [self.array(rank, (3,), np.float64) for rank in self.others]
+        busy_s, stolen_s, own_s = np.sum([np.zeros(3), *each], axis=0).tolist()
+        return busy_s, stolen_s, own_s
 
-    def _send(self, rank: int, message: bytes) -> None:
+    def _send(self, rank: int, *content: Any) -> None:
         try:
-            while message:
-                message = message[os.write(self._writers[rank], message) :]
-        except BrokenPipeError as error:
-            self.processes[rank].wait()
-            self.explain(error)
+            for piece in content:
+                self.others[rank].connection.sendall(piece)
+        except BlockingIOError as error:
+            raise RuntimeError(f"rank {rank} of {self.ranks} read nothing in {PATIENCE_S:g} s") from error
+        except ConnectionError as error:
+            raise RuntimeError(f"rank {rank} of {self.ranks} {self.others[rank].ending()}") from error
         self._waiting[rank] += 1
 
-    def _read(self, rank: int, reader: int, count: int) -> bytes:
-        content = b""
-        while len(content) < count:
-            if not select.select([reader], [], [], PATIENCE_S)[0]:
-                raise RuntimeError(f"rank {rank} of {self.ranks} gave no answer in {PATIENCE_S:g} s")
-            got = os.read(reader, count - len(content))
-            if not got:
-                process = self.processes[rank]
-                process.wait()
-                raise RuntimeError(f"rank {rank} of {self.ranks} {_ending(process.returncode)}")
-            content += got
-        return content
+    def _read(self, rank: int, read: Callable[[socket.socket], Read]) -> Read:
+        try:
+            return read(self.others[rank].connection)
+        except BlockingIOError as error:
+            raise RuntimeError(f"rank {rank} of {self.ranks} gave no answer in {PATIENCE_S:g} s") from error
+        except (EOFError, ConnectionError) as error:
+            raise RuntimeError(f"rank {rank} of {self.ranks} {self.others[rank].ending()}") from error
 
 
 _teams: dict[tuple[str, int], Team] = {}
@@ -173,21 +175,21 @@ _teams: dict[tuple[str, int], Team] = {}
 
 def team(file: str, case: Case, device: torch.device) -> Team:
     """The team for this adapter and number of ranks, started at first use. Raises Unavailable."""
-    ranks = case.processes
-    if device.type == "cuda" and torch.cuda.device_count() < ranks:
-        raise Unavailable(f"{ranks} CUDA devices: this machine shows {torch.cuda.device_count()}")
-    key = file, ranks
+    here = nodes.most_on_a_node(case.processes, nodes.count())
+    if device.type == "cuda" and torch.cuda.device_count() < here:
+        raise Unavailable(f"{here} CUDA devices: this machine shows {torch.cuda.device_count()}")
+    key = file, case.processes
     if key not in _teams:
         for other in list(_teams):
             _teams.pop(other).close()
-        _teams[key] = Team(ranks, device, file)
+        _teams[key] = Team(case, device, file)
     return _teams[key]
 
 
 def join(store: dist.Store, rank: int, ranks: int, device: torch.device) -> None:
-    """Make this process a rank of the group."""
+    """Make this process a rank of the group; `device` is its own."""
     if device.type == "cuda":
-        torch.cuda.set_device(rank)
+        torch.cuda.set_device(device)
     dist.init_process_group(
         "nccl" if device.type == "cuda" else "gloo",
         store=store,
@@ -195,16 +197,3 @@ def join(store: dist.Store, rank: int, ranks: int, device: torch.device) -> None
         world_size=ranks,
         timeout=PATIENCE,
     )
-
-
-def shared(folder: Path, case: Case) -> dict[str, NDArray[np.float32]]:
-    """The whole arrays of a case, in files that all ranks map."""
-    arrays: dict[str, NDArray[np.float32]] = {}
-    for name in (INPUT, COTANGENT, SPIKES, GRADIENT):
-        mode: Any = "r+" if (path := folder / name).exists() else "w+"
-        arrays[name] = np.memmap(path, np.float32, mode, shape=case.shape)
-    return arrays
-
-
-def _ending(status: int) -> str:
-    return f"died of signal {-status}" if status < 0 else f"ended with status {status}"
