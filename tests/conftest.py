@@ -32,6 +32,7 @@ SLOW = (
     "system/test_ab.py",
     "system/test_ab_refusals.py",
     "system/test_slurm.py",
+    "system/test_slurm_nodes.py",
     "system/test_every_kernel.py",
     "adapter/test_exam_of_defaults.py",
     "system/test_fuzz.py",

@@ -7,7 +7,7 @@ line in the log of a killed job.
 import re
 import shutil
 import subprocess
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,12 +47,13 @@ RESERVED = (
     "output",
     "open_mode",
     "job_name",
-    "nodes",
     "ntasks",
     "ntasks_per_node",
     "wrap",
 )
 """Options of sbatch that snnbench sets itself, or that would break the one process per job in its folder."""
+NODES = "nodes"
+"""The option of sbatch for the nodes of each job."""
 
 
 class SlurmError(UserError):
@@ -149,7 +150,14 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
         if key in RESERVED:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
         by_name[key] = value.strip() if given else True
+    if not re.fullmatch(r"[1-9]\d*", str(by_name.get(NODES, "1"))):
+        raise UnknownOption(f"--slurm: {NODES}={by_name[NODES]}: expected a number of nodes for each job, such as 2")
     return by_name
+
+
+def nodes(by_name: Mapping[str, str | bool]) -> int:
+    """The nodes of each job with these options."""
+    return int(by_name.get(NODES, "1"))
 
 
 def require() -> None:

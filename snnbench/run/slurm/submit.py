@@ -22,11 +22,12 @@ from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import Request
 from snnbench.run.runner import Run, Setup
-from snnbench.run.slurm import jobs, submission
+from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
-from snnbench.run.slurm.scheduler import SlurmError, State
+from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
 from snnbench.run.slurm.task import perform
 from snnbench.run.slurm.waiting import Tail, wait
+from snnbench.work.nodes import most_on_a_node
 
 MOST_SHARDS = 16
 """Most shards of a run, unless the user asks for more."""
@@ -60,18 +61,20 @@ class Plan:
 def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool]) -> tuple[Recording, list[str]]:
     """Submit the missing shards of a run, wait, and merge; returns the recording and why shards are unfinished.
 
-    `shards` is their number, None for one per case up to MOST_SHARDS; `options` are sbatch's. Raises SlurmError.
+    `shards` is their number, None for one per case up to MOST_SHARDS; `options` are sbatch's. Raises SlurmError, and
+    UnknownOption for options that do not fit the cases.
     """
     submission.require()
     adapters = discover(request.adapter_files)
     selected = request.selected(adapters)
     cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in selected)
     works = request.works(adapters, cuda)
+    requested = resources(options, works)
     run = open_run(request, shards, works)
     say(f"{run.folder}: {len(run.shards)} shards; snnbench status {run.folder} tells how far they are")
     plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
     with jobs.locked(run.folder):
-        run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), options)
+        run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), requested)
     tails = [Tail(run.recording(shard)) for shard in run.shards]
     left = missing(run, plan, request.retry)
     try:
@@ -130,18 +133,24 @@ def submit_missing(run: Jobs, plan: Plan, request: Request, options: dict[str, s
     whole = replace(request, adapter_files=files, fresh=False, devices=None)
     parts = [replace(whole, shard=shard, output=run.recording(shard).absolute()) for shard in lacking]
     name = f"snnbench-{request.config.name}"
-    ids = submission.submit(perform, parts, run.folder / jobs.SUBMITTED, name, resources(options, plan.works))
+    ids = submission.submit(perform, parts, run.folder / jobs.SUBMITTED, name, options)
     say(f"submitted {len(lacking)} of {len(run.shards)} shards: job {', '.join(ids)}")
     return jobs.update_config(jobs.remember_ids(run, dict(zip(lacking, ids, strict=True))), finished=False)
 
 
 def resources(options: dict[str, str | bool], works: Sequence[Work]) -> dict[str, str | bool]:
-    """sbatch's options. Unless the user set them, adds a GPU if cells need one, and CPUs for the widest cell."""
-    chosen = dict(options)
+    """sbatch's options. Unless the user set them, adds GPUs if cells need any, and CPUs for the widest cell, per node.
+
+    Raises UnknownOption if no case has ranks for all nodes.
+    """
+    chosen, nodes = dict(options), scheduler.nodes(options)
+    if nodes > (most := max(work.case.processes for work in works)):
+        devices = "device" if most == 1 else "devices"
+        raise UnknownOption(f"--slurm: nodes={nodes}: no case has more than {most} {devices}, so nodes would be idle")
     if any(work.case.device.startswith("cuda") for work in works) and not set(chosen) & set(GPU_OPTIONS):
-        chosen["gpus_per_node"] = "1"
+        chosen["gpus_per_node"] = str(max(most_on_a_node(work.case.processes, nodes) for work in works))
     if not set(chosen) & set(CPU_OPTIONS):
-        chosen["cpus_per_task"] = str(max(work.case.threads for work in works))
+        chosen["cpus_per_task"] = str(max(work.case.cpus(nodes) for work in works))
     return chosen
 
 
