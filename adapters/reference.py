@@ -6,7 +6,7 @@
 
 from snnbench.adapter import Unsupported
 from snnbench.backends.numpy import Neuron
-from snnbench.work import reference
+from snnbench.cases import reference
 
 BACKEND = "numpy"
 DEVICES = ("cpu",)

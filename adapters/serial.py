@@ -19,8 +19,8 @@ import torch
 from snnbench import kernels
 from snnbench.adapter import require
 from snnbench.backends.torch import Neuron
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels.choice import module
-from snnbench.work.surrogate import FORMULAS
 
 BACKEND = "torch"
 VARIANTS = {

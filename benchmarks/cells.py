@@ -21,6 +21,7 @@ import psutil
 from basecase import CASE, axes
 
 from snnbench.adapter import reading
+from snnbench.cases.outcome import measured
 from snnbench.environments.interpreters import Interpreter
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
@@ -28,7 +29,6 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.runner import Run, Setup
-from snnbench.work.outcome import measured
 from snnbench.worker.messages import Reply
 
 CELLS, PLANNED = 1000, 100_000

@@ -53,8 +53,8 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     import torch
     from basecase import CASE
 
+    from snnbench.cases.answer import Answer
     from snnbench.kernels import linear_lif, reuse_memory
-    from snnbench.work.answer import Answer
     from snnbench.workloads.linear_lif import Problem
 
     torch.set_num_threads(threads)

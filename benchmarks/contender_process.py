@@ -115,7 +115,7 @@ def neuron(work: Case, module: Any, variant: str, layout: Any) -> tuple[Any, Any
     import torch
 
     from snnbench.backends.torch import Weights
-    from snnbench.work import reference
+    from snnbench.cases import reference
 
     class Through(torch.nn.Module):
         """In place of a linear layer."""

@@ -30,10 +30,10 @@ from contender_process import FLOOR
 
 from snnbench.adapter import contender
 from snnbench.adapter.discovery import discover
+from snnbench.cases.case import PROFILES, Case
 from snnbench.environments import store
 from snnbench.files import home
 from snnbench.run import process
-from snnbench.work.case import PROFILES, Case
 
 BASE = "fused/cpu"
 LONG = ["!*/compile", "!*/amp", "!*/defaults"]

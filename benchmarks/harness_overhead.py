@@ -29,8 +29,8 @@ from statistics import median
 import psutil
 from basecase import CASE
 
+from snnbench.cases.case import Case
 from snnbench.run.process import environment, run
-from snnbench.work.case import Case
 from snnbench.worker.messages import Request
 from snnbench.workloads.linear_lif import Problem
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from basecase import CASE
 
+from snnbench.cases import outcome
+from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS
 from snnbench.recording.record import Record
-from snnbench.work import outcome
-from snnbench.work.case import Case
 
 PHASES = {"inference": 0.35, "forward": 0.45, "backward": 0.6, "train": 1.0}
 """And the share of a training pass that each takes."""

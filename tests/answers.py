@@ -1,8 +1,8 @@
 """Answers to problems, as a library would give them: the reference's own, in some number format."""
 
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
 from snnbench.workloads.linear_lif import Problem
 
 

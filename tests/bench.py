@@ -10,6 +10,7 @@ import pytest
 
 from snnbench.adapter import declaration, reading
 from snnbench.adapter.contender import Contender, Work
+from snnbench.cases.case import Case
 from snnbench.environments.interpreters import Interpreter
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
@@ -17,7 +18,6 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run.executor import Executor
 from snnbench.run.runner import Run, Setup
-from snnbench.work.case import Case
 from tests.fakes import CASE, CORRECT, write
 
 SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)

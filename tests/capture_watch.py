@@ -29,7 +29,7 @@ from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.torch.graph import WARM_UPS, existing
 from snnbench.backends.torch.session import Session
-from snnbench.work.case import PROFILES
+from snnbench.cases.case import PROFILES
 from snnbench.workloads.linear_lif import Case, Problem, builder
 
 WAITS = ("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "equal")

@@ -10,8 +10,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
+from snnbench.cases.case import PROFILES
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
-from snnbench.work.case import PROFILES
 from snnbench.worker.messages import Measure, Reply, Request
 from snnbench.workloads import lif, lif_devices
 from snnbench.workloads.linear_lif import Case
@@ -52,7 +52,7 @@ import numpy as np
 
 from dataclasses import replace
 from snnbench.backends.numpy import Network
-from snnbench.work import reference
+from snnbench.cases import reference
 
 BACKEND = "numpy"
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import Recording
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import failed, recording, skipped, timed, weighed
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import torch
 
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels.neuron import Neuron
-from snnbench.work.surrogate import FORMULAS
 
 FORMATS = (torch.float32, torch.bfloat16, torch.float16)
 SLOPES = {

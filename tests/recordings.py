@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.adapter.declaration import ONLY_VARIANT
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome
 from snnbench.digest import digest
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 
 MIB = 1 << 20

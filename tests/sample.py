@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed
 

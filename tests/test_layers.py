@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 WORKER_SIDE = (
-    *("ground", "work", "adapter", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
+    *("ground", "cases", "adapter", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
     *("proof", "worker"),
 )
 """Packages from which a worker imports."""

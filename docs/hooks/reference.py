@@ -19,13 +19,13 @@ from typer.main import get_command
 
 from snnbench import checking
 from snnbench.adapter.discovery import data_folder, discover
+from snnbench.cases import outcome
+from snnbench.cases.case import PROFILES
 from snnbench.cli import app
 from snnbench.exits import Exit
 from snnbench.plan import axes, config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
-from snnbench.work import outcome
-from snnbench.work.case import PROFILES
 from snnbench.workloads import DEFAULT, WORKLOADS
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(

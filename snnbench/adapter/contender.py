@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from snnbench.adapter.declaration import ONLY_VARIANT, Adapter
+from snnbench.cases.case import Case
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
-from snnbench.work.case import Case
 
 Contender = tuple[str, str]
 """(library, variant)."""

@@ -35,7 +35,7 @@ from typing import Any
 from snnbench.adapter import pins
 from snnbench.adapter.declaration import ONLY_VARIANT, WAYS, Adapter, Variant
 from snnbench.adapter.refusal import AdapterError
-from snnbench.work.case import PROFILES
+from snnbench.cases.case import PROFILES
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,10 +30,10 @@ from snnbench.analysis.decision import ADVICE, Thresholds
 from snnbench.analysis.difference import Difference, paired
 from snnbench.analysis.looks import Look, looks
 from snnbench.analysis.trial_pairs import in_pairs, plain_label
+from snnbench.cases.case import Case
 from snnbench.plan.side import SIDES
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record, RecordingError
-from snnbench.work.case import Case
 
 MOST_ADVISED = 200
 """Most trials a side that a reason advises."""

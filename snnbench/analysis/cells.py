@@ -10,8 +10,8 @@ from snnbench.analysis.decision import WORDS, Thresholds, decide
 from snnbench.analysis.difference import Difference, adjusted, between
 from snnbench.analysis.movement import Explained
 from snnbench.analysis.results import Result, results_by_case
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 from snnbench.worker.durations import Summary
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}

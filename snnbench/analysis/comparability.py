@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from snnbench.cases.case import Case
 from snnbench.exits import Exit, UserError
 from snnbench.recording.facts import flat
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 
 FREE_KEYS = ("trials", "memory_trials", "seed", "timeout_seconds", "remeasure")
 """Keys of a protocol that change how certain a number is, not what it measures."""

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from snnbench.cases.case import Case
 from snnbench.proof.extent import sampled
-from snnbench.work.case import Case
 
 EVERYTHING = "all"
 

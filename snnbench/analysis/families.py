@@ -5,7 +5,7 @@ A *setting* is a case without its sizes. A *family* is cases of one setting that
 
 from collections.abc import Iterable
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 
 FEWEST_VALUES = 3
 """The fewest values of an axis for a fit with an error."""

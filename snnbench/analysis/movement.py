@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from math import exp, log, sqrt
 from statistics import fmean, median, stdev
 
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
 from snnbench.worker.durations import pass_ns
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, PRODUCT, WORDS, levels
 

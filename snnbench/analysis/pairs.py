@@ -10,7 +10,7 @@ from itertools import combinations
 from snnbench.analysis.cells import CONTENDED, ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.results import Result
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 
 Field = tuple[Case, str, Mapping[str, Side]]
 """(case, phase, the times of each contender)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from snnbench import workloads
 from snnbench.analysis.pipeline_model import PipelineTimes, pipeline_times
 from snnbench.analysis.results import Result
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 
 
 @dataclass(frozen=True, slots=True)

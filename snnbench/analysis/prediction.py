@@ -20,8 +20,8 @@ from snnbench.analysis.exponent import exponent
 from snnbench.analysis.families import FEWEST_VALUES, families, setting, size
 from snnbench.analysis.metrics import metrics
 from snnbench.analysis.results import Metric
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 
 FITTED, ASSUMED, COUNTED = GROUNDS = ("fitted", "assumed", "counted")
 COUNTED_AXIS = "neurons"

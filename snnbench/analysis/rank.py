@@ -15,9 +15,9 @@ from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
 from snnbench.analysis.pairs import Pairs, pairs, slower, times
 from snnbench.analysis.results import PHASES, Result, results_by_case
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.suggestions import unknown
-from snnbench.work.case import Case
 
 Class = tuple[str, str, str, str]
 """(device, profile, dtype, precision): a geometric mean stays within one."""

@@ -6,8 +6,8 @@ from typing import Any
 
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
+from snnbench.cases.case import Case
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
 from snnbench.worker.durations import Summary, pass_ns, summarise
 
 PHASES = ("train", "forward", "backward", "inference")

@@ -8,10 +8,10 @@ from typing import Any
 
 from snnbench.adapter.contender import label
 from snnbench.analysis.cells import CONTENDED
+from snnbench.cases.case import Case
 from snnbench.plan.side import SIDES
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
 
 APART_S = 600.0
 """Longest time [s] from the end of one side to the start of the other within a pair. A cell may wait for another run

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.outcome import FailureKind
-from snnbench.work.problem import Problem
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import FailureKind
+from snnbench.cases.problem import Problem
 
 Build = Callable[[Case, Any, str], Any]
 Matrix = NDArray[np.float32]

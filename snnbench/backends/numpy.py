@@ -10,10 +10,10 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.layout import Layout
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.outcome import FailureKind
-from snnbench.work.problem import Problem
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import FailureKind
+from snnbench.cases.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from snnbench import workloads
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome
+from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.plan.config import Protocol
 from snnbench.proof.comparison import verdict
 from snnbench.proof.exam import PASSES as EXAM_PASSES
@@ -19,9 +22,6 @@ from snnbench.proof.tolerance import (
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
-from snnbench.work.case import Case
-from snnbench.work.outcome import Outcome
-from snnbench.work.problem import EXAM_SHAPE
 from snnbench.worker import floor
 from snnbench.worker.durations import trial_median
 from snnbench.worker.probe import ALWAYS, LOOKS

@@ -9,11 +9,11 @@ from itertools import pairwise
 
 from snnbench.adapter.contender import Work, label
 from snnbench.analysis.looks import looks
+from snnbench.cases.case import Case
 from snnbench.plan import selection
 from snnbench.plan.config import Config, Protocol, Sweep
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
-from snnbench.work.case import Case
 
 Trial = tuple[str, int, str]
 """(measure, trial, side)."""

@@ -109,8 +109,8 @@ def _open(recording: "Recording") -> None:
 
 def _kinds(text: str | None) -> tuple[str, ...]:
     """The kinds of outcome in `--retry`. Raises BadParameter."""
+    from snnbench.cases.outcome import FAILURES, SKIPS
     from snnbench.suggestions import unknown
-    from snnbench.work.outcome import FAILURES, SKIPS
 
     kinds = tuple(kind.strip() for kind in text.split(",")) if text is not None else ()
     for kind in kinds:

@@ -7,7 +7,7 @@ expression. So compiled kernels compute the reference's formula by construction.
 from dataclasses import dataclass
 from typing import Any
 
-from snnbench.work.surrogate import FORMULAS
+from snnbench.cases.surrogate import FORMULAS
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels.neuron import Neuron
-from snnbench.work.surrogate import FORMULAS
 
 
 class Spike(torch.autograd.Function):

@@ -12,9 +12,9 @@ On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the 
 import torch
 from torch import Tensor
 
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.sums import NO_SUMS, Sums
-from snnbench.work.surrogate import FORMULAS
 
 
 def forward(

@@ -15,7 +15,7 @@ backward, from the last step to the first, with sg = surrogate(u - threshold), g
 from dataclasses import dataclass
 from typing import Literal
 
-from snnbench.work.surrogate import FORMULAS
+from snnbench.cases.surrogate import FORMULAS
 
 Reset = Literal["subtract", "zero"]
 

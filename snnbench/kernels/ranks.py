@@ -20,10 +20,10 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from snnbench.adapter.refusal import Unsupported
+from snnbench.cases.blocks import default_blocks
 from snnbench.kernels import layer, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.passes import Layer, Wanted, state_dtype
-from snnbench.work.blocks import default_blocks
 
 Split = Literal["temporal", "batch", "neurons"]
 AXES: dict[Split, int] = {"temporal": 0, "batch": 1, "neurons": 2}

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from snnbench.cases import nodes
 from snnbench.digest import hashed
 from snnbench.machine import container
 from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
 from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
 from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
 from snnbench.units import GIB, KIB, MIB
-from snnbench.work import nodes
 
 SCHEMA = 2  # of machine.json; 1: the first; 2: `image`
 SETTINGS = (  # environment variables that change speed or memory; no other is recorded, as they can hold secrets

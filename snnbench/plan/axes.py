@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBo
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from snnbench import workloads
-from snnbench.work.case import PROFILES, Bounds, Case
+from snnbench.cases.case import PROFILES, Bounds, Case
 
 PROFILE = "profile"
 PAIR = ("reset", "detach_reset")

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from snnbench.adapter.contender import Contender, Work, label
+from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.plan.config import Protocol
 from snnbench.units import GIB
-from snnbench.work.case import Case
 from snnbench.worker.messages import Measure, Request
 
 

@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from snnbench import workloads
 from snnbench.adapter.contender import Work
+from snnbench.cases.case import PROFILES
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import did_you_mean, unknown
-from snnbench.work.case import PROFILES
 
 Condition = Callable[[Work], bool]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Session
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Problem, Stack
 from snnbench.proof.fresh import copied
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem, Stack
 
 Array = NDArray[np.float32]
 Pass = Callable[[Session], Answer]

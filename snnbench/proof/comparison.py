@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case
-from snnbench.work.outcome import Verdict
-from snnbench.work.rule import Rule, rule_of
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Verdict
+from snnbench.cases.rule import Rule, rule_of
 
 
 @dataclass(slots=True)

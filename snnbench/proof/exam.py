@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.problem import REVERSED, Problem
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.problem import REVERSED, Problem
 
 PASSES = ((0, 0), (1, 1), (1, REVERSED))
 """(number of the input, number of the cotangent) of each pass."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 
 FEWEST_NEURONS, FEWEST_SAMPLES = 32, 1
 """Compared at any cost."""

@@ -21,9 +21,9 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Problem
 from snnbench.proof.comparison import Finding, compare_gradient
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
 
 PASSES = 5
 """The fewest fresh passes of a phase, one of them on content drawn anew."""

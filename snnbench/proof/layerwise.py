@@ -17,14 +17,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Problem
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.chain import Link
 from snnbench.proof.comparison import Finding, compare_gradient
 from snnbench.proof.network_check import Tolerance
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
-from snnbench.work.rule import Rule, rule_of
 
 
 class Layerwise:

@@ -12,13 +12,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Layer
+from snnbench.cases.rule import Rule
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums, round_to
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.problem import Layer
-from snnbench.work.rule import Rule
 
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from snnbench.backends import Session
-from snnbench.work.answer import Answer
+from snnbench.cases.answer import Answer
 
 
 @dataclass(frozen=True, slots=True)

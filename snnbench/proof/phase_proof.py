@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from snnbench.backends import Session
+from snnbench.cases.answer import Answer
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Content, Contents, compare_gradients, copied, differing, in_first_order
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.answer import Answer
 
 LOOKS = 3
 """Number of answers that are read twice: the first reading may not take longer."""

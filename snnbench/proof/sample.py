@@ -10,10 +10,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Layer
+from snnbench.cases.rule import Rule
 from snnbench.proof.tolerance import of_sums, round_to
-from snnbench.work.case import Case
-from snnbench.work.problem import Layer
-from snnbench.work.rule import Rule
 
 Array = NDArray[np.float64]
 ENTRIES_AT_ONCE = 1 << 22

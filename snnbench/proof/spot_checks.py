@@ -4,13 +4,13 @@ from collections.abc import Callable
 from functools import partial
 
 from snnbench.backends import Session
+from snnbench.cases.problem import Problem, Stack
+from snnbench.cases.rule import Rule
 from snnbench.proof.chain import Chain
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.problem import Problem, Stack
-from snnbench.work.rule import Rule
 
 
 class SpotChecks:

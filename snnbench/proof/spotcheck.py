@@ -22,6 +22,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Layer, Problem
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.network_check import NetworkCheck, Tolerance
@@ -33,10 +37,6 @@ from snnbench.proof.tolerance import (
     of_potentials,
     round_to,
 )
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Layer, Problem
-from snnbench.work.rule import Rule, rule_of
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 1024

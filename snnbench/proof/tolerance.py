@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case
-from snnbench.work.reference import Trace
-from snnbench.work.rule import Rule
+from snnbench.cases.case import Case
+from snnbench.cases.reference import Trace
+from snnbench.cases.rule import Rule
 
 Array = NDArray[np.float64]
 CLOSE_ROUNDOFFS = 32

@@ -13,7 +13,7 @@ from math import exp
 from statistics import median
 from typing import Any, Protocol
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker.probe import INTERPRETER, levels
 
 DRIFTED = "drifted"

@@ -8,11 +8,11 @@ from typing import Any
 
 from snnbench import printable, workloads
 from snnbench.adapter.contender import label
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome, decode
 from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
 from snnbench.recording import schema
-from snnbench.work.case import Case
-from snnbench.work.outcome import Outcome, decode
 
 SCHEMA = 7
 """Additions by schema. 1: first version.

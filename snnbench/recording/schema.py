@@ -12,9 +12,9 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from snnbench import workloads
+from snnbench.cases.case import PROFILES
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
-from snnbench.work.case import PROFILES
 
 MOST_NS = 10**18
 """30 years: no duration is longer."""
@@ -143,7 +143,7 @@ class MemoryDocument(TypedDict):
 
 
 class ReplyDocument(TypedDict):
-    """A worker's reply, but for its outcome, which snnbench.work.outcome decodes."""
+    """A worker's reply, but for its outcome, which snnbench.cases.outcome decodes."""
 
     checks: dict[Name, CheckDocument]
     settings: dict[str, Any]

@@ -15,12 +15,12 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from snnbench.cases.outcome import Outcome
 from snnbench.files import lock, write_whole
 from snnbench.recording import attempts
 from snnbench.recording.attempts import Attempts
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
 from snnbench.recording.record import Record, RecordingError, repeated
-from snnbench.work.outcome import Outcome
 
 LOCK_AGAIN_S = 0.05
 """Seconds before a second try for the lock: a process that only asks whether a run writes holds it for less."""

@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.findings import FEW_TRIALS, Findings, Point
 from snnbench.report.leads import TEST, Lead, leads
 from snnbench.report.numbers import between, counted, listed
 from snnbench.units import MS
-from snnbench.work.case import Case
 
 WORDS = {
     "oom-device": "out of device memory",

@@ -6,11 +6,11 @@ from functools import cached_property
 
 from snnbench.analysis.bootstrap import Interval, bootstrap
 from snnbench.analysis.results import PHASES, Result, results_by_case
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.numbers import between
-from snnbench.work.case import Case
 
 SEED = 0
 """The seed of the bootstrap: the same recording gives the same page."""

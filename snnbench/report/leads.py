@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from snnbench.analysis.cells import Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.pairs import pairs, slower, times
+from snnbench.cases.case import Case
 from snnbench.report.findings import Findings, Point
-from snnbench.work.case import Case
 
 TEST = Thresholds()
 """The thresholds of a lead: the defaults of `rank` and `compare`."""

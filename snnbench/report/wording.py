@@ -3,8 +3,8 @@
 from collections.abc import Collection, Iterable
 
 from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 
 __all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "swept"]
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")

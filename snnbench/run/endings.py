@@ -3,9 +3,9 @@
 import signal
 from contextlib import suppress
 
+from snnbench.cases.outcome import Outcome, failed
 from snnbench.recording import schema
 from snnbench.run.process import Ending
-from snnbench.work.outcome import Outcome, failed
 
 
 def outcome_of(ending: Ending, timeout_s: float) -> Outcome:

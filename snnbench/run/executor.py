@@ -13,6 +13,8 @@ from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import failed
 from snnbench.machine import cpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
@@ -22,8 +24,6 @@ from snnbench.recording.writer import Writer
 from snnbench.run import known_outcomes
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Run, Task, measure_together, record_of
-from snnbench.work.case import Case
-from snnbench.work.outcome import failed
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""

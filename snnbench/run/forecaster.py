@@ -22,13 +22,13 @@ from snnbench import workloads
 from snnbench.adapter.contender import Contender, Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.analysis.prediction import Counted, Evidence, Prediction, Sample, samples
+from snnbench.cases import nodes
+from snnbench.cases.case import Case
 from snnbench.plan.cell import cells
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.run import cell_time
 from snnbench.run.forecast import Forecast, Limits, Plan
-from snnbench.work import nodes
-from snnbench.work.case import Case
 from snnbench.worker.durations import median_ns
 from snnbench.worker.floor import SIZES_BYTES, flops, least_bytes
 from snnbench.worker.timed_phase import busy_ns

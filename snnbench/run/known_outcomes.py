@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from snnbench.cases.outcome import Outcome
 from snnbench.plan.cell import Cell
-from snnbench.work.outcome import Outcome
 
 
 class KnownOutcomes:

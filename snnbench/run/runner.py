@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 
 from snnbench.adapter.contender import Contender
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases import nodes
+from snnbench.cases.outcome import Outcome, failed, skipped
 from snnbench.environments import store
 from snnbench.environments.interpreters import Interpreter, Say
 from snnbench.files import home
@@ -21,8 +23,6 @@ from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
-from snnbench.work import nodes
-from snnbench.work.outcome import Outcome, failed, skipped
 from snnbench.worker.messages import Reply
 
 

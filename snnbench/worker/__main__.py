@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from snnbench import workloads
 from snnbench.adapter import loading, refusal
-from snnbench.work.outcome import FailureKind, failed, skipped
+from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
 from snnbench.worker.turns import Turns

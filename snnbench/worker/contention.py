@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from snnbench.work import cpu_time
+from snnbench.cases import cpu_time
 
 CONTENDED_CPUS = 0.1
 """A record is flagged if others took more CPUs on average while a phase was timed."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from snnbench import workloads
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker.durations import summarise, trial_median
 
 Timings = Mapping[str, Mapping[str, Any]]

@@ -9,6 +9,11 @@ from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError, Unsupported
 from snnbench.backends import Backend, Build, Session
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import HALVES, Case
+from snnbench.cases.outcome import failed, measured
+from snnbench.cases.problem import Problem
+from snnbench.cases.rule import Rule
 from snnbench.proof import exam
 from snnbench.proof.comparison import Finding, verdict
 from snnbench.proof.fresh import Contents
@@ -17,11 +22,6 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.answer import Answer
-from snnbench.work.case import HALVES, Case
-from snnbench.work.outcome import failed, measured
-from snnbench.work.problem import Problem
-from snnbench.work.rule import Rule
 from snnbench.worker import afterwork, floor, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Reply, Request

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from snnbench import workloads
-from snnbench.work import outcome
-from snnbench.work.case import Case
-from snnbench.work.outcome import Outcome
+from snnbench.cases import outcome
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome
 
 PROTOCOL = 1
 """1: first version."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from snnbench import workloads
 from snnbench.backends import Backend, Run, Session
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker import floor, timing
 from snnbench.worker.floor import CALL, COPY, Peak
 

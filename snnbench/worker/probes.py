@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from snnbench.backends import Backend, Run, Session
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker import clocks, floor, timing
 from snnbench.worker.probe import CALLS, COPY, INTERPRETER, LAUNCH, PRODUCT
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, Protocol, cast
 
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.work.case import Case
-from snnbench.work.problem import Array, Problem
 from snnbench.workloads import lif, lif_devices, linear_lif
 
 Build = Callable[[Any, Any, str], Any]

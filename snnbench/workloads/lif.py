@@ -20,8 +20,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from snnbench.adapter.refusal import Unsupported
-from snnbench.work import case, problem
-from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
+from snnbench.cases import case, problem
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 
 NAME = "lif"
 PARAMETERS: tuple[str, ...] = ()

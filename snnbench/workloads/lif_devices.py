@@ -12,9 +12,9 @@ from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 from snnbench.adapter.refusal import Unsupported
-from snnbench.work.blocks import default_blocks
-from snnbench.work.case import Count
-from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD
+from snnbench.cases.blocks import default_blocks
+from snnbench.cases.case import Count
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD
 from snnbench.workloads import lif
 
 NAME = "lif_devices"

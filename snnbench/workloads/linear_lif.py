@@ -27,9 +27,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from snnbench.adapter.refusal import Unsupported
-from snnbench.work import case, problem
-from snnbench.work.case import HALVES, Count, Rate
-from snnbench.work.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
+from snnbench.cases import case, problem
+from snnbench.cases.case import HALVES, Count, Rate
+from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, Layer, generator
 
 NAME = "linear_lif"
 PARAMETERS: tuple[str, ...] = ("weight", "bias")

@@ -6,7 +6,7 @@ import pytest
 
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import AdapterError
-from snnbench.work.case import PROFILES
+from snnbench.cases.case import PROFILES
 from tests.adapter.test_adapter import BUILD, refusal
 
 

@@ -12,9 +12,9 @@ from snnbench.analysis.cells import ComparedCell
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.compare import compare
 from snnbench.analysis.decision import Thresholds
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.prediction import MOST, Evidence, Prediction, samples
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
-from snnbench.work.case import Case
 from tests.fakes import CASE
 from tests.recordings import recording, timed, weighed
 

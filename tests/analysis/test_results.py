@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.results import results_by_case
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.record import Record
 from snnbench.report.wording import title
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE, DIVIDED
 from tests.recordings import MIB, deviating, failed, record, skipped, timed, weighed
 

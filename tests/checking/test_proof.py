@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from snnbench.cases.outcome import decode
 from snnbench.checking import records
 from snnbench.recording.record import Record
-from snnbench.work.outcome import decode
 from tests.fakes import CASE
 from tests.recordings import record
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from snnbench import checking
+from snnbench.cases.outcome import decode
 from snnbench.checking import records
 from snnbench.recording.reading import RECORDS, read
 from snnbench.recording.record import Record
-from snnbench.work.outcome import decode
 from snnbench.workloads.linear_lif import Case
 from tests.shipped import OTHER_NEURONS, RESULTS, TIMED, Document, copied, spot
 

@@ -16,6 +16,7 @@ from snnbench import checking
 from snnbench.adapter.discovery import discover
 from snnbench.analysis.comparability import ALLOWABLE
 from snnbench.analysis.decision import WORDS
+from snnbench.cases import case, outcome
 from snnbench.cli import app
 from snnbench.cli.compare import ComparisonFormat
 from snnbench.cli.options import ComparedPhase
@@ -26,7 +27,6 @@ from snnbench.environments import Env
 from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
-from snnbench.work import case, outcome
 from snnbench.workloads import WORKLOADS
 from tests.documents import DOCUMENTS, ROOT, built, command_lines, fences, parse, written
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels.formula import TRITON, C, Dialect, surrogate
-from snnbench.work.surrogate import FORMULAS
 
 PYTHON = {"C": (C, {"real": float}), "Triton": (TRITON, {})}
 NAMES = {

@@ -18,10 +18,10 @@ triton = pytest.importorskip("triton")  # before TRITON_INTERPRET is set below: 
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.kernels import lif_triton
 from snnbench.kernels.lif_triton import Strip
 from snnbench.kernels.neuron import Neuron
-from snnbench.work.surrogate import FORMULAS
 from tests import contract, oracle
 from tests.contract import Kernels
 from tests.oracle import FORMATS, NEURONS

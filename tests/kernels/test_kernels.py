@@ -10,8 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from snnbench.cases.case import Surrogate
 from snnbench.kernels import KEEPS, Neuron, lif, lif_ref, linear_lif, pipeline
-from snnbench.work.case import Surrogate
 from tests.oracle import FEW_NEURONS, distance, identifier
 
 EXACT = [(kernel, keep) for kernel in ("torch", "cpu") for keep in ("potential", "nothing")]

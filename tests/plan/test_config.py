@@ -12,9 +12,9 @@ import yaml
 from snnbench.adapter import reading
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases import case
 from snnbench.plan import axes, config
 from snnbench.plan.config import Config, ConfigError
-from snnbench.work import case
 from snnbench.workloads import WORKLOADS
 from tests import fakes
 

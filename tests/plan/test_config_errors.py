@@ -6,9 +6,9 @@ from typing import get_args
 import pytest
 
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases import case
 from snnbench.plan import config
 from snnbench.plan.config import ConfigError
-from snnbench.work import case
 from tests.plan.test_config import CASE, PROTOCOL, SWEEP, TOP, WHOLE, adapters, complaint, load, missing_key
 
 __all__ = ["adapters"]

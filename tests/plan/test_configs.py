@@ -7,8 +7,8 @@ import pytest
 
 from snnbench.adapter import reading
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases import case
 from snnbench.plan import config
-from snnbench.work import case
 
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"

@@ -13,13 +13,13 @@ from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends.torch import Backend
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
 from snnbench.proof.chain import Chain, Link
 from snnbench.proof.comparison import Finding
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
 from snnbench.workloads.linear_lif import Problem, builder
 from tests.proof.test_layerwise import DEEP, ROOT
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes, verdict
-from snnbench.work.rule import Rule, rule_of
 from snnbench.worker.messages import Reply
 from tests.fakes import CASE
 

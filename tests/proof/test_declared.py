@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.case import PROFILES
-from snnbench.work.outcome import Outcome
+from snnbench.cases.case import PROFILES
+from snnbench.cases.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply
 from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
 from tests.recordings import EXACT

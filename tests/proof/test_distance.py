@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
 from snnbench.proof.spotcheck import SpotCheck, sampled
-from snnbench.work import reference
-from snnbench.work.answer import Answer
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 from tests.proof.test_spotcheck import ALL_NS, rounded_answer

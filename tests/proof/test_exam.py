@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import PROFILES
+from snnbench.cases.problem import REVERSED
 from snnbench.proof import exam
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.case import PROFILES
-from snnbench.work.problem import REVERSED
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile

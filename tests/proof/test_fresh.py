@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
 from snnbench.proof import fresh
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import (
@@ -20,8 +22,6 @@ from snnbench.proof.fresh import (
     undecided,
 )
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work import reference
-from snnbench.work.answer import Answer
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.outcome import Outcome
+from snnbench.cases.outcome import Outcome
 
 torch = pytest.importorskip("torch")
 
@@ -20,9 +20,9 @@ from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Incorrect
 from snnbench.analysis.coverage import coverage
 from snnbench.backends.torch import Backend
+from snnbench.cases.case import Case
 from snnbench.checking import records
 from snnbench.recording.reading import read as read_recording
-from snnbench.work.case import Case
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads.linear_lif import builder

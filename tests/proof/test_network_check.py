@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Layer
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.comparison import Finding
 from snnbench.proof.network_check import NetworkCheck
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.problem import Layer
-from snnbench.work.rule import Rule, rule_of
 from snnbench.workloads.linear_lif import Problem
 from tests.answers import answer_to
 from tests.fakes import CASE

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance, of_potentials, of_sums, round_to
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.rule import Rule, rule_of
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE, profile
 

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.rule import rule_of
 from snnbench.proof import network_check, sample, spotcheck
 from snnbench.proof.extent import sampled
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import of_sums, round_to
-from snnbench.work import reference
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.rule import rule_of
 from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 

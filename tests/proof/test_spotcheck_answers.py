@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import PROFILES, Case
+from snnbench.cases.problem import Layer
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import allowed_differences
-from snnbench.work.answer import Answer
-from snnbench.work.case import PROFILES, Case
-from snnbench.work.problem import Layer
 from snnbench.workloads.linear_lif import Problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile

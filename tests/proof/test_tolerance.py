@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.tolerance import of_potentials, of_sums
-from snnbench.work import reference
-from snnbench.work.rule import Rule, rule_of
 from tests.fakes import CASE
 
 R = 2.0**-24

@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
+from snnbench.cases.case import PROFILES, Dtype
+from snnbench.cases.outcome import Outcome
 from snnbench.proof.comparison import verdict
-from snnbench.work.case import PROFILES, Dtype
-from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Measure
 from tests.fakes import CASE, CORRECT, PHASES, altered, document, overridden, profile, quantities
 from tests.faults import MEASURES, reply_to

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
 from snnbench.recording.writer import append
-from snnbench.work.outcome import Outcome
 from tests.recordings import EXACT, failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from snnbench.cases.outcome import Outcome
 from snnbench.report import answer
 from snnbench.report.findings import about_intervals, find
 from snnbench.report.page import headline
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed
 

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.results import results_by_case
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 

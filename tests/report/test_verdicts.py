@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from snnbench.cases.outcome import Outcome
 from snnbench.recording.record import Record
 from snnbench.report.text.verdict_table import COLUMNS, table
-from snnbench.work.outcome import Outcome
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, skipped
 

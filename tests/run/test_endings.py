@@ -7,11 +7,11 @@ from typing import Any, get_args
 
 import pytest
 
+from snnbench.cases.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
-from snnbench.work.outcome import FAILURES, SKIPS, VERDICTS, FailureKind, Outcome, SkipKind, Verdict
 from snnbench.worker.messages import Measure, Reply, decode_reply
 from tests.fakes import CASE
 from tests.recordings import EXACT

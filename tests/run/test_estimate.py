@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from snnbench.adapter.contender import Work
+from snnbench.cases.case import Case
 from snnbench.plan.cell import Cell, cells
 from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.progress import Pace
-from snnbench.work.case import Case
 from tests.bench import PROTOCOL
 from tests.fakes import CASE
 

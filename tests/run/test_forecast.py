@@ -11,13 +11,13 @@ from snnbench import workloads
 from snnbench.adapter import reading
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases.case import Case
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.run.forecast import Forecast, Limits, Plan
 from snnbench.run.forecaster import arrays_bytes, forecast
 from snnbench.units import GIB, MIB
-from snnbench.work.case import Case
 from snnbench.workloads import lif
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import recording, timed, weighed

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from snnbench.adapter.contender import Work
+from snnbench.cases.outcome import FAILURES, Outcome, failed
 from snnbench.plan.shard import Shard
 from snnbench.recording import in_progress, record
 from snnbench.recording.reading import read
@@ -17,7 +18,6 @@ from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
 from snnbench.run.slurm.submit import resources
-from snnbench.work.outcome import FAILURES, Outcome, failed
 from tests.fakes import CASE, CORRECT, write
 from tests.recordings import record as made
 from tests.sweep import run_arguments, snnbench, write_config

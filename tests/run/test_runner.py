@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from snnbench.adapter.contender import Work
+from snnbench.cases.outcome import Outcome
 from snnbench.environments import interpreters
 from snnbench.environments.interpreters import Interpreter
 from snnbench.machine import description, throttling
@@ -18,7 +19,6 @@ from snnbench.recording.reading import RECORDS, read
 from snnbench.run import known_outcomes, runner
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.runner import Run, Setup
-from snnbench.work.outcome import Outcome
 from tests.bench import PROTOCOL, SMALL, Bench, bench
 from tests.fakes import CORRECT, altered, quantities
 from tests.recordings import EXACT

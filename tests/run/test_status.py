@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from snnbench.cases.outcome import Outcome
 from snnbench.cli.status import lines
 from snnbench.plan.shard import Shard
 from snnbench.recording import in_progress, record
@@ -13,7 +14,6 @@ from snnbench.recording.record import RecordingError
 from snnbench.recording.writer import append
 from snnbench.run.slurm import jobs
 from snnbench.run.slurm.status import parts
-from snnbench.work.outcome import Outcome
 from tests.processes import within
 from tests.recordings import failed
 from tests.recordings import record as made

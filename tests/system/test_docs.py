@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from snnbench.cases import outcome
 from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
-from snnbench.work import outcome
 from snnbench.workloads import WORKLOADS
 from tests.documents import DOCUMENTS, OUTPUT, ROOT, reference, written
 from tests.screens import screen

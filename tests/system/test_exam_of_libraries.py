@@ -10,9 +10,9 @@ from snnbench import workloads
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.adapter.discovery import discover
+from snnbench.cases.outcome import SKIPS
 from snnbench.machine import gpus
 from snnbench.recording.record import Record
-from snnbench.work.outcome import SKIPS
 from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries

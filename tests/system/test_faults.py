@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.outcome import failed
+from snnbench.cases.outcome import failed
 from tests.fakes import CORRECT, altered, quantities, write
 from tests.processes import alive, noted
 from tests.recordings import EXACT

@@ -16,6 +16,7 @@ from snnbench import checking, printable
 from snnbench.analysis import compare
 from snnbench.analysis.comparability import Incomparable
 from snnbench.analysis.decision import Thresholds
+from snnbench.cases.outcome import decode, failed
 from snnbench.plan import config
 from snnbench.recording import merge, reading, schema
 from snnbench.recording.merge import Disagreement
@@ -26,7 +27,6 @@ from snnbench.report.text import cell_description
 from snnbench.report.text.recording_tables import markdown
 from snnbench.run.endings import outcome_of
 from snnbench.run.process import Ending
-from snnbench.work.outcome import decode, failed
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled

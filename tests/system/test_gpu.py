@@ -15,12 +15,12 @@ import pytest
 from packaging.version import Version
 
 from snnbench.adapter.discovery import discover
+from snnbench.cases.case import PROFILES, Case
+from snnbench.cases.outcome import Outcome
 from snnbench.environments import store
 from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.run.process import Ending, environment, run
-from snnbench.work.case import PROFILES, Case
-from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply, Request
 from tests.system.test_libraries import CASE
 

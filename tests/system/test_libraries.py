@@ -8,14 +8,14 @@ import pytest
 
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
+from snnbench.cases.case import PROFILES
+from snnbench.cases.outcome import Outcome
 from snnbench.environments import store
 from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.plan import config
 from snnbench.recording.record import Record
 from snnbench.run.process import environment, run
-from snnbench.work.case import PROFILES
-from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Request
 from tests import fakes
 from tests.managed import ROOT, recorded, snnbench

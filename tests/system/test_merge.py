@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from snnbench import checking
+from snnbench.cases.outcome import Outcome
 from snnbench.recording import merge, reading, writer
 from snnbench.recording.merge import Disagreement
 from snnbench.recording.reading import CONFIG, RECORDS, read
 from snnbench.recording.record import Record
-from snnbench.work.outcome import Outcome
 from tests.fakes import CORRECT, altered, write
 from tests.sweep import run_arguments, snnbench, write_config
 

@@ -15,7 +15,7 @@ NEURON = '''
 """A neuron in NumPy: {neuron}."""
 
 from snnbench.backends.numpy import Neuron
-from snnbench.work import reference
+from snnbench.cases import reference
 
 BACKEND = "numpy"
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from snnbench.analysis.pipeline_model import pipeline_times
+from snnbench.cases.blocks import default_blocks
 from snnbench.kernels.ranks import part, temporal_lif
-from snnbench.work.blocks import default_blocks
 from tests.kernels.rank_process import CASES, IDLE, LONGEST_S, LOST, RANKS, TIMEOUTS_S
 
 ROOT = Path(__file__).parents[2]

@@ -20,7 +20,7 @@ from snnbench.backends.torch import Backend
 from snnbench.proof import exam
 from snnbench.proof.passes import answer_of
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.case import PROFILES
+from snnbench.cases.case import PROFILES
 from snnbench.workloads import lif_devices
 from tests.fakes import LIF
 

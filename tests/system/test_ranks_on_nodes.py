@@ -49,7 +49,7 @@ print(session.others_s()[:2], session.others_s()[2] > 0)
 def test_seconds_of_another_machine_count(job: Mapping[str, str]) -> None:
     done = run(
         """
-from snnbench.work import cpu_time
+from snnbench.cases import cpu_time
 cpu_time.machine = lambda: "another"
 """
         + PASSES

@@ -51,7 +51,7 @@ from pathlib import Path
 from snnbench import workloads
 from snnbench.adapter import loading, reading
 from snnbench.backends.torch import Backend
-from snnbench.work.case import PROFILES
+from snnbench.cases.case import PROFILES
 from snnbench.workloads import lif_devices
 from tests.fakes import LIF
 

@@ -20,8 +20,8 @@ from snnbench.adapter import (
 )
 from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
+from snnbench.cases.answer import Answer
 from snnbench.proof import exam
-from snnbench.work.answer import Answer
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile
 

@@ -22,11 +22,11 @@ from snnbench.adapter import (
 )
 from snnbench.adapter.discovery import data_folder
 from snnbench.backends.torch.session import Session
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
 from snnbench.proof import exam
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
 from snnbench.workloads.linear_lif import Problem
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile

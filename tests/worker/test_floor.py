@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker import floor
 from snnbench.worker.floor import CALL, COPY, LARGEST_SPREAD, SMALLEST_SPREAD, Peak
 from tests.fakes import CASE, PHASES

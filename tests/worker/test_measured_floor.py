@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.outcome import Outcome
+from snnbench.cases.outcome import Outcome
 from snnbench.worker import floor
 from snnbench.worker.floor import Peak
 from snnbench.worker.messages import Reply

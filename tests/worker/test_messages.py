@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.outcome import failed
+from snnbench.cases.outcome import failed
 from snnbench.worker.messages import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
 from tests.fakes import CASE, request
 from tests.recordings import EXACT

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker import floor
 from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,

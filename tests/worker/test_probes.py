@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from snnbench.backends.numpy import Backend
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 from snnbench.worker import probes as module
 from snnbench.worker.probes import CALLS_IN_A_ROW, REPETITIONS, Probes
 from tests.fakes import CASE

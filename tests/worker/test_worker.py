@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from snnbench.cases.outcome import Outcome
 from snnbench.run.process import ALLOCATOR, environment, run
-from snnbench.work.outcome import Outcome
 from snnbench.worker.messages import Reply, Request, decode_reply
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
 from tests.recordings import EXACT

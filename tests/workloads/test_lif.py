@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from snnbench import workloads
+from snnbench.cases import reference
+from snnbench.cases.case import PROFILES
+from snnbench.cases.outcome import Outcome
 from snnbench.proof.extent import Extent, extent
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.work import reference
-from snnbench.work.case import PROFILES
-from snnbench.work.outcome import Outcome
 from snnbench.worker import floor
 from snnbench.worker.messages import Measure
 from snnbench.workloads import lif
@@ -25,7 +25,7 @@ NEURON = '''
 import numpy as np
 
 from snnbench.backends.numpy import Neuron
-from snnbench.work import reference
+from snnbench.cases import reference
 
 BACKEND = "numpy"
 

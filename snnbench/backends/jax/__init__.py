@@ -16,9 +16,9 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.jax.session import Network, Neuron, Session, Weights
-from snnbench.work.case import Case
-from snnbench.work.outcome import FailureKind
-from snnbench.work.problem import Problem
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import FailureKind
+from snnbench.cases.problem import Problem
 
 __all__ = ["Backend", "Network", "Neuron", "Session", "Weights"]
 PRECISIONS = {"ieee": "float32", "tf32": "tensorfloat32"}

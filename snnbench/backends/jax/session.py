@@ -16,8 +16,8 @@ import numpy as np
 from snnbench.adapter.declaration import Variant
 from snnbench.backends import Build
 from snnbench.backends.layout import Layout
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

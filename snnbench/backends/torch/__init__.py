@@ -12,9 +12,9 @@ from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.session import Network, Neuron, Session, Weights
-from snnbench.work.case import Case
-from snnbench.work.outcome import FailureKind
-from snnbench.work.problem import Problem
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import FailureKind
+from snnbench.cases.problem import Problem
 
 __all__ = ["Backend", "Network", "Neuron", "Session", "Weights", "compiled"]
 

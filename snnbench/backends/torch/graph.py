@@ -25,7 +25,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
 from snnbench.backends.torch.errors import first_cause, is_out_of_device_memory
 from snnbench.backends.torch.session import Session
-from snnbench.work.problem import Problem
+from snnbench.cases.problem import Problem
 
 WARM_UPS = 3
 """Passes before a capture: first allocations, tuning and compilation happen outside of it."""

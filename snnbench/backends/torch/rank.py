@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.backends.torch import wire
-from snnbench.work import cpu_time
+from snnbench.cases import cpu_time
 
 PR_SET_PDEATHSIG = 1
 

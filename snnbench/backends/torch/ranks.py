@@ -21,10 +21,10 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
 from snnbench.backends.torch.session import Network, Session
 from snnbench.backends.torch.team import Team, team
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Problem
 from snnbench.kernels.ranks import Split, part
-from snnbench.work.answer import Answer
-from snnbench.work.case import Case
-from snnbench.work.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

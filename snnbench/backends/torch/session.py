@@ -18,8 +18,8 @@ from snnbench.backends import Build
 from snnbench.backends.layout import Layout
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
-from snnbench.work.answer import Answer
-from snnbench.work.problem import Problem
+from snnbench.cases.answer import Answer
+from snnbench.cases.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

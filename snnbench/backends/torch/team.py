@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from snnbench.adapter.refusal import Incorrect, Unavailable, Unsupported
 from snnbench.backends.torch import launch, wire
-from snnbench.work import cpu_time, nodes
-from snnbench.work.case import Case
+from snnbench.cases import cpu_time, nodes
+from snnbench.cases.case import Case
 
 Read = TypeVar("Read")
 PATIENCE_S = 60.0

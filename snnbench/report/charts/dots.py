@@ -4,12 +4,12 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings, Point
 from snnbench.report.numbers import counted, spread
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.work.case import Case
 
 
 def at(findings: Findings, case: Case, phase: str, name: str) -> Chart:

@@ -6,11 +6,11 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.work.case import Case
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import models, style
 from snnbench.report.charts.dots import row_of
@@ -12,7 +13,6 @@ from snnbench.report.findings import Findings, Point, about_intervals
 from snnbench.report.numbers import counted, listed, spread
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.work.case import Case
 
 STRIP = 16
 """px above the scale for each contender without a time at some size."""

@@ -5,11 +5,11 @@ from typing import Any
 import altair as alt
 
 from snnbench.analysis.results import Result
+from snnbench.cases.case import Case
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Table
 from snnbench.units import MIB, number
-from snnbench.work.case import Case
 
 PARTS = ("static", "retained", "peak above these")
 OUT_OF_MEMORY = ("oom-device", "oom-host")

@@ -6,12 +6,12 @@ from typing import Any
 import altair as alt
 
 from snnbench.analysis.pipelines import pipelines
+from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
 from snnbench.report.pipelines import LOWER_BOUNDS, MODELS, times_ms
-from snnbench.work.case import Case
 
 DASHES = ([8, 4], [4, 3])
 """The dashes of the models, in the colour of the axes' titles."""

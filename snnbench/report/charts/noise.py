@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
 from snnbench.units import MS, number
-from snnbench.work.case import Case
 
 TRIALS = 10
 """The most trials that are drawn of one cell."""

@@ -4,12 +4,12 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import listed
 from snnbench.report.section import Chart, Table
 from snnbench.units import MIB, MS, number
-from snnbench.work.case import Case
 
 Pairs = dict[str, tuple[float, float]]
 """(time, bytes) by contender."""

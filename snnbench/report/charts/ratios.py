@@ -5,12 +5,12 @@ from typing import Any
 
 import altair as alt
 
+from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import style
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Chart, Table
-from snnbench.work.case import Case
 
 Ratios = dict[str, dict[int, float]]
 """By contender: the ratio at each size."""

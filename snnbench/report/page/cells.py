@@ -1,11 +1,11 @@
 """The section with every number: a row for each contender in each case, to sort and to filter, with a link to each."""
 
+from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.report import wording
 from snnbench.report.findings import Findings
 from snnbench.report.section import Section, Table
 from snnbench.report.text.recording_tables import measurements
-from snnbench.work.case import Case
 
 LIBRARY, WORK = "library", "work"
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
 from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
-from snnbench.work.case import Case
 
 PEAK = "peak"
 """Placeholder for the peak of the device or of the host."""

@@ -3,6 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from snnbench.cases.case import Case
+from snnbench.cases.outcome import SKIPS, VERDICTS
 from snnbench.recording.record import Record
 from snnbench.report import wording
 from snnbench.report.findings import Findings
@@ -10,8 +12,6 @@ from snnbench.report.numbers import listed
 from snnbench.report.section import Section, Table
 from snnbench.report.text import recording_tables
 from snnbench.report.wording import setting
-from snnbench.work.case import Case
-from snnbench.work.outcome import SKIPS, VERDICTS
 
 SIGNS = {
     "exact": "\u2713",

@@ -3,13 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 
+from snnbench.cases.case import Case
 from snnbench.recording.flags import FLAGS
 from snnbench.report.charts.machine import over_time
 from snnbench.report.charts.noise import repetitions
 from snnbench.report.findings import Findings
 from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
-from snnbench.work.case import Case
 
 MAX_NOISIEST = 6
 MACHINE = (

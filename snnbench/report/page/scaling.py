@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from snnbench.analysis.exponent import exponent
+from snnbench.cases.case import Case
 from snnbench.report import wording
 from snnbench.report.charts import lines
 from snnbench.report.findings import Findings
 from snnbench.report.section import Chart, Section, Table
-from snnbench.work.case import Case
 
 PANELS = 12
 """The most tables."""

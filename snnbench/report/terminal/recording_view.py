@@ -6,6 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from snnbench.analysis.results import Result
+from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import answer, findings
 from snnbench.report.findings import Findings
@@ -16,7 +17,6 @@ from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
 from snnbench.report.wording import model
-from snnbench.work.case import Case
 
 FEWEST_IN_COMMON = 2
 """The fewest cases with a line on their common part."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from snnbench.analysis.results import PHASES
+from snnbench.cases.case import Case
 from snnbench.report.numbers import counted, listed
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
@@ -10,7 +11,6 @@ from snnbench.report.text.table import captions
 from snnbench.run.estimate import format_duration
 from snnbench.run.forecast import SKIPPED, TOO_LARGE, Forecast, Plan
 from snnbench.units import quantity
-from snnbench.work.case import Case
 
 LEGEND = (
     "measured: recorded at this size; T^1.9: scaled by a measured exponent; assumed: by an exponent of 1; "

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 
 from snnbench.analysis.pipelines import pipelines
 from snnbench.analysis.results import Result
+from snnbench.cases.case import Case
 from snnbench.report.pipelines import MODELS, times_ms
 from snnbench.report.section import Table
 from snnbench.report.text.table import captions
 from snnbench.units import MS, number
-from snnbench.work.case import Case
 
 TITLE = "Pipelines of devices beside two models"
 

@@ -5,9 +5,9 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from snnbench.cases.case import Case
 from snnbench.report.section import Table
 from snnbench.report.wording import title
-from snnbench.work.case import Case
 
 
 def text(table: Table, notes: Mapping[int, str] | None = None) -> str:

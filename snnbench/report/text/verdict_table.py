@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from snnbench.analysis.metrics import common, gradient_errors
+from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.text.table import markdown
-from snnbench.work.case import Case
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")

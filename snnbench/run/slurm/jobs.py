@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from snnbench.cases.outcome import failed
 from snnbench.files import lock
 from snnbench.plan.shard import Shard, parse
 from snnbench.recording import in_progress, reading
@@ -26,7 +27,6 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import append, write_document, writing
 from snnbench.run.slurm import scheduler, submission
 from snnbench.run.slurm.scheduler import State
-from snnbench.work.outcome import failed
 
 ROOT = Path("runs")
 LONGEST_RELEASE_S, RELEASE_LOOK_S = 15.0, 0.2

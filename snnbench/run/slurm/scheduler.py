@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from snnbench.cases.outcome import FailureKind
 from snnbench.exits import Exit, UserError
-from snnbench.work.outcome import FailureKind
 
 SQUEUE_S = 60.0
 """Timeout of squeue."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from snnbench import __version__
 from snnbench.adapter.contender import Work
 from snnbench.adapter.discovery import discover
+from snnbench.cases.nodes import most_on_a_node
 from snnbench.digest import digest
 from snnbench.machine import gpus
 from snnbench.plan.cell import Cell, cells
@@ -27,7 +28,6 @@ from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption
 from snnbench.run.slurm.task import perform
 from snnbench.run.slurm.waiting import Tail, wait
-from snnbench.work.nodes import most_on_a_node
 
 MOST_SHARDS = 16
 """Most shards of a run, unless the user asks for more."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case
-from snnbench.work.rule import Rule, rule_of
-from snnbench.work.surrogate import FORMULAS
+from snnbench.cases.case import Case
+from snnbench.cases.rule import Rule, rule_of
+from snnbench.cases.surrogate import FORMULAS
 
 Array = NDArray[np.float64]
 Neuron = Case | Rule

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.work.outcome import FAILURES, SKIPS, VERDICTS, Outcome, decode, failed, measured, skipped
+from snnbench.cases.outcome import FAILURES, SKIPS, VERDICTS, Outcome, decode, failed, measured, skipped
 
 RULE = {"beta": 0.5, "synapse": 0.6}
 OUTCOMES = [

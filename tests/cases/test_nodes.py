@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.work import nodes
+from snnbench.cases import nodes
 
 JOB = {"SLURM_JOB_NUM_NODES": "3", "SLURMD_NODENAME": "n2", "SLURM_JOB_NODELIST": "n[1-3]"}
 

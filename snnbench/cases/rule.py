@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case, Reset, Surrogate
+from snnbench.cases.case import Case, Reset, Surrogate
 
 Array = NDArray[np.float64]
 

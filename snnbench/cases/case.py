@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
+from snnbench.cases.nodes import most_on_a_node
 from snnbench.digest import digest
-from snnbench.work.nodes import most_on_a_node
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 Precision = Literal["ieee", "tf32"]

@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.work.case import Case
+from snnbench.cases.case import Case
 
 Drawn = TypeVar("Drawn")
 Array = NDArray[np.float32]

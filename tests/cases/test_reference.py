@@ -7,10 +7,10 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from snnbench.work import reference
-from snnbench.work.case import PROFILES, Case, Surrogate
-from snnbench.work.reference import Trace
-from snnbench.work.surrogate import FORMULAS
+from snnbench.cases import reference
+from snnbench.cases.case import PROFILES, Case, Surrogate
+from snnbench.cases.reference import Trace
+from snnbench.cases.surrogate import FORMULAS
 from snnbench.workloads.linear_lif import Problem
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from snnbench.cases.problem import EXAM_SHAPE, REVERSED
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
-from snnbench.work.problem import EXAM_SHAPE, REVERSED
 from snnbench.workloads.linear_lif import BIAS_SCALE, WEIGHT_SCALE, Problem
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.fakes import CASE, profile

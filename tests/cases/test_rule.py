@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from snnbench.cases import reference
+from snnbench.cases.case import PROFILES
+from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.tolerance import of_potentials
-from snnbench.work import reference
-from snnbench.work.case import PROFILES
-from snnbench.work.rule import Rule, rule_of
 from tests.fakes import CASE, profile
 
 PLAIN = Rule(beta=0.5, threshold=1.0, reset="subtract", detach_reset=False, surrogate="fast_sigmoid", slope=1.0)
