@@ -10,6 +10,7 @@ Time is the first axis of every array; the others are free, because neurons are 
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,16 +53,26 @@ def forward(current: Array, neuron: Neuron, forced: Array | None = None) -> Trac
     return Trace(potential, spikes, decayed)
 
 
-def backward(cotangent: Array, trace: Trace, neuron: Neuron) -> Array:
-    """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]."""
+def slope_at(distance: Any, rule: Rule) -> Any:
+    """ds/du at a distance u - threshold: a number, or an array of any shape."""
+    return rule.surrogate_gain * FORMULAS[rule.surrogate](distance, rule.slope, rule.threshold)
+
+
+def slopes(trace: Trace, rule: Rule) -> Array:
+    """ds/du at every step [T, ...]."""
+    at_every_step: Array = slope_at(trace.potential - rule.threshold, rule)
+    return at_every_step
+
+
+def backward(cotangent: Array, trace: Trace, neuron: Neuron, given: Array | None = None) -> Array:
+    """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]; ds/du is that of the trace unless it is `given`."""
     rule = rule_of(neuron)
-    surrogate = FORMULAS[rule.surrogate](trace.potential - rule.threshold, rule.slope, rule.threshold)
-    slopes = rule.surrogate_gain * surrogate
+    through = slopes(trace, rule) if given is None else given
     gradient = np.empty_like(cotangent)
     gv, gi = np.zeros(cotangent.shape[1:]), np.zeros(cotangent.shape[1:])
     for t in range(len(cotangent) - 1, -1, -1):
         u, s = trace.potential[t], trace.spikes[t]
-        gu = (cotangent[t] - rule.through_reset(u) * gv) * slopes[t] + gv * rule.kept_in_backward(s)
+        gu = (cotangent[t] - rule.through_reset(u) * gv) * through[t] + gv * rule.kept_in_backward(s)
         gi = gu + rule.synapse * gi
         if rule.refractory:
             gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)

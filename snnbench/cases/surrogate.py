@@ -65,3 +65,5 @@ FORMULAS: dict[str, Formula] = {
     "one_sided": one_sided,
     "exponential": exponential,
 }
+JUMPS = {"rectangle": (-0.5, 0.5), "one_sided": (-0.5,)}
+"""Values of slope * distance at which a formula jumps."""

@@ -5,7 +5,7 @@ exact, in any order and in blocks of any size, unless a weight is 2^29 times sma
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Layer
 from snnbench.cases.rule import Rule
+from snnbench.proof.jumps import Jump
 from snnbench.proof.tolerance import of_sums, round_to
 
 Array = NDArray[np.float64]
@@ -48,6 +49,9 @@ class Source(Protocol):
     def input_gradient(self, gradient: Array) -> Array:
         """dL/d(input) [T, b, N] for gradients of the current [T, b, N] of all neurons."""
 
+    def input_change(self, sample: Sample, jump: Jump) -> tuple[Any, Array]:
+        """Where a jump changes dL/d(input) of a sample, and by how much."""
+
 
 @dataclass(frozen=True, slots=True)
 class GivenCurrents:
@@ -69,6 +73,10 @@ class GivenCurrents:
     def input_gradient(self, gradient: Array) -> Array:
         """The gradient of the current itself."""
         return gradient
+
+    def input_change(self, sample: Sample, jump: Jump) -> tuple[Any, Array]:
+        """The change of the current's gradient, at the neuron itself."""
+        return (slice(None), jump.sample, jump.neuron), jump.change
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +134,16 @@ class FirstLayer:
             chosen = round_to(self.layer[0][part], self.case.product_format)
             total += rows[:, part] @ self.rule.weights(chosen)
         return total.reshape(gradient.shape)
+
+    def input_change(self, sample: Sample, jump: Jump) -> tuple[Any, Array]:
+        """The change [T, N], at all inputs of the neuron."""
+        weight, _ = self._rounded(sample.neurons[[jump.neuron]])
+        return (slice(None), jump.sample), np.outer(jump.change, weight[:, 0])
+
+    def weight_change(self, sample: Sample, jump: Jump) -> Array:
+        """The change [N] of the neuron's row of the weight gradient."""
+        change: Array = jump.change @ self.inputs[:, sample.batch[jump.sample]].astype(np.float64)
+        return change
 
     def _rounded(self, neurons: NDArray[np.intp]) -> tuple[Array, Array]:
         """Weights [N, n] and biases [n] of these neurons, as the product and the rule round them."""

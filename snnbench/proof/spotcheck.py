@@ -26,8 +26,10 @@ from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
+from snnbench.cases.surrogate import JUMPS
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
+from snnbench.proof.jumps import Jump, jumps, near_jumps, settled
 from snnbench.proof.network_check import NetworkCheck, Tolerance
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
 from snnbench.proof.tolerance import (
@@ -52,6 +54,7 @@ class Followed:
     spikes: Array
     trace: reference.Trace
     gradient: Array | None = None
+    jumps: list[Jump] | None = None
     weight: Array | None = None
     input: Array | None = None
 
@@ -209,7 +212,9 @@ class SpotCheck:
             got = answer.input
             if got is not None and got.shape == self.inputs.shape:
                 got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
-            compare_gradient(finding, "input", got, followed.input, self.tolerance(max(1, self.case.fan_in)))
+            changes = (self._source.input_change(sample, jump) for jump in self._jumps(followed, sample))
+            expected = settled(followed.input, got, changes)
+            compare_gradient(finding, "input", got, expected, self.tolerance(max(1, self.case.fan_in)))
 
     def _compare_parameters(
         self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer
@@ -223,8 +228,12 @@ class SpotCheck:
         gradient = self._gradient(followed, sample)
         if followed.weight is None:
             followed.weight = linear.weight_gradient(gradient)
-        compare_gradient(finding, "weight", weights[sample.neurons], followed.weight, tolerance)
-        compare_gradient(finding, "bias", biases[sample.neurons], gradient.sum((0, 1)), tolerance)
+        changes = self._jumps(followed, sample)
+        got, of_biases = weights[sample.neurons], biases[sample.neurons]
+        by_weight = ((jump.neuron, linear.weight_change(sample, jump)) for jump in changes)
+        by_bias = ((jump.neuron, jump.change.sum()) for jump in changes)
+        compare_gradient(finding, "weight", got, settled(followed.weight, got, by_weight), tolerance)
+        compare_gradient(finding, "bias", of_biases, settled(gradient.sum((0, 1)), of_biases, by_bias), tolerance)
 
     def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
         """Compare the spikes of a sample with the reference that follows them."""
@@ -266,6 +275,17 @@ class SpotCheck:
         if followed.gradient is None:
             followed.gradient = reference.backward(self._cotangent_of(sample), followed.trace, self.rule)
         return followed.gradient
+
+    def _jumps(self, followed: Followed, sample: Sample) -> list[Jump]:
+        """The steps of a sample at which rounding decides on the side of the surrogate's jump, in full precision."""
+        if followed.jumps is None:
+            followed.jumps = []
+            may_jump = self.rule.surrogate in JUMPS and self.case.is_exact_format
+            if may_jump and (near := near_jumps(followed.trace, self.rule)).any():
+                margin = np.where(near, self._margin(sample, followed, near), -1.0)
+                gradient, cotangent = self._gradient(followed, sample), self._cotangent_of(sample)
+                followed.jumps = jumps(followed.trace, margin, gradient, cotangent, self.rule)
+        return followed.jumps
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """Complain if explained differences are not rare. This holds in full precision only."""
