@@ -13,11 +13,13 @@ speed that the hardware allows; the harness gives it no privilege.
 Docs: https://docs.pytorch.org/docs/stable/notes/extending.html
 """
 
+from functools import partial
+
 import torch
 
 from snnbench import kernels
 from snnbench.adapter import require
-from snnbench.backends.torch import Network, Neuron
+from snnbench.backends.torch import Neuron
 
 BACKEND = "torch"
 VARIANTS = {
@@ -67,20 +69,8 @@ def settings(case, variant):
 
 def neuron(case, variant):
     options = settings(case, variant)
-    return Neuron(lambda neurons: lambda current: kernels.lif(current, **options), provider=provider(options))
-
-
-def build(case, weights, variant):
-    options = settings(case, variant)
-    linears = [layer.linear() for layer in weights]
-
-    def forward(x):
-        for linear in linears:
-            x = kernels.linear_lif(x, linear.weight, linear.bias, **options)
-        return x
-
-    return Network(forward, linears, provider=provider(options))
-
-
-def provider(options):
-    return f"snnbench:{options['kernel']}"
+    return Neuron(
+        lambda neurons: partial(kernels.lif, **options),
+        provider=f"snnbench:{options['kernel']}",
+        joined=lambda linear: partial(kernels.linear_lif, weight=linear.weight, bias=linear.bias, **options),
+    )

@@ -12,7 +12,7 @@ by beta and the current is multiplied by 1 - beta, so the weights are divided by
 Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
 """
 
-from dataclasses import replace
+from functools import partial
 
 import norse.torch as norse
 import torch
@@ -74,27 +74,25 @@ def rule(case, variant):
 
 def neuron(case, variant):
     if variant == "defaults":
-        return Neuron(lambda neurons: first_output(norse.LIF()))
+        return Neuron(lambda neurons: first_output(norse.LIF()), joined=in_one(norse.SequentialState, norse.LIF))
     require(case, "Norse's method 'super' is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
     require(case, "Norse keeps the state of LIF in float32", dtype="float32")
     if case.beta >= 1:
         raise Unsupported("a neuron without a leak (beta >= 1) would need infinite weights")
+    cell = partial(norse.LIFCell, p=current_based(case), dt=DT)
     layers = {
         "box": lambda neurons: first_output(norse.Lift(box_cell(case))),
         "compile-cell": lambda neurons: first_output(norse.Lift(compiled(box_cell(case)))),
         "lif": lambda neurons: first_output(norse.LIF(p=current_based(case), dt=DT)),
         "integral": lambda neurons: integral(case),
-        "lift": lambda neurons: first_output(norse.Lift(norse.LIFCell(p=current_based(case), dt=DT))),
+        "lift": lambda neurons: first_output(norse.Lift(cell())),
     }
-    return Neuron(layers[variant], gain=1 / (1 - case.beta))
+    joined = in_one(lambda *pair: norse.Lift(norse.SequentialState(*pair)), cell) if variant == "lift" else None
+    return Neuron(layers[variant], gain=1 / (1 - case.beta), joined=joined)
 
 
-def build(case, weights, variant):
-    network = neuron(case, variant).stack(weights)
-    if variant == "defaults":
-        modules = (module for linear in network.linears for module in (linear, norse.LIF()))
-        return replace(network, forward=first_output(norse.SequentialState(*modules)))
-    return replace(network, forward=lift(case, network.linears)) if variant == "lift" else network
+def in_one(sequence, cell):
+    return lambda linear: first_output(sequence(linear, cell()))
 
 
 def first_output(module):
@@ -125,19 +123,6 @@ def current_based(case):
         method="super",
         alpha=torch.tensor(1.0, device=case.device),
     )
-
-
-def lift(case, linears):
-    layers = [
-        norse.Lift(norse.SequentialState(linear, norse.LIFCell(p=current_based(case), dt=DT))) for linear in linears
-    ]
-
-    def forward(x):
-        for layer in layers:
-            x = layer(x)[0]
-        return x
-
-    return forward
 
 
 def integral(case):

@@ -71,19 +71,16 @@ def neuron(case, variant):
     if variant == "cupy":
         require(case, "SpikingJelly's CuPy kernels take float32 and float16 only", dtype=("float32", "float16"))
         load_compiler()
-    options = (
-        {"step_mode": "m"}
-        if variant == "defaults"
-        else {
+    options = {"step_mode": "s" if variant == "compile-cell" else "m"}
+    if variant != "defaults":
+        options |= {
             "tau": 1 / (1 - case.beta),
             "decay_input": False,
             "v_threshold": case.threshold,
             "v_reset": 0.0 if case.reset == "zero" else None,
             "surrogate_function": old_fast_sigmoid(case) if is_old_release else surrogate(case),
             "detach_reset": case.detach_reset,
-            "step_mode": "s" if variant == "compile-cell" else "m",
         }
-    )
     if is_old_release:
         backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
 

@@ -7,14 +7,12 @@
 Docs: https://docs.pytorch.org/docs/stable/generated/torch.compile.html
 """
 
-from dataclasses import replace
-
 import torch
 import torch._dynamo
 from torch._higher_order_ops.scan import scan
 
 from snnbench.adapter import Unsupported
-from snnbench.backends.torch import Neuron, compiled
+from snnbench.backends.torch import Network, Neuron, compiled
 
 BACKEND = "torch"
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
@@ -56,4 +54,4 @@ def neuron(case, variant):
 
 def build(case, weights, variant):
     network = neuron(case, variant).stack(weights)
-    return network if variant == "step" else replace(network, forward=compiled(network.forward))
+    return network if variant == "step" else Network(compiled(network.forward), network.linears)

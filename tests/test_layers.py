@@ -33,6 +33,7 @@ OF_TORCH = (
         "backends.torch.ranks",
         "backends.torch.team",
         "backends.torch.graph",
+        "backends.torch.network",
         "backends.torch.session",
     ),
     *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),

@@ -19,7 +19,8 @@ from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build
-from snnbench.backends.torch.session import Network, Session
+from snnbench.backends.torch.network import Network
+from snnbench.backends.torch.session import Session
 from snnbench.backends.torch.team import Team, team
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case

@@ -1,0 +1,91 @@
+"""The network and the neuron that an adapter for torch builds, and the weights that it gets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+
+    def linear(self, gain: float = 1.0) -> torch.nn.Linear:
+        """A torch.nn.Linear with these weights times `gain`."""
+        outputs, inputs = self.weight.shape
+        layer = torch.nn.Linear(inputs, outputs, device="meta").to_empty(device=self.weight.device)
+        layer = layer.to(self.weight.dtype)
+        with torch.no_grad():
+            layer.weight.copy_(self.weight * gain)
+            layer.bias.copy_(self.bias * gain)
+        return layer
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network that an adapter for torch builds.
+
+    `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
+    that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. Without
+    linear layers the input is currents, and the harness hands them over times `gain`. `reset` is the call that a user
+    of the library makes before each pass, outside of the network: it is timed, never compiled.
+    """
+
+    forward: Callable[[torch.Tensor], torch.Tensor]
+    linears: Sequence[Any]
+    gain: float = 1.0
+    transposed: bool = False
+    provider: Callable[[], str] | str = "torch"
+    reset: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A library's neuron, as an adapter for torch builds it.
+
+    `layer(neurons)` makes a layer of so many neurons: a function of currents [T, B, N], in the adapter's order, to
+    spikes of the same shape. It takes the harness's currents times `gain`. `reset(layer)` is the call that a user makes
+    on each layer before each pass. `joined(linear)` is for a library whose users have a linear layer and its neurons in
+    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these.
+    """
+
+    layer: Callable[[int], Callable[[torch.Tensor], torch.Tensor]]
+    gain: float = 1.0
+    provider: Callable[[], str] | str = "torch"
+    reset: Callable[[Any], None] | None = None
+    joined: Callable[[torch.nn.Linear], Callable[[torch.Tensor], torch.Tensor]] | None = None
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        linears = [layer.linear(self.gain) for layer in weights]
+        if self.joined is not None:
+            layers = steps = [self.joined(linear) for linear in linears]
+        else:
+            layers = [self.layer(linear.out_features) for linear in linears]
+            steps = [step for pair in zip(linears, layers, strict=True) for step in pair]
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            for step in steps:
+                x = step(x)
+            return x
+
+        return Network(forward, linears, self.gain, provider=self.provider, reset=self._reset_of(layers))
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.layer(neurons)
+        return Network(layer, [], self.gain, provider=self.provider, reset=self._reset_of([layer]))
+
+    def _reset_of(self, layers: Sequence[Any]) -> Callable[[], None] | None:
+        if (reset := self.reset) is None:
+            return None
+
+        def reset_all() -> None:
+            for layer in layers:
+                reset(layer)
+
+        return reset_all
