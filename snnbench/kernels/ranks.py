@@ -179,14 +179,15 @@ class _Segment(torch.autograd.Function):
 
         def run(number: int, state: Tensor) -> Tensor:
             block = plan.parts[number]
-            spikes, last, distances = pipeline.forward(plan.layer(rows[:, :, block].contiguous(), state))
+            inputs = rows[:, :, block].contiguous()
+            spikes, last, distances = pipeline.forward(plan.layer(inputs, state))
             output.put(spikes, block)
-            saved.append(distances)
+            # Only a pass that computes potentials again needs the currents and the first potential.
+            saved.append((distances, inputs, state) if plan.keep == "nothing" else (distances,))
             return last
 
         plan.chain.relay(plan.states(current), run, 1)
-        # Only a pass that computes potentials again keeps the currents.
-        ctx.save_for_backward(*saved, *([current] if plan.keep == "nothing" else []))
+        ctx.save_for_backward(*(tensor for block in saved for tensor in block))
         ctx.plan = plan
         return output.whole().detach()  # autograd would refuse to change a view in place
 
@@ -196,15 +197,15 @@ class _Segment(torch.autograd.Function):
         """dL/d current [T, B, N] for dL/d spikes [T, B, N]."""
         plan, tensors = ctx.plan, ctx.saved_tensors
         output, rows = _Columns(cotangent), _rows(cotangent)
-        currents = _rows(tensors[-1]) if plan.keep == "nothing" else None
-        wanted = Wanted(True, False, False, False)
+        wanted, each = Wanted(True, False, False, False), len(tensors) // len(plan.parts)
 
         def run(number: int, state: Tensor) -> Tensor:
             block = plan.parts[number]
             given = rows[:, :, block].contiguous()
+            distances, *again = tensors[number * each : (number + 1) * each]
             # If potentials are not computed again, the pass reads the shape and the format of the currents only.
-            inputs = given if currents is None else currents[:, :, block].contiguous()
-            gradients = pipeline.backward(plan.layer(inputs, state), given, state, tensors[number], wanted)
+            inputs, start = again or (given, state)
+            gradients = pipeline.backward(plan.layer(inputs, start), given, state, distances, wanted)
             output.put(gradients.input, block)
             return gradients.potential
 
