@@ -51,8 +51,14 @@ def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> t
     if not _reused or size < SMALLEST_BYTES or device.type != "cpu":
         return torch.empty(shape, dtype=dtype, device=device)
     with _lock:
-        tensor = torch.from_numpy(_array(size))
-    return tensor.view(dtype).view(shape)
+        memory = torch.from_numpy(_array(size)).untyped_storage()
+    # Not a view of another tensor: autograd refuses to change a view in place that a function returns.
+    return torch.empty(0, dtype=dtype).set_(memory, 0, shape, _contiguous(shape))
+
+
+def _contiguous(shape: tuple[int, ...]) -> list[int]:
+    """The strides of a contiguous tensor, in elements."""
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
 def _array(size: int) -> NDArray[np.uint8]:

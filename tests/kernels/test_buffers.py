@@ -104,6 +104,17 @@ def test_spikes_of_one_pass_survive_the_next() -> None:
     assert torch.equal(first, copy) and not torch.equal(first, second)
 
 
+def test_spikes_may_be_changed_in_place() -> None:
+    from snnbench.kernels import lif
+
+    currents = torch.randn(64, 16, 1024).requires_grad_()
+    spikes = lif(currents, beta=0.9, threshold=1.0)
+    (once,) = torch.autograd.grad(spikes.sum(), currents, retain_graph=True)
+    spikes.mul_(2)
+    (twice,) = torch.autograd.grad(spikes.sum(), currents)
+    assert torch.allclose(twice, 2 * once)
+
+
 def test_pool_is_opt_in() -> None:
     code = "import gc; before = list(gc.callbacks); import snnbench.kernels; assert gc.callbacks == before"
     subprocess.run([sys.executable, "-c", code], check=True)
