@@ -15,7 +15,7 @@ from snnbench.proof.fresh import Content, Contents, compare_gradients, copied, d
 from snnbench.proof.spotcheck import SpotCheck
 
 LOOKS = 3
-"""Number of answers that are read twice: the first reading may not take longer."""
+"""Number of answers that are read twice at first: the first reading may not take longer."""
 
 
 def random_seed() -> int:
@@ -28,7 +28,7 @@ class PhaseProof:
     """The answers of one phase. `check` is for content 0, `check_drawn(number)` for content drawn anew.
 
     `spot` is the finding of the first answer to content 0, and `fresh` that of the others. `reading_ns` is the time of
-    the first reading of an answer less that of the second.
+    the first reading of an answer less that of the second, for the first `looks` answers.
     """
 
     session: Session
@@ -40,6 +40,7 @@ class PhaseProof:
     spot: Finding | None = None
     fresh: Finding = field(default_factory=Finding)
     reading_ns: list[int] = field(default_factory=list)
+    looks: int = LOOKS
     verified: Answer | None = None
     content: Content | None = None
 
@@ -100,7 +101,7 @@ class PhaseProof:
             compare_gradients(self.fresh, answer, self.verified, tolerance)
 
     def _read(self, outputs: Any) -> Answer:
-        if not self.on_cpu or len(self.reading_ns) == LOOKS:
+        if not self.on_cpu or len(self.reading_ns) == self.looks:
             return copied(self.read(outputs))
         started = time.perf_counter_ns()
         answer = copied(self.read(outputs))

@@ -20,6 +20,8 @@ SHARE = 0.1
 """The share of a pass by which the first reading of an answer may exceed the second."""
 LEAST_NS = 1_000_000
 """The same in nanoseconds; the larger of the two applies."""
+MOST_LOOKS = 8
+"""Answers that are read twice before one counts as late: a large answer from other ranks takes as long as a pass."""
 
 
 def settle(

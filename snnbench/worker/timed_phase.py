@@ -127,8 +127,11 @@ class TimedPhase:
         """Why the time is not that of the work, or None: fresh passes take longer, or work outlasts the clock."""
         measured = self._timing
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
-        if late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
-            return late
+        while late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
+            if self.proof.looks == afterwork.MOST_LOOKS:
+                return late
+            self.proof.looks += 1
+            self._run_fresh(1, 0)
         waiting_ns = timing.synchronisation_ns(self._phase, time.perf_counter_ns)
         repeated_ns = pass_ns
         if measured.passes == 1:
