@@ -2,7 +2,7 @@
 
 A rectangle is 1 within half of 1 around the threshold and 0 elsewhere. A right answer in float32 may see a potential on
 the other side of the edge than the reference in float64. Its gradient then differs by much more than rounding. It is
-compared with the reference on the side that it is nearer to, at such steps only. They are about one in ten million.
+compared with the reference on the side that it is nearer to, at such steps only: those within the reach of rounding.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,8 @@ from snnbench.cases.surrogate import JUMPS
 
 Array = NDArray[np.float64]
 FARTHEST = 1e-4
-"""Further from a jump than this share of the threshold, rounding in float32 decides nothing."""
+"""Only steps nearer to a jump than this share of the threshold are examined. The reach of rounding is shorter, unless
+the potential hardly decays."""
 
 
 @dataclass(frozen=True, slots=True)

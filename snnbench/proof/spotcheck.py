@@ -8,14 +8,10 @@ draws another part. A network of several layers has no independent neurons: netw
 The reference's reset follows the answer's spikes, so each spike is judged by itself: it may differ only if the
 reference's potential is so close to the threshold that rounding decides.
 
-A worker compares the answers of several phases to one input. Currents do not depend on an answer, and the reference and
-its gradients depend only on the answer's spikes. So each is computed once for all answers that agree. The reach of
-rounding is computed only where spikes differ.
-
-This file is long: the whole check and the check of a part share the reference, its cache and its tolerances.
+A worker compares the answers of several phases to one input. Currents do not depend on an answer, and the reference
+depends only on the answer's spikes (following.py). So each is computed once for all answers that agree.
 """
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
@@ -26,10 +22,10 @@ from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
-from snnbench.cases.surrogate import JUMPS
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.extent import Extent, extent, sampled
-from snnbench.proof.jumps import Jump, jumps, near_jumps, settled
+from snnbench.proof.following import Followed, Input
+from snnbench.proof.jumps import settled
 from snnbench.proof.network_check import NetworkCheck, Tolerance
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
 from snnbench.proof.tolerance import (
@@ -42,21 +38,6 @@ from snnbench.proof.tolerance import (
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 1024
-
-
-@dataclass(slots=True)
-class Followed:
-    """The reference on a sample with the resets of an answer's `spikes`, and the gradients computed so far.
-
-    `gradient` is dL/d(current) [T, b, n]; the gradients `weight` and `input` follow from it.
-    """
-
-    spikes: Array
-    trace: reference.Trace
-    gradient: Array | None = None
-    jumps: list[Jump] | None = None
-    weight: Array | None = None
-    input: Array | None = None
 
 
 class Network(Protocol):
@@ -99,6 +80,7 @@ class SpotCheck:
         narrow = rule is not None and self.case.is_exact_format
         self._magnified = max(1.0, self.rule.slope) if narrow else 1.0
         self._given = network
+        self._input = Input(self.case, self.rule, self._source, self._cotangent)
         self._followed: dict[str, Followed] = {}
 
     def tolerance(self, summed: int) -> float:
@@ -165,7 +147,7 @@ class SpotCheck:
         finding.neurons, finding.samples = self.extent.neurons, 0
         finding.seed = None if self.everything else self.seed
         if answer.weights is not None:
-            gradient = reference.backward(self._cotangent_of(sample), trace, self.rule)
+            gradient = reference.backward(self._input.cotangent_of(sample), trace, self.rule)
             if self._linear is not None:
                 got = np.asarray(answer.weights[0])[sample.neurons]
                 compare_gradient(finding, "weight", got, self._linear.weight_gradient(gradient), np.inf)
@@ -207,13 +189,11 @@ class SpotCheck:
             sample = self._some
             followed = self._compare(finding, "some", sample, np.asarray(spikes[:, sample.batch], np.float64))
         if answer.weights is not None and self.case.input_gradient and not finding.complaints:
-            if followed.input is None:
-                followed.input = self._source.input_gradient(self._gradient(followed, sample))
             got = answer.input
             if got is not None and got.shape == self.inputs.shape:
                 got = got[:, sample.batch] if self.extent.samples else got[:, :, sample.neurons]
-            changes = (self._source.input_change(sample, jump) for jump in self._jumps(followed, sample))
-            expected = settled(followed.input, got, changes)
+            changes = (self._source.input_change(sample, jump) for jump in followed.jumps)
+            expected = settled(followed.input_gradient, got, changes)
             compare_gradient(finding, "input", got, expected, self.tolerance(max(1, self.case.fan_in)))
 
     def _compare_parameters(
@@ -225,67 +205,26 @@ class SpotCheck:
         if weights.shape != shape:
             compare_gradient(finding, "weight", weights, np.empty(shape), tolerance)
             return
-        gradient = self._gradient(followed, sample)
-        if followed.weight is None:
-            followed.weight = linear.weight_gradient(gradient)
-        changes = self._jumps(followed, sample)
+        gradient = followed.weight_gradient(linear)
         got, of_biases = weights[sample.neurons], biases[sample.neurons]
-        by_weight = ((jump.neuron, linear.weight_change(sample, jump)) for jump in changes)
-        by_bias = ((jump.neuron, jump.change.sum()) for jump in changes)
-        compare_gradient(finding, "weight", got, settled(followed.weight, got, by_weight), tolerance)
-        compare_gradient(finding, "bias", of_biases, settled(gradient.sum((0, 1)), of_biases, by_bias), tolerance)
+        by_weight = ((jump.neuron, linear.weight_change(sample, jump)) for jump in followed.jumps)
+        by_bias = ((jump.neuron, jump.change.sum()) for jump in followed.jumps)
+        bias = followed.gradient.sum((0, 1))
+        compare_gradient(finding, "weight", got, settled(gradient, got, by_weight), tolerance)
+        compare_gradient(finding, "bias", of_biases, settled(bias, of_biases, by_bias), tolerance)
 
     def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
-        """Compare the spikes of a sample with the reference that follows them."""
-        followed = self._follow(name, sample, got)
+        """Compare the spikes of a sample with the reference that follows them, the last one if they are the same."""
+        followed = self._followed.get(name)
+        if followed is None or not np.array_equal(followed.spikes, got):
+            followed = self._followed[name] = Followed(self._input, sample, got)
         potential = followed.trace.potential
         expected = self.rule.fired(potential)
-        margin = self._margin(sample, followed, got != expected)
+        margin = followed.margin(got != expected)
         numbers = sample.batch, sample.neurons
         differs = compare_spikes(finding, got, expected, potential, self.rule, margin, numbers)
         self._limit(finding, differs)
         return followed
-
-    def _margin(self, sample: Sample, followed: Followed, differs: NDArray[np.bool_]) -> Array | float:
-        """How far rounding may have moved each potential; 0 for neurons without a difference."""
-        b, n = np.nonzero(differs.any(0))
-        if not len(b):
-            return 0.0
-        where = (slice(None), b, n)
-        _, summing = self._source.columns(sample.batch[b], sample.neurons[n])
-        trace = followed.trace
-        part = reference.Trace(trace.potential[where], trace.spikes[where], trace.decayed[where])
-        margin = np.zeros_like(sample.current)
-        margin[where] = of_potentials(part, self.rule, self.case.dtype, sample.current[where], summing)
-        return margin
-
-    def _follow(self, name: str, sample: Sample, got: Array) -> Followed:
-        """The reference that follows these spikes; the last answer's is reused if its spikes were the same."""
-        last = self._followed.get(name)
-        if last is None or not np.array_equal(last.spikes, got):
-            trace = reference.forward(sample.current, self.rule, forced=got)
-            last = self._followed[name] = Followed(got, trace)
-        return last
-
-    def _cotangent_of(self, sample: Sample) -> Array:
-        return round_to(self._cotangent[:, sample.batch[:, None], sample.neurons], self.case.dtype)
-
-    def _gradient(self, followed: Followed, sample: Sample) -> Array:
-        """dL/d(current) [T, b, n] of a sample."""
-        if followed.gradient is None:
-            followed.gradient = reference.backward(self._cotangent_of(sample), followed.trace, self.rule)
-        return followed.gradient
-
-    def _jumps(self, followed: Followed, sample: Sample) -> list[Jump]:
-        """The steps of a sample at which rounding decides on the side of the surrogate's jump, in full precision."""
-        if followed.jumps is None:
-            followed.jumps = []
-            may_jump = self.rule.surrogate in JUMPS and self.case.is_exact_format
-            if may_jump and (near := near_jumps(followed.trace, self.rule)).any():
-                margin = np.where(near, self._margin(sample, followed, near), -1.0)
-                gradient, cotangent = self._gradient(followed, sample), self._cotangent_of(sample)
-                followed.jumps = jumps(followed.trace, margin, gradient, cotangent, self.rule)
-        return followed.jumps
 
     def _limit(self, finding: Finding, differs: NDArray[np.bool_]) -> None:
         """Complain if explained differences are not rare. This holds in full precision only."""

@@ -7,7 +7,8 @@ import pytest
 
 from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Problem
-from snnbench.proof import spotcheck
+from snnbench.proof import following
+from snnbench.proof.comparison import Finding
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads import lif, linear_lif
 from tests.answers import answer_to
@@ -51,7 +52,7 @@ def test_either_side_of_a_jump_is_right(make: object) -> None:
 @pytest.mark.parametrize("make", [alone, layer])
 def test_without_the_rule_float32_is_wrong(make: object, monkeypatch: pytest.MonkeyPatch) -> None:
     """The problems do have a jump between float32 and float64."""
-    monkeypatch.setattr(spotcheck, "near_jumps", lambda trace, rule: np.zeros(trace.potential.shape, bool))
+    monkeypatch.setattr(following, "near_jumps", lambda trace, rule: np.zeros(trace.potential.shape, bool))
     check, answer = answers(make())  # type: ignore[operator]
     assert "is off by" in check.check(answer).message
 
@@ -67,5 +68,5 @@ def test_a_gradient_that_is_wrong_elsewhere_is_found() -> None:
 def test_smooth_surrogates_have_no_jumps() -> None:
     problem = lif.Problem(LIF.with_(surrogate="fast_sigmoid"))
     check, answer = answers(problem)
-    followed = check._compare(spotcheck.Finding(), "few", check._few, np.asarray(answer.spikes, np.float64))
-    assert check._jumps(followed, check._few) == []
+    followed = check._compare(Finding(), "few", check._few, np.asarray(answer.spikes, np.float64))
+    assert followed.jumps == []

@@ -11,7 +11,7 @@ from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.rule import rule_of
-from snnbench.proof import network_check, sample, spotcheck
+from snnbench.proof import following, network_check, sample
 from snnbench.proof.extent import sampled
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import of_sums, round_to
@@ -97,7 +97,7 @@ def test_four_phases_share_currents_and_gradients(monkeypatch: pytest.MonkeyPatc
 
     check = SpotCheck(Problem(LARGE.with_(layers=layers)), 0, budget_ns=budget_ns)
     whole = right_answer(check)
-    for module, name in ((sample.FirstLayer, "draw"), (spotcheck, "of_potentials"), (network_check, "of_potentials")):
+    for module, name in ((sample.FirstLayer, "draw"), (following, "of_potentials"), (network_check, "of_potentials")):
         counted(module, name)
     for name in ("backward", "network_forward", "network_backward"):
         counted(reference, name)

@@ -1,0 +1,85 @@
+"""The reference on a sample of one input, with the resets of an answer's spikes.
+
+Such a reference judges each spike by itself, and its gradients are those of the answer's own spike train. It depends
+only on the spikes, so it is kept for the next answer. The reach of rounding is computed only where it is needed.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.cases import reference
+from snnbench.cases.case import Case
+from snnbench.cases.rule import Rule
+from snnbench.cases.surrogate import JUMPS
+from snnbench.proof.jumps import Jump, jumps, near_jumps
+from snnbench.proof.sample import FirstLayer, Sample, Source
+from snnbench.proof.tolerance import of_potentials, round_to
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """One input of a case: its currents in float64 from `source`, and the `cotangent` [T, B, N] of its spikes."""
+
+    case: Case
+    rule: Rule
+    source: Source
+    cotangent: NDArray[np.float32]
+
+    def cotangent_of(self, sample: Sample) -> Array:
+        """The cotangent [T, b, n] of a sample, rounded as the case's numbers are."""
+        return round_to(self.cotangent[:, sample.batch[:, None], sample.neurons], self.case.dtype)
+
+
+class Followed:
+    """The reference on a `sample` with the resets of `spikes` [T, b, n]; gradients are computed when first needed."""
+
+    def __init__(self, of: Input, sample: Sample, spikes: Array) -> None:
+        self._input, self.sample, self.spikes = of, sample, spikes
+        self.trace = reference.forward(sample.current, of.rule, forced=spikes)
+        self._weight: Array | None = None
+
+    @cached_property
+    def gradient(self) -> Array:
+        """dL/d(current) [T, b, n]."""
+        return reference.backward(self._input.cotangent_of(self.sample), self.trace, self._input.rule)
+
+    def weight_gradient(self, linear: FirstLayer) -> Array:
+        """The rows [n, N] of the linear layer's weight gradient, if the sample has the whole batch."""
+        if self._weight is None:
+            self._weight = linear.weight_gradient(self.gradient)
+        return self._weight
+
+    @cached_property
+    def input_gradient(self) -> Array:
+        """dL/d(input) of the sample."""
+        return self._input.source.input_gradient(self.gradient)
+
+    @cached_property
+    def jumps(self) -> list[Jump]:
+        """The steps at which rounding decides on the side of the surrogate's jump, in full precision."""
+        rule, case = self._input.rule, self._input.case
+        if rule.surrogate not in JUMPS or not case.is_exact_format:
+            return []
+        near = near_jumps(self.trace, rule)
+        if not near.any():
+            return []
+        margin = np.where(near, self.margin(near), -1.0)
+        return jumps(self.trace, margin, self.gradient, self._input.cotangent_of(self.sample), rule)
+
+    def margin(self, where: NDArray[np.bool_]) -> Array | float:
+        """How far rounding may have moved each potential [T, b, n]; 0 for neurons without a step in `where`."""
+        b, n = np.nonzero(where.any(0))
+        if not len(b):
+            return 0.0
+        columns = (slice(None), b, n)
+        sample, rule = self.sample, self._input.rule
+        _, summing = self._input.source.columns(sample.batch[b], sample.neurons[n])
+        trace = reference.Trace(*(a[columns] for a in (self.trace.potential, self.trace.spikes, self.trace.decayed)))
+        margin = np.zeros_like(sample.current)
+        margin[columns] = of_potentials(trace, rule, self._input.case.dtype, sample.current[columns], summing)
+        return margin
