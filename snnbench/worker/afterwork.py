@@ -7,6 +7,7 @@ not tell: threads of honest frameworks spin for 20 ms after a parallel region.
 
 import time
 from collections.abc import Callable, Sequence
+from statistics import median
 
 Clock = Callable[[], int]
 
@@ -20,8 +21,10 @@ SHARE = 0.1
 """The share of a pass by which the first reading of an answer may exceed the second."""
 LEAST_NS = 1_000_000
 """The same in nanoseconds; the larger of the two applies."""
-MOST_LOOKS = 8
-"""Answers that are read twice before one counts as late: a large answer from other ranks takes as long as a pass."""
+MORE_LOOKS = 2
+"""Answers that are read twice in addition, while most answers seem late: an odd number of looks has a majority."""
+MOST_LOOKS = 9
+"""Answers that are read twice before they count as late: a copy of a large answer may take as long as a pass."""
 
 
 def settle(
@@ -37,8 +40,8 @@ def settle(
 
 
 def complaint(name: str, reading_ns: Sequence[int], pass_ns: float) -> str | None:
-    """Why an answer was not complete when the clock stopped, or None. The smallest of `reading_ns` counts."""
-    waited_ns = min(reading_ns, default=0)
+    """Why most answers were not complete when the clock stopped, or None. The median of `reading_ns` counts."""
+    waited_ns = median(reading_ns) if reading_ns else 0
     if waited_ns <= max(SHARE * pass_ns, LEAST_NS):
         return None
     share = waited_ns / (waited_ns + pass_ns)

@@ -128,10 +128,10 @@ class TimedPhase:
         measured = self._timing
         pass_ns = trial_median(measured.repetitions_ns, measured.passes)
         while late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
-            if self.proof.looks == afterwork.MOST_LOOKS:
+            if self.proof.looks >= afterwork.MOST_LOOKS:
                 return late
-            self.proof.looks += 1
-            self._run_fresh(1, 0)
+            self.proof.looks += afterwork.MORE_LOOKS
+            self._run_fresh(afterwork.MORE_LOOKS, 0)
         waiting_ns = timing.synchronisation_ns(self._phase, time.perf_counter_ns)
         repeated_ns = pass_ns
         if measured.passes == 1:
