@@ -61,6 +61,17 @@ def test_transforms_and_modes_take_the_operator() -> None:
     assert seen == [False, False]
 
 
+def test_a_traced_call_is_the_operator_in_the_graph() -> None:
+    def layer(current: torch.Tensor) -> torch.Tensor:
+        return linear_lif(current, None, beta=0.9, threshold=1.0)
+
+    current = torch.randn(5, 2, 3)
+    with pytest.deprecated_call():
+        traced = torch.jit.trace(layer, current)
+    assert "snnbench::" in str(traced.graph)
+    assert torch.equal(traced(-current), layer(-current))
+
+
 def test_meta_tensors_give_shapes() -> None:
     spikes = linear_lif(torch.zeros(5, 2, 3, device="meta"), torch.zeros(4, 3, device="meta"), beta=0.9, threshold=1.0)
     assert spikes.shape == (5, 2, 4) and spikes.device.type == "meta"
