@@ -8,7 +8,8 @@
 Run it with a Python that has torch; SpikingJelly and JAX take part if they are installed. It times a training pass:
 forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input (neuron). First
 every contender's spikes and gradients are compared with the plain loop in float64, on some columns of the case. A wrong
-contender is named and not timed.
+contender is named and not timed. A contender with `operator` in its name runs the same kernel through the dispatch of
+the operator; others of ours run as a function of autograd.
 
 The floor of `layer` is its two bare matrix products into existing arrays. The floor of `neuron` is a copy of the bytes
 that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not counted). In every
@@ -39,6 +40,7 @@ from kernel_contenders import (
     floor,
     ours,
     spikingjelly,
+    through_operator,
     with_jax,
     with_torch,
 )
@@ -122,8 +124,10 @@ def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
     for kernel in KERNELS:
         with suppress(Unavailable, Unsupported):
             require(kernel, work.inputs.device, work.inputs.dtype)
-            for keep in KEEPS:
+            for keep in ("auto", *KEEPS):
                 running.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))
+            passes = with_torch(work, ours(work, kernel, "auto"))
+            running.append(Contender(f"{kernel}/auto, operator", through_operator(passes)))
     running.append(Contender("plain loop", with_torch(work, lambda x: lif_ref.lif(currents(work, x), NEURON)[0])))
     running.append(Contender("torch.compile, step", with_torch(work, compiled_steps(work))))
     if find_spec("spikingjelly"):
