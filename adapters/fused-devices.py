@@ -31,6 +31,7 @@ EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 
 def parts(case, variant):
     require(case, "fused computes only neurons with a reset", profile=EXACT)
+    kernels.reuse_memory()  # keeps the memory of large CPU arrays from one pass to the next, as in fused
     kernel = kernels.automatic(torch.device(case.device), getattr(torch, case.dtype))
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
     options = {name: getattr(case, name) for name in names} | {"kernel": kernel}
