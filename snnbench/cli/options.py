@@ -69,7 +69,9 @@ ShardsOption = Annotated[
 ]
 SlurmOption = Annotated[
     list[str] | None,
-    typer.Option("--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive"),
+    typer.Option(
+        "--slurm", metavar="KEY=VALUE", help="An option of sbatch: partition=gpu, time=60, exclusive, nodes=2"
+    ),
 ]
 FreshOption = Annotated[bool, typer.Option("--fresh", help="Start a new recording; continue none.")]
 RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING...", help="Folders under results/.")]

@@ -62,7 +62,7 @@ def _contiguous(shape: tuple[int, ...]) -> list[int]:
 
 
 def _array(size: int) -> NDArray[np.uint8]:
-    """An idle array of so many bytes, a fresh one if there is none."""
+    """An idle array of `size` bytes. If no array is idle, a fresh one."""
     arrays = _arrays.get(size, [])
     for number in range(len(arrays)):
         if getrefcount(arrays[number]) == IDLE:

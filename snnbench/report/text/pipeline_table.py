@@ -14,7 +14,7 @@ TITLE = "Pipelines of devices beside two models"
 
 
 def predictions(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
-    """A row for each contender and case with a pipeline of two devices or more; no rows if there is none."""
+    """A row for each pipeline of two devices or more."""
     _, own = captions(results)
     rows = []
     for pipeline in pipelines(results, results, phase):

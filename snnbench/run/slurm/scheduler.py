@@ -145,7 +145,7 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
         key = name.strip().lstrip("-").replace("-", "_")
         if not re.fullmatch(r"[a-z][a-z0-9_]*", key) or "\n" in value or (given and not value.strip()):
             raise UnknownOption(
-                f"--slurm: {text!r}: expected an option of sbatch such as partition=gpu, time=60 or exclusive"
+                f"--slurm: {text!r}: expected an option of sbatch such as partition=gpu, time=60, nodes=2 or exclusive"
             )
         if key in RESERVED:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
