@@ -71,14 +71,14 @@ class Rank:
                 continue
             content = self._content(command, number)
             try:
-                arrays = self._do(command, number, content)
+                following = self._do(command, number, content)
             except Exception as error:  # an adapter runs third-party code
                 traceback.print_exc()
                 self.connection.sendall(wire.failure(error))
                 continue
             self.connection.sendall(wire.DONE)
-            for array in arrays:
-                self.connection.sendall(array)
+            for piece in following:
+                self.connection.sendall(piece)
 
     def _content(self, command: bytes, number: int) -> Any:
         """What follows a command: the text of a new case, or arrays, which go to the session's own."""
@@ -107,9 +107,9 @@ class Rank:
             case b"T":
                 self.outputs = session.train()
             case b"A":
-                follows = [wire.sized(array) for array in session.part_of_answer(*self.outputs)]
+                follows = [piece for array in session.part_of_answer(*self.outputs) for piece in wire.sized(array)]
             case b"S":
-                follows = [wire.sized(self._seconds())]
+                follows = [*wire.sized(self._seconds())]
         if session is not None:
             session.synchronise(None)
         return follows

@@ -95,7 +95,7 @@ class RankSession(PartSession):
         self.parts = parts
         self.team = team(parts.file, case, device)
         self.team.start(case, variant.built_as)
-        self._numbers = itertools.count(1)
+        self._numbers, self._arrays = itertools.count(1), dict[tuple[int, int], NDArray[Any]]()
         self.parts_of = {rank: parts.of(case, rank) for rank in self.team.others}
         own = torch.device(device.type, 0) if device.type == "cuda" else device
         super().__init__(parts, variant, case, 0, own)
@@ -140,17 +140,29 @@ class RankSession(PartSession):
         return None
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """The whole answer."""
+        """The whole answer, in arrays that the next answer overwrites.
+
+        New arrays would make the first of two readings the slower one, so an answer would seem to come late: the second
+        reading would find the memory that the first one has freed.
+        """
         self.team.tell("answer")
         own = self.part_of_answer(spikes, gradients)
         self.team.wait()
-        whole = [np.empty(self.whole.case.shape, array.dtype) for array in own]
+        whole = [self._array(number, 0, self.whole.case.shape, array.dtype) for number, array in enumerate(own)]
         for array, part_of_it in zip(whole, own, strict=True):
             array[self.where] = part_of_it
         for rank, where in self.parts_of.items():
-            for array in whole:
-                array[where] = self.team.array(rank, array[where].shape, array.dtype)
+            for number, array in enumerate(whole):
+                received = self._array(number, rank, array[where].shape, array.dtype)
+                self.team.fill(rank, received)
+                array[where] = received
         return Answer(whole[0]) if gradients is None else Answer(whole[0], [], [], whole[1])
+
+    def _array(self, number: int, rank: int, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
+        """The array for one array of an answer: a rank's part, or for rank 0 the whole."""
+        if (number, rank) not in self._arrays:
+            self._arrays[number, rank] = np.empty(shape, dtype)
+        return self._arrays[number, rank]
 
     def static_bytes(self) -> int:
         """Currents and cotangent of all ranks."""

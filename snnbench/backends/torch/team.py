@@ -120,13 +120,12 @@ class Team:
                     whole = f"rank {rank} of {self.ranks}: {kind}: {text}"
                     raise RAISED[kind](text) if kind in RAISED else RuntimeError(whole)
 
-    def array(self, rank: int, shape: tuple[int, ...], dtype: Any) -> NDArray[Any]:
-        """The next array of a rank's answer. Raises RuntimeError if it has another size, or does not come."""
-        array, length = np.empty(shape, dtype), self._read(rank, wire.number)
+    def fill(self, rank: int, array: NDArray[Any]) -> None:
+        """Read the next array of a rank's answer. Raises RuntimeError if it has another size, or does not come."""
+        length = self._read(rank, wire.number)
         if length != array.nbytes:
             raise RuntimeError(f"rank {rank} of {self.ranks} answered with {length} bytes: expected {array.nbytes}")
         self._read(rank, partial(wire.fill, array=array))
-        return array
 
     def explain(self, error: Exception) -> None:
         """Raise RuntimeError about a rank that died; an error of this rank may only follow from it.
@@ -146,8 +145,10 @@ class Team:
         """CPU seconds so far: busy and stolen on the other ranks' CPUs of other machines, and used by the ranks."""
         self.tell("seconds")
         self.wait()
-        each = [self.array(rank, (3,), np.float64) for rank in self.others]
-        busy_s, stolen_s, own_s = np.sum([np.zeros(3), *each], axis=0).tolist()
+        each = np.zeros((self.ranks, 3))
+        for rank in self.others:
+            self.fill(rank, each[rank])
+        busy_s, stolen_s, own_s = each.sum(axis=0).tolist()
         return busy_s, stolen_s, own_s
 
     def _send(self, rank: int, *content: Any) -> None:

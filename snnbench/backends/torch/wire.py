@@ -7,6 +7,8 @@ text: the error's class, a space, and its message. Arrays follow a command or an
 import socket
 from typing import Any
 
+import numpy as np
+
 NEW, DROP, DONE, FAILED = b"N", b"D", b".", b"!"
 COMMANDS = {
     "load": b"L",
@@ -33,9 +35,9 @@ def failure(error: Exception) -> bytes:
     return numbered(FAILED, len(content)) + content
 
 
-def sized(array: Any) -> bytes:
-    """The length of a NumPy array's bytes, and the bytes."""
-    return int(array.nbytes).to_bytes(NUMBER_BYTES, "little") + bytes(array.tobytes())
+def sized(array: Any) -> tuple[bytes, memoryview]:
+    """The length of a NumPy array's bytes, and the bytes: no copy of an array that is contiguous."""
+    return int(array.nbytes).to_bytes(NUMBER_BYTES, "little"), np.ascontiguousarray(array).data.cast("B")
 
 
 def receive(connection: socket.socket, count: int) -> bytes:
