@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import median
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,14 +103,31 @@ def in_first_order(answer: Answer, order: Order) -> Answer:
     return replace(answer, spikes=sorted_back(answer.spikes), input=sorted_back(answer.input))
 
 
-def copied(answer: Answer) -> Answer:
-    """A copy of the answer, which unfinished work cannot change."""
+Memory = dict[tuple[str, int], NDArray[Any]]
+"""The arrays of a copy, by the name of the output and the number of the layer."""
 
-    def arrays(some: list[NDArray[np.generic]] | None) -> list[NDArray[np.generic]] | None:
-        return None if some is None else [np.array(array) for array in some]
 
-    spikes, entering = (None if array is None else np.array(array) for array in (answer.spikes, answer.input))
-    return Answer(spikes, arrays(answer.weights), arrays(answer.biases), entering)
+def copied(answer: Answer, memory: Memory | None = None) -> Answer:
+    """A copy of the answer, which unfinished work cannot change. It overwrites an earlier copy in the same `memory`."""
+    arrays: Memory = {} if memory is None else memory
+
+    def copy(name: str, source: NDArray[Any], number: int = 0) -> NDArray[Any]:
+        array = arrays.get((name, number))
+        if array is None or (array.shape, array.dtype) != (source.shape, source.dtype):
+            arrays[name, number] = array = np.array(source)
+        else:
+            np.copyto(array, source)
+        return array
+
+    def copies(name: str, sources: list[NDArray[Any]] | None) -> list[NDArray[Any]] | None:
+        return None if sources is None else [copy(name, source, number) for number, source in enumerate(sources)]
+
+    return Answer(
+        None if answer.spikes is None else copy("spikes", answer.spikes),
+        copies("weights", answer.weights),
+        copies("biases", answer.biases),
+        None if answer.input is None else copy("input", answer.input),
+    )
 
 
 def differing(answer: Answer, verified: Answer) -> NDArray[np.bool_] | None:

@@ -1,8 +1,8 @@
 """Checks for work after the clock stopped: spinning threads and unfinished answers.
 
 On a device the harness waits for all work. On the CPU it cannot wait for a thread that a pass started. So it copies an
-answer at once, and then again. If the first copy takes longer, the answer was finished during that copy. CPU time would
-not tell: threads of honest frameworks spin for 20 ms after a parallel region.
+answer at once, and then again, several times. If the first copy takes longer than all others, the answer was finished
+during that copy. CPU time would not tell: threads of honest frameworks spin for 20 ms after a parallel region.
 """
 
 import time
@@ -18,13 +18,13 @@ IDLE_SHARE = 0.25
 LONGEST_NS = 200_000_000
 """The longest wait: some threads are told to spin for ever."""
 SHARE = 0.1
-"""The share of a pass by which the first reading of an answer may exceed the second."""
+"""The share of a pass by which the first reading of an answer may exceed its slowest other reading."""
 LEAST_NS = 1_000_000
 """The same in nanoseconds; the larger of the two applies."""
 MORE_LOOKS = 2
-"""Answers that are read twice in addition, while most answers seem late: an odd number of looks has a majority."""
+"""Answers that are read again in addition, while most answers seem late: an odd number of looks has a majority."""
 MOST_LOOKS = 9
-"""Answers that are read twice before they count as late: a copy of a large answer may take as long as a pass."""
+"""Answers that are read again before they count as late: a copy of a large answer may take as long as a pass."""
 
 
 def settle(

@@ -12,6 +12,7 @@ from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import (
     FIRST_DRAWN,
     Contents,
+    Memory,
     are_kept,
     compare_gradients,
     copied,
@@ -111,6 +112,15 @@ def test_copy_does_not_change_with_its_source() -> None:
     assert copy.spikes is not None and copy.weights is not None
     assert copy.spikes.tolist() == [0, 0, 0] and copy.weights[0].tolist() == [1, 1]
     assert copy.biases is None and copy.input is None
+
+
+def test_copy_reuses_memory_of_the_same_shape_only() -> None:
+    memory: Memory = {}
+    first = copied(Answer(np.zeros(3), [np.ones(2)]), memory)
+    second = copied(Answer(np.full(3, 2.0), [np.full((1, 2), 3.0)]), memory)
+    assert second.spikes is first.spikes and second.spikes is not None and second.spikes.tolist() == [2, 2, 2]
+    assert first.weights is not None and first.weights[0].tolist() == [1, 1]
+    assert second.weights is not None and second.weights[0].tolist() == [[3, 3]]
 
 
 @pytest.mark.parametrize(
