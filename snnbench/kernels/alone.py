@@ -1,7 +1,8 @@
 """The neuron alone without kept steps, by a kernel that computes potentials again while they are in the cache.
 
-Such a kernel has two functions beside those of kernels/__init__.py. Tensors are contiguous, [T, M] with M = batch *
-neurons; states, sums and the bias are as there:
+Such a kernel has two functions beside those of kernels/__init__.py. M = batch * neurons; tensors [T, M] have rows of
+contiguous numbers, equally far apart in all of them, and may be columns of wider tensors. States, sums and the bias are
+as there:
 
     forward_alone(current, potential, spikes, states, last, neuron, bias=None)
         current [T, M]    potential [M] or None: v before the first step, zeros if None
@@ -39,10 +40,14 @@ def states_shape(kernel_name: str, shape: tuple[int, int, int]) -> tuple[int, in
     return max(0, (steps - 1) // module(kernel_name).STRETCH), batch, neurons
 
 
-def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
-    """Spikes [T, B, N], the potential after the last step [B, N] if it is needed, and the states for `backward`."""
+def forward(layer: Layer, spikes: Tensor | None = None) -> tuple[Tensor, Any, Tensor]:
+    """Spikes [T, B, N], the potential after the last step [B, N] if it is needed, and the states for `backward`.
+
+    The spikes are written to `spikes`, whose rows are as far apart as those of the currents, or to a new tensor.
+    """
     inputs, shape, dtype = layer.inputs, layer.shape, state_dtype(layer.inputs.dtype)
-    spikes = buffers.empty(shape, inputs.dtype, inputs.device)
+    if spikes is None:
+        spikes = buffers.empty(shape, inputs.dtype, inputs.device)
     states = inputs.new_empty(states_shape(layer.kernel_name, shape) if layer.keep else (0,), dtype=dtype)
     last = inputs.new_empty(shape[1:], dtype=dtype) if layer.needs_last else None
     module(layer.kernel_name).forward_alone(
@@ -57,8 +62,18 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
     return spikes, last, states
 
 
-def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, states: Tensor, wanted: Wanted) -> Gradients:
-    """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None."""
+def backward(
+    layer: Layer,
+    cotangent: Tensor,
+    carried: Tensor | None,
+    states: Tensor,
+    wanted: Wanted,
+    gradient: Tensor | None = None,
+) -> Gradients:
+    """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None.
+
+    That of the currents is written to `gradient`, whose rows are as far apart as theirs, or to a new tensor.
+    """
     inputs, (steps, batch, neurons) = layer.inputs, layer.shape
     dtype = state_dtype(inputs.dtype)
 
@@ -66,7 +81,8 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, states: Te
         return inputs.new_zeros(batch * neurons, dtype=dtype) if required else None
 
     sums = Sums(zeros(wanted.bias), zeros(wanted.parameters), zeros(wanted.parameters))
-    gradient = buffers.empty((steps, batch, neurons), inputs.dtype, inputs.device)
+    if gradient is None:
+        gradient = buffers.empty((steps, batch, neurons), inputs.dtype, inputs.device)
     first = inputs.new_empty((batch, neurons), dtype=dtype) if wanted.potential else None
     module(layer.kernel_name).backward_alone(
         inputs.view(steps, batch * neurons),

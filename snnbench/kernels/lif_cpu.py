@@ -61,9 +61,11 @@ def forward_alone(
 ) -> None:
     """Run all steps of `current` [T, M] without keeping them. Contract: kernels/alone.py."""
     library = _library(neuron, current.dtype, state_dtype(current.dtype))
+    row = _row(current, spikes)
     library.forward_alone(
-        *map(_pointer, (current, potential, spikes, states, last, bias)),
-        *current.shape,
+        *(current.data_ptr(), _pointer(potential), spikes.data_ptr()),
+        *map(_pointer, (states, last, bias)),
+        *(*current.shape, row),
         *(neuron.beta, neuron.threshold),
         torch.get_num_threads(),
     )
@@ -83,9 +85,13 @@ def backward_alone(
 ) -> None:
     """Run all steps backwards, from `states` that `forward_alone` wrote. Contract: kernels/alone.py."""
     library = _library(neuron, current.dtype, state_dtype(current.dtype))
+    row = _row(current, cotangent, gradient)
     library.backward_alone(
-        *map(_pointer, (current, cotangent, potential, states, carried, gradient, first, bias, *sums[:3])),
-        *cotangent.shape,
+        *(current.data_ptr(), cotangent.data_ptr()),
+        *map(_pointer, (potential, states, carried)),
+        gradient.data_ptr(),
+        *map(_pointer, (first, bias, *sums[:3])),
+        *(*current.shape, row),
         *(neuron.beta, neuron.threshold, neuron.slope),
         torch.get_num_threads(),
     )
@@ -116,10 +122,22 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
     library.backward.argtypes = [*[pointer] * 8, size, size, number, number, number, ctypes.c_int]
     library.forward.restype = library.backward.restype = None
     if hasattr(library, "forward_alone"):
-        library.forward_alone.argtypes = [*[pointer] * 6, size, size, number, number, ctypes.c_int]
-        library.backward_alone.argtypes = [*[pointer] * 11, size, size, number, number, number, ctypes.c_int]
+        library.forward_alone.argtypes = [*[pointer] * 6, *[size] * 3, number, number, ctypes.c_int]
+        library.backward_alone.argtypes = [*[pointer] * 11, *[size] * 3, *[number] * 3, ctypes.c_int]
         library.forward_alone.restype = library.backward_alone.restype = None
     return library
+
+
+def _row(*matrices: Tensor) -> int:
+    """The numbers from one row to the next, the same in all `matrices` [T, M]. Raises ValueError if they differ."""
+    steps, columns = matrices[0].shape
+    rows = {int(matrix.stride(0)) for matrix in matrices} if steps > 1 else {columns}
+    if len(rows) > 1 or (columns > 1 and any(matrix.stride(1) != 1 for matrix in matrices)):
+        strides = " and ".join(str(matrix.stride()) for matrix in matrices)
+        raise ValueError(
+            f"strides {strides} of {steps} x {columns} numbers: expected rows of neighbours, equally far apart"
+        )
+    return int(rows.pop())
 
 
 def _pointer(tensor: Tensor | None) -> int | None:

@@ -11,8 +11,7 @@ A process of its own belongs to each rank; the caller starts the processes and i
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -21,40 +20,13 @@ from torch.autograd.function import once_differentiable
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.blocks import default_blocks
-from snnbench.kernels import layer, pipeline
+from snnbench.kernels import alone, buffers, layer, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
+from snnbench.kernels.parts import pieces
 from snnbench.kernels.passes import Layer, Wanted, state_dtype
 
-Split = Literal["temporal", "batch", "neurons"]
-AXES: dict[Split, int] = {"temporal": 0, "batch": 1, "neurons": 2}
-"""The axis of [T, B, N] that each split divides."""
-UNITS = ("steps", "samples", "neurons")
-
-
-def pieces(size: int, count: int) -> list[slice]:
-    """`size` items in `count` contiguous pieces of equal size; the first ones are longer by one if need be."""
-    length, longer = divmod(size, count)
-    ends = [number * length + min(number, longer) for number in range(count + 1)]
-    return [slice(*pair) for pair in pairwise(ends)]
-
-
-def part(split: Split, shape: tuple[int, int, int], rank: int, ranks: int) -> tuple[slice, slice, slice]:
-    """The slices of [T, B, N] = `shape` that the rank owns; sizes differ by at most one, and the first are the longer.
-
-    Raises ValueError for an unknown split, a rank outside 0 .. ranks - 1, and more ranks than steps, samples or
-    neurons.
-    """
-    if split not in AXES:
-        raise ValueError(f"split {split!r}: expected one of {', '.join(AXES)}")
-    if not 0 <= rank < ranks:
-        raise ValueError(f"rank {rank} of {ranks}: expected 0 to {ranks - 1}")
-    axis = AXES[split]
-    if ranks > shape[axis]:
-        raise ValueError(f"{ranks} ranks for {shape[axis]} {UNITS[axis]}: expected one each at least")
-    steps, samples, neurons = (
-        pieces(size, ranks)[rank] if number == axis else slice(0, size) for number, size in enumerate(shape)
-    )
-    return steps, samples, neurons
+LINE = 32
+"""Blocks of columns begin at multiples of this: a cache line in 16 bits, so that no two blocks write the same line."""
 
 
 def temporal_lif(
@@ -104,7 +76,8 @@ def temporal_lif(
     differentiated = torch.is_grad_enabled() and current.requires_grad
     name = layer.chosen(kernel, current.device, current.dtype)
     keep = pipeline.automatic_keep(name, linear=False) if keep == "auto" else keep
-    plan = _Plan(chain, pieces(columns, count), neuron, keep if differentiated else "", name)
+    unit = LINE if columns >= LINE * count else 1
+    plan = _Plan(chain, pieces(columns, count, unit), neuron, keep if differentiated else "", name)
     spikes: Tensor = _Segment.apply(current, plan)
     return spikes
 
@@ -159,6 +132,11 @@ class _Plan:
     keep: str
     kernel_name: str
 
+    @property
+    def runs_alone(self) -> bool:
+        """Whether the kernel reads and writes columns of wider tensors, so that a block is not copied."""
+        return alone.serves(self.kernel_name, False, self.keep)
+
     def layer(self, inputs: Tensor, state: Tensor) -> Layer:
         """The layer of a block: `inputs` [T, 1, M], `state` [1, M]."""
         return Layer(inputs, None, None, state, self.neuron, self.keep, self.kernel_name)
@@ -179,9 +157,13 @@ class _Segment(torch.autograd.Function):
 
         def run(number: int, state: Tensor) -> Tensor:
             block = plan.parts[number]
-            inputs = rows[:, :, block].contiguous()
-            spikes, last, distances = pipeline.forward(plan.layer(inputs, state))
-            output.put(spikes, block)
+            inputs = rows[:, :, block]
+            if plan.runs_alone:
+                _, last, distances = alone.forward(plan.layer(inputs, state), output.part(block))
+            else:
+                inputs = inputs.contiguous()
+                spikes, last, distances = pipeline.forward(plan.layer(inputs, state))
+                output.put(spikes, block)
             # Only a pass that computes potentials again needs the currents and the first potential.
             saved.append((distances, inputs, state) if plan.keep == "nothing" else (distances,))
             return last
@@ -201,8 +183,12 @@ class _Segment(torch.autograd.Function):
 
         def run(number: int, state: Tensor) -> Tensor:
             block = plan.parts[number]
-            given = rows[:, :, block].contiguous()
+            given = rows[:, :, block]
             distances, *again = tensors[number * each : (number + 1) * each]
+            if plan.runs_alone:
+                segment = plan.layer(*again)
+                return alone.backward(segment, given, state, distances, wanted, output.part(block)).potential
+            given = given.contiguous()
             # If potentials are not computed again, the pass reads the shape and the format of the currents only.
             inputs, start = again or (given, state)
             gradients = pipeline.backward(plan.layer(inputs, start), given, state, distances, wanted)
@@ -220,6 +206,13 @@ class _Columns:
         self.like = like
         self.rows: Any = None
 
+    def part(self, columns: slice) -> Any:
+        """These columns [T, 1, M], to be written in place."""
+        if self.rows is None:
+            steps, batch, neurons = self.like.shape
+            self.rows = buffers.empty((steps, 1, batch * neurons), self.like.dtype, self.like.device)
+        return self.rows[:, :, columns]
+
     def put(self, block: Tensor, columns: slice) -> None:
         """Fill these columns with a block [T, 1, M]."""
         steps, batch, neurons = self.like.shape
@@ -236,6 +229,6 @@ class _Columns:
 
 
 def _rows(tensor: Tensor) -> Tensor:
-    """[T, B, N] as [T, 1, B * N]."""
+    """[T, B, N] as a contiguous [T, 1, B * N]."""
     steps, batch, neurons = tensor.shape
-    return tensor.reshape(steps, 1, batch * neurons)
+    return tensor.contiguous().view(steps, 1, batch * neurons)

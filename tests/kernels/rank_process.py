@@ -20,7 +20,8 @@ import torch
 import torch.distributed as dist
 
 from snnbench.kernels import lif
-from snnbench.kernels.ranks import part, temporal_lif
+from snnbench.kernels.parts import part
+from snnbench.kernels.ranks import temporal_lif
 
 RANKS = 4
 LONGEST_S = 60

@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from snnbench.kernels import Neuron, alone, lif, lif_cpu, linear_lif
+from snnbench.kernels.passes import Layer, Wanted
 from tests.oracle import FEW_NEURONS, FORMATS, identifier
 
 NEURON = Neuron(0.9, 1.0)
@@ -82,3 +83,30 @@ def test_one_state_in_a_stretch_is_kept() -> None:
     with torch.autograd.graph.saved_tensors_hooks(lambda tensor: held.append(tensor.numel()) or tensor, lambda x: x):  # type: ignore[func-returns-value]
         lif(current, beta=0.9, threshold=1.0)
     assert sorted(held) == [3 * 1000, current.numel()]
+
+
+def test_columns_of_wider_tensors_have_the_same_bits() -> None:
+    wide, cotangent = torch.randn(2, 2 * STRETCH + 5, 1, 1100).unbind(0)
+    start = torch.randn(1, 700)
+    block, wanted = slice(7, 707), Wanted(True, False, False, False)
+    columns = wide[:, :, block]
+    whole, part = (Layer(x, None, None, start, NEURON, "nothing", "cpu") for x in (columns.contiguous(), columns))
+    spikes, gradient = torch.full_like(wide, 7.0), torch.full_like(wide, 7.0)
+    expected, last, states = alone.forward(whole)
+    _, other_last, other_states = alone.forward(part, spikes[:, :, block])
+    assert torch.equal(expected, spikes[:, :, block])
+    assert torch.equal(last, other_last) and torch.equal(states, other_states)
+    gradients = alone.backward(whole, cotangent[:, :, block].contiguous(), last, states, wanted)
+    alone.backward(part, cotangent[:, :, block], last, states, wanted, gradient[:, :, block])
+    assert gradients.input is not None and torch.equal(gradients.input, gradient[:, :, block])
+    for written in (spikes, gradient):
+        written[:, :, block] = 7.0
+        assert torch.equal(written, torch.full_like(wide, 7.0)), "other columns"
+
+
+def test_rows_that_are_not_equally_far_apart_are_refused() -> None:
+    wide, spikes = torch.randn(3, 8), torch.zeros(3, 5)
+    with pytest.raises(ValueError, match=r"strides \(8, 1\) and \(5, 1\)"):
+        lif_cpu.forward_alone(wide[:, :5], None, spikes, None, None, NEURON)
+    with pytest.raises(ValueError, match=r"strides \(1, 3\)"):
+        lif_cpu.forward_alone(torch.randn(5, 3).t(), None, spikes, None, None, NEURON)

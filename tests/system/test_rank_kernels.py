@@ -13,7 +13,8 @@ import torch
 
 from snnbench.analysis.pipeline_model import pipeline_times
 from snnbench.cases.blocks import default_blocks
-from snnbench.kernels.ranks import part, temporal_lif
+from snnbench.kernels.parts import part
+from snnbench.kernels.ranks import temporal_lif
 from tests.kernels.rank_process import CASES, IDLE, LONGEST_S, LOST, RANKS, TIMEOUTS_S
 
 ROOT = Path(__file__).parents[2]

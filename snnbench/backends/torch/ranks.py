@@ -25,7 +25,7 @@ from snnbench.backends.torch.team import Team, team
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Problem
-from snnbench.kernels.ranks import Split, part
+from snnbench.kernels.parts import Split, part
 
 
 @dataclass(frozen=True, slots=True)
