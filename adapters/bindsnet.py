@@ -6,6 +6,9 @@
 # name = "bindsnet"
 # version = "0.3.4"
 # requires-dist = []
+#
+# [tool.snnbench]
+# api = 2
 # ///
 """BindsNET: `LIFNodes` behind `Connection`s with a bias, run by its `Network`, with a `Monitor` on the last layer.
 
@@ -26,7 +29,7 @@ from types import SimpleNamespace
 import torch
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network, Neuron
+from snnbench.backends.torch import Network
 
 # Import bindsnet.network without the package's __init__. The __init__ imports torchvision, OpenCV, Gymnasium and more,
 # and networks need none of them. A torchvision that was built for another torch fails to import.
@@ -46,9 +49,8 @@ INFERENCE_ONLY = "states change in place and weights take no gradient: BindsNET 
 
 def rule(case, variant):
     # The surrogate stays the case's, unused: BindsNET has no backward pass.
-    return replace(
-        rule_of(case), beta=math.exp(-1 / 100), threshold=13.0, reset="zero", detach_reset=True, refractory=5
-    )
+    neuron = rule_of(case)
+    return replace(neuron, beta=math.exp(-1 / 100), threshold=13.0, reset="zero", detach_reset=True, refractory=5)
 
 
 def nodes(case, variant):
@@ -61,48 +63,24 @@ def nodes(case, variant):
     )
 
 
-def neuron(case, variant):
-    require(case, "BindsNET keeps its states in float32", dtype="float32")
-
-    def layer(neurons):
-        node = nodes(case, variant)
-        node.compute_decays(torch.tensor(1.0))
-        node.set_batch_size(case.batch)
-        node.to(case.device)
-
-        def forward(current):
-            node.reset_state_variables()
-            spikes = []
-            for x in current.unbind(0):
-                node.forward(x)
-                spikes.append(node.s.clone())
-            return torch.stack(spikes)
-
-        return forward
-
-    return Neuron(layer)
-
-
 def build(case, weights, variant):
     require(case, "BindsNET keeps its states in float32", dtype="float32")
-    network = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False)
-    input_layer = bindsnet.nodes.Input(case.neurons)
-    network.add_layer(input_layer, "0")
-    source, linears = input_layer, []
+    network, linears = bindsnet.Network(dt=1.0, batch_size=case.batch, learning=False), []
+    entrance = last = bindsnet.nodes.Input(case.neurons) if weights else nodes(case, variant)
+    network.add_layer(entrance, "0")
     for number, layer in enumerate(weights, start=1):
-        neurons = nodes(case, variant)
-        connection = bindsnet.topology.Connection(source, neurons, w=layer.weight.T.contiguous(), b=layer.bias)
-        network.add_layer(neurons, str(number))
+        source, last = last, nodes(case, variant)
+        connection = bindsnet.topology.Connection(source, last, w=layer.weight.T.contiguous(), b=layer.bias)
+        network.add_layer(last, str(number))
         network.add_connection(connection, str(number - 1), str(number))
         linears.append(SimpleNamespace(weight=connection.w, bias=connection.b))
-        source = neurons
     network.to(case.device)
-    monitor = bindsnet.monitors.Monitor(source, ["s"], time=case.time_steps, device=case.device)
+    monitor = bindsnet.monitors.Monitor(last, ["s"], time=case.time_steps, device=case.device)
     network.add_monitor(monitor, "spikes")
 
     def forward(x):
-        # The last pass left a view of `x` in the input layer, and the reset would set it to 0 in place.
-        input_layer.s = torch.zeros_like(input_layer.s)
+        # The last pass left a view of `x` in an input layer, and the reset would set it to 0 in place.
+        entrance.s = torch.zeros_like(entrance.s)
         network.reset_state_variables()
         network.run({"0": x}, time=case.time_steps, one_step=True)
         return monitor.get("s")

@@ -17,6 +17,7 @@
 # requires-dist = []
 #
 # [tool.snnbench]
+# api = 2
 # cuda = ["ninja==1.13.2"]
 # ///
 """Lava-DL: SLAYER's `block.cuba.Dense` in the integers of the Loihi chip, with a synapse that has no memory.
@@ -37,7 +38,7 @@ from types import ModuleType
 import torch
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
-from snnbench.backends.torch import Network, Neuron
+from snnbench.backends.torch import Network
 
 # The package imports object_detection, which imports OpenCV and torchvision. The neurons need neither.
 sys.modules["lava.lib.dl.slayer.object_detection"] = ModuleType("object_detection")
@@ -83,67 +84,40 @@ def rule(case, variant):
     )
 
 
-def neuron(case, variant):
-    if variant == "defaults":
-        raise Unsupported("the variant is a block with a delay, of which the neuron is a part")
-    options = parameters(case)
-    return Neuron(lambda neurons: cuba.Neuron(**options).to(case.device))
-
-
 def build(case, weights, variant):
-    if variant == "defaults":
-        check_compiler(case)
-        require(case, "a second layer would get its input one step late", layers=1)
-        layers = [default_block(case, layer).to(case.device) for layer in weights]
-    else:
-        options = parameters(case)
-        layers = [block(options, layer).to(case.device) for layer in weights]
-    return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
-
-
-def check_compiler(case):
     if case.device.startswith("cuda"):
         try:
             _ = cuba.leaky_integrator.Accelerated.leaky_integrator
         except Exception as error:  # from a compiler, a driver or torch
             reason = str(error).partition("\n")[0]
             raise Unavailable(f"Lava-DL's CUDA kernel, compiled by nvcc at first use, fails: {reason}") from error
-
-
-def parameters(case):
-    """The arguments of cuba.Neuron."""
-    check_compiler(case)
-    require(case, "the neuron resets to zero, and the backward pass has no gradient through the reset", profile="zero")
-    require(case, "the exponential surrogate is set to the size of the fast sigmoid", surrogate="fast_sigmoid")
-    require(case, "the state between Lava-DL's functions is float32", dtype="float32")
-    width = 1 / case.slope
-    return {
-        "threshold": case.threshold,
-        "current_decay": 1.0,
-        "voltage_decay": 1 - case.beta,
-        "tau_grad": width / (case.threshold * cuba.TAU_RHO_MULT),
-        "scale_grad": 2 * width / cuba.SCALE_RHO_MULT,
-        "scale": SCALES["slayer"],
-    }
-
-
-def default_block(case, layer):
-    """A block with default arguments, and so with an axonal delay of one step."""
-    outputs, inputs = layer.weight.shape
     neuron = {"threshold": case.threshold, "current_decay": 1.0, "voltage_decay": 1 - case.beta}
-    dense = slayer.block.cuba.Dense(neuron, inputs, outputs)
-    round_to_8_bits = dense.synapse.pre_hook_fx
-    dense.synapse.pre_hook_fx = lambda weight: round_to_8_bits(weight[..., None, None, None])
-    dense.synapse.weight = torch.nn.Parameter(layer.weight)
-    dense.synapse.bias = torch.nn.Parameter(layer.bias)
-    return dense
+    options = {}
+    if variant == "defaults":
+        require(case, "a second layer would get its input one step late", sites=1)
+        if not weights:
+            raise Unsupported("the variant is a block with a delay, of which the neuron is a part")
+    else:
+        reset = "the neuron resets to zero, and the backward pass has no gradient through the reset"
+        require(case, reset, profile="zero")
+        require(case, "the exponential surrogate is set to the size of the fast sigmoid", surrogate="fast_sigmoid")
+        require(case, "the state between Lava-DL's functions is float32", dtype="float32")
+        width = 1 / case.slope
+        neuron["tau_grad"] = width / (case.threshold * cuba.TAU_RHO_MULT)
+        neuron["scale_grad"] = 2 * width / cuba.SCALE_RHO_MULT
+        neuron["scale"] = SCALES["slayer"]
+        options = {"delay_shift": False, "pre_hook_fx": lambda weight: weight}
+    if not weights:
+        return Network(cuba.Neuron(**neuron).to(case.device), [])
+    layers = [block(neuron, layer, **options).to(case.device) for layer in weights]
+    return Network(torch.nn.Sequential(*layers), [layer.synapse for layer in layers])
 
 
-def block(neuron, layer):
-    outputs, inputs = layer.weight.shape
-    dense = slayer.block.cuba.Dense(
-        neuron, inputs, outputs, delay_shift=False, pre_hook_fx=lambda weight: weight[..., None, None, None]
-    )
+def block(neuron, layer, **options):
+    """A block with these weights. With default options it has an axonal delay of one step."""
+    dense = slayer.block.cuba.Dense(neuron, *layer.weight.T.shape, **options)
+    hook = dense.synapse.pre_hook_fx
+    dense.synapse.pre_hook_fx = lambda weight: hook(weight[..., None, None, None])
     dense.synapse.weight = torch.nn.Parameter(layer.weight)
     dense.synapse.bias = torch.nn.Parameter(layer.bias)  # off by default, but the block's convolution uses it
     return dense

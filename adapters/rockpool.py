@@ -8,6 +8,7 @@
 # override-dependencies = ["samna ; python_version < '3'"]
 #
 # [tool.snnbench]
+# api = 2
 # cuda = ["jax[cuda13]==0.10.2"]
 #
 # [tool.snnbench.variants.exodus]
@@ -70,19 +71,6 @@ def rule(case, variant):
     )
 
 
-def neuron(case, variant):
-    if variant == "jax":
-        raise Unsupported("this adapter runs LIFJax behind its linear layer only")
-    from snnbench.backends.torch import Neuron
-
-    def layer(neurons):
-        module = make(case, neurons).to(case.device)
-        return Evolving(module)
-
-    make, gain = of_torch(case, variant)
-    return Neuron(layer, gain, provider="exodus" if variant == "exodus" else "torch", reset=Evolving.reset)
-
-
 def build(case, weights, variant):
     if variant == "jax":
         return with_jax(case, weights)
@@ -92,27 +80,14 @@ def build(case, weights, variant):
     from snnbench.backends.torch import Network
 
     make, gain = of_torch(case, variant)
-    linears, modules = [], []
+    linears, modules = [], [] if weights else [make(case, case.neurons)]
     for layer in weights:
         weight = (layer.weight.T * gain).contiguous()
         linears.append(LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True))
         modules += [linears[-1], make(case, weight.shape[1])]
-    network = Evolving(Sequential(*modules).to(case.device))
-    provider = "exodus" if variant == "exodus" else "torch"
-    return Network(network, linears, gain, transposed=True, provider=provider, reset=network.reset)
-
-
-class Evolving:
-    """A Rockpool module as a function of its input to its output."""
-
-    def __init__(self, module):
-        self.module = module
-
-    def __call__(self, x):
-        return self.module(x)[0]
-
-    def reset(self):
-        self.module.reset_state()
+    network, provider = Sequential(*modules).to(case.device), "exodus" if variant == "exodus" else "torch"
+    reset = network.reset_state
+    return Network(lambda x: network(x)[0], linears, gain, transposed=True, provider=provider, reset=reset)
 
 
 def of_torch(case, variant):
@@ -200,12 +175,10 @@ def with_jax(case, weights):
     require(case, "LIFJax's surrogate gradient is always one_sided with slope 1", surrogate="one_sided", slope=1.0)
     tau_syn = jnp.asarray(-DT / math.log(SYNAPSE_DECAY))
     gain = float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it
-    modules = []
-    for layer in weights:
-        outputs, inputs = layer.weight.shape
-        linear = LinearJax((inputs, outputs), weight=layer.weight.T * gain, bias=layer.bias * gain, has_bias=True)
-        neuron = LIFJax(
-            (outputs,),
+
+    def neurons(count):
+        return LIFJax(
+            (count,),
             tau_mem=jnp.asarray(-DT / math.log(case.beta)),
             tau_syn=tau_syn,
             threshold=jnp.asarray(case.threshold),
@@ -213,7 +186,12 @@ def with_jax(case, weights):
             dt=DT,
             max_spikes_per_dt=1.0,
         )
-        modules += [linear, neuron]
+
+    modules = [] if weights else [neurons(case.neurons)]
+    for layer in weights:
+        outputs, inputs = layer.weight.shape
+        linear = LinearJax((inputs, outputs), weight=layer.weight.T * gain, bias=layer.bias * gain, has_bias=True)
+        modules += [linear, neurons(outputs)]
     network = Sequential(*modules)
     names = [name for name in network.parameters() if "Linear" in name]
     params = {name: network.parameters()[name] for name in names}

@@ -6,6 +6,7 @@
 # ]
 #
 # [tool.snnbench]
+# api = 2
 # cuda = ["jax[cuda13]==0.10.2"]
 # ///
 """Spyx 0.1.20, the last release on Haiku: `LIF` unrolled by `hk.dynamic_unroll`, with a shifted threshold.
@@ -27,7 +28,7 @@ import spyx
 import spyx.nn
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.jax import Network, Neuron
+from snnbench.backends.jax import Network
 
 BACKEND = "jax"
 VARIANTS = {
@@ -59,42 +60,31 @@ def shifted(case):
     return {"threshold": case.beta * case.threshold, "activation": spike}
 
 
-def transformed(case, variant, prepare=lambda x: x):
-    """(apply, parameters of the neuron, other parameters) of the neuron behind `prepare`."""
+def build(case, weights, variant):
     require(case, "a second layer would get its input one step late", sites=1)
     if variant != "defaults":
         require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
     if not 0 < case.beta <= 1:
         raise Unsupported("beta must be above 0 and at most 1: LIF draws a beta of 0 at random")
+    policy = jmp.get_policy(f"params={case.dtype},compute={case.dtype},output={case.dtype}")
+    hk.mixed_precision.set_policy(hk.Linear, policy)  # as in the published half precision of Spyx; the state is float32
     loop = {"time_major": False, "unroll": 32} if variant == "documented" else {}
 
     def network(x):
+        current = hk.BatchApply(hk.Linear(case.neurons))(x) if weights else x
         options = {} if variant == "defaults" else shifted(case)
         core = hk.DeepRNN([spyx.nn.LIF((case.neurons,), beta=case.beta, **options)])
-        return hk.dynamic_unroll(core, prepare(x), core.initial_state(case.batch), **loop)[0]
+        return hk.dynamic_unroll(core, current, core.initial_state(case.batch), **loop)[0]
 
-    made = hk.without_apply_rng(hk.transform(network))
+    transformed = hk.without_apply_rng(hk.transform(network))
     one_step = jax.numpy.zeros((case.batch, 1, case.neurons) if loop else (1, case.batch, case.neurons))
-    initial_params = made.init(jax.random.PRNGKey(case.seed), one_step)
+    initial_params = transformed.init(jax.random.PRNGKey(case.seed), one_step)
     # beta is a parameter too, but its gradient would be extra work
     linear, neuron = hk.data_structures.partition(lambda module, name, value: name in ("w", "b"), initial_params)
-    return made.apply, neuron, linear
+    params = {module: {"w": layer.weight.T, "b": layer.bias} for module, layer in zip(linear, weights, strict=True)}
 
+    def apply(params, x):
+        return transformed.apply(hk.data_structures.merge(params, neuron), x)
 
-def neuron(case, variant):
-    apply, params, _ = transformed(case, variant)
-    return Neuron(lambda neurons: lambda current: apply(params, current))
-
-
-def build(case, weights, variant):
-    policy = jmp.get_policy(f"params={case.dtype},compute={case.dtype},output={case.dtype}")
-    hk.mixed_precision.set_policy(hk.Linear, policy)  # as in the published half precision of Spyx; the state is float32
-    apply, neuron, linear = transformed(case, variant, lambda x: hk.BatchApply(hk.Linear(case.neurons))(x))
-    (layer,), (module,) = weights, linear
-    params = {module: {"w": layer.weight.T, "b": layer.bias}}
-
-    def network(params, x):
-        return apply(hk.data_structures.merge(params, neuron), x)
-
-    return Network(network, params, lambda tree: [(tree[module]["w"], tree[module]["b"])], transposed=True)
+    return Network(apply, params, lambda tree: [(one["w"], one["b"]) for one in tree.values()], transposed=True)

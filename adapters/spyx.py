@@ -3,6 +3,7 @@
 # dependencies = ["spyx==1.0.0", "jax==0.10.2", "flax==0.12.8", "numpy==2.4.6"]
 #
 # [tool.snnbench]
+# api = 2
 # cuda = ["jax[cuda13]==0.10.2"]
 # ///
 """Spyx 1.x on flax nnx: `CuBaLIF` with alpha = 0, which subtracts the threshold before the decay.
@@ -21,7 +22,7 @@ import spyx.nn
 from flax import nnx
 
 from snnbench.adapter import require, rule_of
-from snnbench.backends.jax import Network, Neuron
+from snnbench.backends.jax import Network
 
 BACKEND = "jax"
 LATENCY = {"linear-outside": 1, "run": 1, "defaults": 1}
@@ -47,50 +48,41 @@ def rule(case, variant):
     return neuron.resetting_after_decay()
 
 
-def neurons_of(case, variant, rngs):
-    require(case, "a second layer would get its input one step late", sites=1)
-    require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
-    shape = (case.neurons,)
-    if variant == "defaults":
-        return spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
-    require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
-    options = {"threshold": case.threshold, "activation": spyx.axn.superspike(k=case.slope), "rngs": rngs}
-    if variant == "psu":
-        return spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
-    return spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
-
-
-def neuron(case, variant):
-    layer = neurons_of(case, variant, nnx.Rngs(0))
-    if variant == "psu":
-        return Neuron(lambda neurons: layer.parallel)
-    return Neuron(lambda neurons: lambda current: spyx.nn.run(layer, current)[0])
-
-
 def build(case, weights, variant):
-    rngs, layer_weights = nnx.Rngs(0), weights[0]
-    neurons, dtype = neurons_of(case, variant, rngs), layer_weights.weight.dtype
-    linear = nnx.Linear(case.neurons, case.neurons, dtype=dtype, param_dtype=dtype, rngs=rngs)
-    linear.kernel[...] = layer_weights.weight.T
-    linear.bias[...] = layer_weights.bias
-    model = spyx.nn.Sequential(linear, neurons)
+    require(case, "a second layer would get its input one step late", sites=1)
+    if variant != "defaults":
+        require(case, "this adapter sets superspike only, the fast sigmoid", surrogate="fast_sigmoid")
+    require(case, "this adapter supports float32 and 16-bit formats only", dtype=("float32", "bfloat16", "float16"))
+    rngs, surrogate = nnx.Rngs(0), spyx.axn.superspike(k=case.slope)
+    shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
+    if variant == "defaults":
+        neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
+    elif variant == "psu":
+        neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
+    else:
+        neuron = spyx.nn.CuBaLIF(shape, alpha=0.0, beta=case.beta, **options)
+    layers = [*(linear_of(layer, rngs) for layer in weights), neuron]
     # beta and alpha are parameters too, but their gradients would be extra work
-    graph, params, fixed = nnx.split(model, lambda path, _: path[-1] in ("kernel", "bias"), ...)
+    graph, params, fixed = nnx.split(spyx.nn.Sequential(*layers), lambda path, _: path[-1] in ("kernel", "bias"), ...)
 
     def run(params, x):
         return spyx.nn.run(nnx.merge(graph, params, fixed), x)[0]
 
     def linear_outside(params, x):
-        linear, neuron = nnx.merge(graph, params, fixed).layers
-        return spyx.nn.run(neuron, linear(x))[0]
-
-    def parallel(params, x):
-        linear, neuron = nnx.merge(graph, params, fixed).layers
-        return neuron.parallel(linear(x))
+        *linears, neuron = nnx.merge(graph, params, fixed).layers
+        for linear in linears:
+            x = linear(x)
+        return neuron.parallel(x) if variant == "psu" else spyx.nn.run(neuron, x)[0]
 
     def linears(tree):
-        (layer,) = (leaf for leaf in nnx.to_pure_dict(tree)["layers"].values())
-        return [(layer["kernel"], layer["bias"])]
+        return [(layer["kernel"], layer["bias"]) for layer in nnx.to_pure_dict(tree).get("layers", {}).values()]
 
-    apply = {"run": run, "defaults": run, "linear-outside": linear_outside, "psu": parallel}[variant]
+    apply = linear_outside if variant in ("linear-outside", "psu") else run
     return Network(apply, params, linears, transposed=True)
+
+
+def linear_of(layer, rngs):
+    (outputs, inputs), dtype = layer.weight.shape, layer.weight.dtype
+    linear = nnx.Linear(inputs, outputs, dtype=dtype, param_dtype=dtype, rngs=rngs)
+    linear.kernel[...], linear.bias[...] = layer.weight.T, layer.bias
+    return linear

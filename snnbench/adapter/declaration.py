@@ -59,11 +59,12 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The declaration of one adapter file."""
+    """The declaration of one adapter file. `api` is the version of the interface that it was written for."""
 
     name: str
     path: Path
     about: str
+    api: int
     modules: tuple[str, ...]
     variants: dict[str, Variant]
 

@@ -68,7 +68,7 @@ def _some_of(value: Any, known: Any) -> bool:
 APIS = (1, 2)
 """The versions of the interface between adapter files and snnbench, which a header may name; 1 if left out.
 
-2 adds `neuron`. A file for version 1 has `build` alone, and works.
+2 adds `neuron`, and a `build` that may get no weights. A file for version 1 has `build` alone, and works.
 """
 DEVICES = ("cpu", "cuda")
 BACKENDS = '"torch", "jax", "numpy" or "own"'
@@ -114,6 +114,7 @@ def read(path: Path) -> Adapter:
         name=path.stem.replace("_", "-"),
         path=path,
         about=about,
+        api=api,
         modules=tuple(own.get("modules", ())),
         variants=_variants(path, constants, header, about or path.stem),
     )

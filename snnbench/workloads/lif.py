@@ -14,11 +14,13 @@ floor counts bytes only, with M = T * B * N and a `size` of bytes for each numbe
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from snnbench.adapter import reading
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
@@ -26,6 +28,8 @@ from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array,
 NAME = "lif"
 PARAMETERS: tuple[str, ...] = ()
 """No parameters."""
+BARE_BUILD = 2
+"""The version of the adapter interface from which on `build` makes neurons alone if it gets no weights."""
 CURRENT_SCALE = 0.9
 """Standard deviation of a current, in thresholds: with a reset, 0.08 to 0.13 spikes per step at beta = 0.2 and 0.9."""
 EXAM_SIXTEENTHS = (-20, 36)
@@ -82,10 +86,13 @@ def exams(case: Case, drive: float | None = None) -> list[Problem]:
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """The adapter's `neuron` by itself. Raises Unsupported if the adapter has none."""
-    if not hasattr(adapter, "neuron"):
+    """The adapter's `neuron` by itself, or its `build` without weights. Raises Unsupported if it has neither."""
+    if hasattr(adapter, "neuron"):
+        return lambda case, weights, variant: adapter.neuron(case, variant).alone(case.neurons)
+    if not hasattr(adapter, "build") or reading.read(Path(str(adapter.__file__))).api < BARE_BUILD:
         raise Unsupported("this adapter has no function neuron(case, variant), so its neuron cannot run alone")
-    return lambda case, weights, variant: adapter.neuron(case, variant).alone(case.neurons)
+    build: Callable[[Any, Any, str], Any] = adapter.build
+    return lambda case, weights, variant: build(case, [], variant)
 
 
 def products(case: Case, phase: str) -> dict[str, int]:
