@@ -1,6 +1,6 @@
-"""The harness's own cost: 1,000 cells with workers that do nothing, and the plan of 100,000 cells.
+"""What a cell costs beyond its worker, and the plan of a large sweep: 1,000 empty cells, 100,000 planned ones.
 
-    python benchmarks/cells.py
+    python -m benchmarks cells
 
 Each worker of the sweep is a shell that answers at once with a prepared reply. The cost of a cell is the time from its
 start to its record, less the time to start the same shell by hand; the two alternate. Memory is that of this process,
@@ -8,6 +8,7 @@ the parent of all workers. The plan is `snnbench run --dry-run` in a separate pr
 than 30 ms at the median, the parent grows by more than 16 MiB, or the plan takes more than 5 s.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -18,8 +19,9 @@ from pathlib import Path
 from statistics import median, quantiles
 
 import psutil
-from basecase import CASE, axes
 
+from benchmarks.basecase import CASE, axes
+from benchmarks.outcome import show
 from snnbench.adapter import reading
 from snnbench.cases.outcome import measured
 from snnbench.environments.interpreters import Interpreter
@@ -128,22 +130,19 @@ def plan(folder: Path) -> float:
 
 def main() -> int:
     """Measure, print, and return 1 if the cost is too high."""
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as name:
         cells_ms, by_hand_ms, growth_bytes = sweep(Path(name))
         plan_s = plan(Path(name))
     cost_ms = median(cells_ms) - median(by_hand_ms)
-    result = {
-        "cells": len(cells_ms),
-        "cost of a cell, ms": round(cost_ms, 2),
-        "a cell, ms (quartiles)": [round(value, 2) for value in quantiles(cells_ms, n=4)],
-        "its worker by hand, ms": round(median(by_hand_ms), 2),
-        "last hundred over first hundred": round(median(cells_ms[-100:]) / median(cells_ms[:100]), 2),
-        "growth of the parent, MiB": round(growth_bytes / (1 << 20), 2),
-        f"plan and dry run of {PLANNED} cells, s": round(plan_s, 2),
-    }
-    print(json.dumps(result, indent=2))
+    low, _, high = quantiles(cells_ms, n=4)
+    later = median(cells_ms[-100:]) / median(cells_ms[:100])
+    rows = [
+        ("a cell beyond its worker", f"{cost_ms:.2f} ms", f"{MOST_MS:g} ms"),
+        ("a cell with its worker, quartiles", f"{low:.2f} to {high:.2f} ms", "-"),
+        ("the last hundred cells over the first", f"{later:.2f}", "-"),
+        ("growth of the parent", f"{growth_bytes / (1 << 20):.2f} MiB", f"{MOST_GROWTH_BYTES >> 20} MiB"),
+        (f"plan and dry run of {PLANNED:,} cells", f"{plan_s:.2f} s", f"{LONGEST_PLAN_S:g} s"),
+    ]
+    show(f"{len(cells_ms):,} cells with workers that do nothing", ("what", "measured", "limit"), rows)
     return int(cost_ms > MOST_MS or growth_bytes > MOST_GROWTH_BYTES or plan_s > LONGEST_PLAN_S)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

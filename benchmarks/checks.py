@@ -1,7 +1,7 @@
 """The cost of proof: seconds of all the checks of one timing worker, at B = 16, T = 500.
 
-    python benchmarks/checks.py                       N = 512, 2048, 4096, 8192, 16384
-    python benchmarks/checks.py 512 2048 --root OLD   the spot checks of another checkout
+    python -m benchmarks checks            N = 512, 2048, 4096, 8192, 16384
+    python -m benchmarks checks 512 2048
 
 `spot` is the spot checks of four phases, two of spikes alone and two of spikes and gradients, including the drawing of
 inputs, cotangents and weights. `fresh` is the added cost of five fresh passes of every phase: content in another order,
@@ -10,7 +10,6 @@ yardstick. Every size runs in its own process.
 """
 
 import argparse
-import importlib.util
 import os
 import resource
 import subprocess
@@ -21,38 +20,44 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks.outcome import show
+
 ROOT = Path(__file__).parent.parent
 SIZES = (512, 2048, 4096, 8192, 16384)
 CHECK_NS = 2_000_000_000
 """protocol.check_seconds of the configs that ship."""
 
 
-def main() -> None:
-    """Print a line for each size."""
+def main() -> int:
+    """Measure every size in a process of its own."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("sizes", nargs="*", type=int, default=SIZES, metavar="N")
-    parser.add_argument("--root", type=Path, default=ROOT, help="time the checks of this checkout (default: here)")
     parser.add_argument("--steps", type=int, default=500, help="time steps (default: 500)")
     parser.add_argument("--threads", type=int, default=2, help="threads of NumPy and of the pass (default: 2)")
     parser.add_argument("--here", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.here:
-        measure(options.sizes[0], options.steps, options.threads)
-        return
-    print("| N | spot s | CPU s | fresh s | pass s | peak GiB |\n" + "| ---: " * 6 + "|", flush=True)
+        print(" ".join(measure(options.sizes[0], options.steps, options.threads)))
+        return 0
+    rows = []
     threads = {name: str(options.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     for size in options.sizes:
-        command = [sys.executable, __file__, str(size), "--here", *(f"--steps={options.steps}",)]
-        path = os.pathsep.join((str(options.root), str(Path(__file__).parent)))
-        environment = os.environ | threads | {"PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
-        subprocess.run([*command, f"--threads={options.threads}"], env=environment, check=True)
+        command = [sys.executable, "-m", "benchmarks", "checks", str(size), "--here", f"--steps={options.steps}"]
+        command.append(f"--threads={options.threads}")
+        done = subprocess.run(
+            command, env=os.environ | threads, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT
+        )
+        rows.append([f"{size:,}", *done.stdout.split()])
+    columns = ("N", "spot s", "CPU s", "fresh s", "pass s", "peak GiB")
+    show(f"All checks of a timing process, B = 16, T = {options.steps}", columns, rows)
+    return 0
 
 
-def measure(neurons: int, steps: int, threads: int) -> None:
-    """Time the checks of one size, in this process."""
+def measure(neurons: int, steps: int, threads: int) -> list[str]:
+    """The numbers of a row: seconds and GiB of the checks of one size, in this process."""
     import torch
-    from basecase import CASE
 
+    from benchmarks.basecase import CASE
     from snnbench.cases.answer import Answer
     from snnbench.kernels import linear_lif, reuse_memory
     from snnbench.workloads.linear_lif import Problem
@@ -74,9 +79,8 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     problem = Problem(case)
     answers = (Answer(whole.spikes), Answer(whole.spikes), whole, whole)
     for number, check in enumerate(checks_of(problem, len(answers))):
-        for which in (0, 1) if older() else (0,):  # a worker of an older checkout runs every phase on both
-            problem.input(which)
-            problem.cotangent(which)
+        problem.input(0)
+        problem.cotangent(0)
         finding = check.check(answers[number])
         assert finding.correct, finding.message
     spot_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
@@ -84,33 +88,23 @@ def measure(neurons: int, steps: int, threads: int) -> None:
     fresh(problem, check, answers)
     fresh_s = time.perf_counter() - started
     peak_gib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    numbers = " | ".join(f"{value:.2f}" for value in (spot_s, cpu_s, fresh_s, pass_s))
-    print(f"| {neurons} | {numbers} | {peak_gib:.1f} |", flush=True)
-
-
-def older() -> bool:
-    """Whether the checkout is older than fresh passes."""
-    return importlib.util.find_spec("snnbench.proof.fresh") is None
+    return [*(f"{value:.2f}" for value in (spot_s, cpu_s, fresh_s, pass_s)), f"{peak_gib:.1f}"]
 
 
 def checks_of(problem: Any, phases: int) -> Iterator[Any]:
-    """The spot check of each phase. An older checkout has one check for all phases."""
+    """The spot check of each phase."""
     from snnbench.proof.spotcheck import SpotCheck
 
-    if older():
-        check = SpotCheck(problem, 0)
-        yield from [check] * phases
-        return
-    for phase in range(phases):
-        if not phase or not check.everything:
+    check = SpotCheck(problem, 0, budget_ns=CHECK_NS, seed=0)
+    yield check
+    for phase in range(1, phases):
+        if not check.everything:
             check = SpotCheck(problem, 0, budget_ns=CHECK_NS, seed=phase)
         yield check
 
 
 def fresh(problem: Any, check: Any, answers: Sequence[Any]) -> None:
     """Compare the answers to content in another order: the known answers, reordered in the same way."""
-    if older():
-        return
     from snnbench.proof.fresh import PASSES, Contents
     from snnbench.proof.phase_proof import PhaseProof
 

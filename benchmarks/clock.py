@@ -1,6 +1,6 @@
 """A check of the harness's times: its train phase of torch-loop against a timing loop written by hand.
 
-    python benchmarks/harness_overhead.py --python ENVIRONMENT/bin/python
+    python -m benchmarks clock --python ENVIRONMENT/bin/python
 
 A trial is two fresh processes of the interpreter that --python names (it needs torch and NumPy; the interpreter of this
 script needs snnbench). One is a worker of the harness. The other is a loop that shares no code with it, imports only
@@ -27,8 +27,9 @@ from pathlib import Path
 from statistics import median
 
 import psutil
-from basecase import CASE
 
+from benchmarks.basecase import CASE
+from benchmarks.outcome import show
 from snnbench.cases.case import Case
 from snnbench.run.process import environment, run
 from snnbench.worker.messages import Request
@@ -129,10 +130,8 @@ def main() -> int:
         write(Problem(case), home)
         for number in range(options.trials):
             trials.append(result := trial(options.python, case, options.repetitions, home))
-            passes = " and ".join(map(str, result.passes))
-            medians = f"harness {result.harness_ms:.3f} ms, by hand {result.by_hand_ms:.3f} ms"
-            print(f"trial {number + 1}: {medians}, ratio {result.ratio:.4f}, of {passes} passes")
-    return report([result.ratio for result in trials])
+            print(f"trial {number + 1}: ratio {result.ratio:.4f}", file=sys.stderr, flush=True)
+    return report(trials, options)
 
 
 def arguments() -> argparse.Namespace:
@@ -214,14 +213,21 @@ def by_harness(python: Path, case: Case, repetitions: int, home: Path) -> list[f
     return [duration_ns / train["passes"] / 1e6 for duration_ns in train["repetitions_ns"]]
 
 
-def report(ratios: list[float]) -> int:
-    """Print the ratio over all trials. Returns the exit status."""
-    ratio = median(ratios)
+def report(trials: list[Trial], options: argparse.Namespace) -> int:
+    """Show every trial and the median ratio. Returns the exit status."""
+    ratio = median(trial.ratio for trial in trials)
     agree = abs(ratio - 1) <= LARGEST_DIFFERENCE
-    spread = f"{min(ratios):.4f} to {max(ratios):.4f}"
-    print(f"ratio {ratio:.4f}, {spread} over {len(ratios)} trials: {'agree' if agree else 'differ'} within 2 %")
+    rows = [
+        (
+            str(number),
+            f"{trial.harness_ms:.3f}",
+            f"{trial.by_hand_ms:.3f}",
+            f"{trial.ratio:.4f}",
+            *map(str, trial.passes),
+        )
+        for number, trial in enumerate(trials, start=1)
+    ]
+    columns = ("trial", "harness ms", "by hand ms", "ratio", "passes of the harness", "passes by hand")
+    title = f"A training pass of torch-loop, N={options.neurons}, B={options.batch}, T={options.time_steps}"
+    show(title, columns, rows, [f"median ratio {ratio:.4f}: {'agree' if agree else 'differ'} within 2 %"])
     return 0 if agree else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """A comparison of every library with our yardstick: one process each, in its own environment, taking turns.
 
-    python benchmarks/contenders.py                        # the layer, N = 512 and 2048, profiles subtract and zero
-    python benchmarks/contenders.py --alone --neurons 512  # the neuron without the linear layer, PyTorch only
+    python -m benchmarks contenders                        # the layer, N = 512 and 2048, profiles subtract and zero
+    python -m benchmarks contenders --alone --neurons 512  # the workload lif: the neuron without the linear layer
 
 Each process builds its network through the library's adapter, has its answer checked against float64, and then waits.
 In each round, in a new random order, every process does two training passes and times the second, while the others wait
@@ -9,9 +9,6 @@ at a pipe. One process is the floor. It does only the case's matrix products int
 the gradient of the input. With --alone it copies the bytes that the neuron's training must move. Disturbances by the
 rest of the machine so meet all processes alike. A ratio is the median over rounds of the ratios within a round. Exits
 with 1 if an exact contender that is not ours is faster than the yardstick.
-
-With --alone an adapter's linear layer passes its input through, times the gain that the adapter asks for. An adapter
-that insists on its own product gets the identity matrix. That is more work, and the table names it.
 """
 
 import argparse
@@ -20,20 +17,21 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from statistics import median, quantiles
 from typing import Any
 
-import contender_process
-from basecase import CASE
-from contender_process import FLOOR
-
+from benchmarks import contender_process
+from benchmarks.basecase import CASE
+from benchmarks.contender_process import FLOOR
+from benchmarks.outcome import show as show_table
 from snnbench.adapter import contender
 from snnbench.adapter.discovery import discover
 from snnbench.cases.case import PROFILES, Case
 from snnbench.environments import store
 from snnbench.files import home
 from snnbench.run import process
+from snnbench.workloads import lif
 
 BASE = "fused/cpu"
 LONG = ["!*/compile", "!*/amp", "!*/defaults"]
@@ -98,15 +96,18 @@ def several(text: str) -> int:
 def case(options: argparse.Namespace, neurons: int, profile: str) -> Case:
     """The work."""
     reset, detach_reset = PROFILES[profile]
-    return CASE.with_(
+    layer = CASE.with_(
         neurons=neurons,
         batch=options.batch,
         time_steps=options.time_steps,
         threads=options.threads,
         reset=reset,
         detach_reset=detach_reset,
-        input_gradient=options.input_gradient or options.alone,
+        input_gradient=options.input_gradient,
     )
+    if not options.alone:
+        return layer
+    return lif.Case(**{field.name: getattr(layer, field.name) for field in fields(lif.Case)})
 
 
 def compare(work: Case, options: argparse.Namespace) -> bool:
@@ -139,18 +140,12 @@ def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str
     turns, refused = [], []
     for library, variant in [("", FLOOR), *pairs]:
         adapter = known[library or BASE.split("/")[0]]
-        if (
-            options.alone
-            and library
-            and (adapter.variants[variant].backend != "torch" or adapter.variants[variant].way)
-        ):
-            continue
         if library and "cpu" not in adapter.variants[variant].devices:
             continue
         planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
         python = store.sync(planned, lambda line: None).python
         name = contender.label(library, variant) if library else FLOOR
-        request = {"path": str(adapter.path), "variant": variant, "case": work.as_dict(), "alone": options.alone}
+        request = {"path": str(adapter.path), "variant": variant, "case": work.as_dict()}
         env = process.environment(work.threads, home())
         command = [str(python), "-P", contender_process.__file__, json.dumps(request)]
         pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
@@ -172,26 +167,22 @@ def full(pattern: str) -> str:
 
 
 def show(work: Case, turns: list[Turn], refused: list[str], options: argparse.Namespace) -> bool:
-    """A Markdown table, the fastest first."""
+    """A table, the fastest first."""
     by_name = {turn.name: turn.durations_ns for turn in turns}
 
     def ratio(turn: Turn, base: str) -> float:
         return median(mine / other for mine, other in zip(turn.durations_ns, by_name[base], strict=True))
 
-    what = f"{'neuron alone' if options.alone else 'layer'}, {work.profile}"
-    print(f"### {what}: N={work.neurons}, B={work.batch}, T={work.time_steps}, {work.threads} threads\n")
-    print(f"| contender | ms | quartiles | ratio to {BASE} | ratio to the floor |\n| --- | ---: | ---: | ---: | ---: |")
+    rows = []
     for turn in sorted(turns, key=lambda turn: median(turn.durations_ns)):
         ms = [ns / 1e6 for ns in turn.durations_ns]
         low, _, high = quantiles(ms, n=4, method="inclusive")
-        numbers = f"{median(ms):.2f} | {low:.2f}-{high:.2f} | {ratio(turn, BASE):.2f} | {ratio(turn, FLOOR):.3f}"
-        print(f"| {turn.name}{turn.note} | {numbers} |")
-    print(f"\n{options.rounds} rounds.")
-    print("".join(f"- {line}\n" for line in refused), flush=True)
+        ratios = (f"{ratio(turn, BASE):.2f}", f"{ratio(turn, FLOOR):.3f}")
+        rows.append((f"{turn.name}{turn.note}", f"{median(ms):.2f}", f"{low:.2f}-{high:.2f}", *ratios))
+    what = f"{'neuron alone' if options.alone else 'layer'}, {work.profile}"
+    sizes = f"N={work.neurons}, B={work.batch}, T={work.time_steps}, {work.threads} threads"
+    columns = ("contender", "ms", "quartiles", f"ratio to {BASE}", "ratio to the floor")
+    show_table(f"{what}: {sizes}, {options.rounds} rounds", columns, rows, refused)
     ours = (FLOOR, BASE.split("/")[0])
     others = [turn for turn in turns if not turn.name.startswith(ours) and "deviates" not in turn.note]
     return any(ratio(turn, BASE) < 1 for turn in others)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """A simulation of how often `snnbench ab` is wrong, and of its power, on a machine that drifts.
 
-    python benchmarks/drift.py [TESTS]
+    python -m benchmarks drift [TESTS]
 
 Simulates A/B tests with at most 12 trials a side, by default of 15 works with 4 phases each (60 cells). Prints a line
 for each kind of drift. Of TESTS (default 200) tests of the same code against itself it counts the tests that say
@@ -8,14 +8,15 @@ for each kind of drift. Of TESTS (default 200) tests of the same code against it
 the phases in which this is found. The words come from snnbench's own decision code.
 """
 
-import sys
+import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from basecase import CASE
 from numpy.typing import NDArray
 
+from benchmarks.basecase import CASE
+from benchmarks.outcome import show
 from snnbench.analysis.abtest import decided, pair_by_pair
 from snnbench.analysis.cells import ComparedCell, Side, judged
 from snnbench.analysis.decision import Thresholds
@@ -140,10 +141,10 @@ def outcome(cells: Sequence[ComparedCell], factor: float) -> Outcome:
 
 
 def main() -> int:
-    """Print the table."""
-    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    print("| drift | tests of the same that report any change | called the same | trials | 10 % found |")
-    print("| --- | ---: | ---: | ---: | ---: |")
+    """Simulate every world."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tests", nargs="?", type=int, default=200, metavar="TESTS")
+    count, rows = parser.parse_args().tests, []
     for number, world in enumerate(WORLDS):
         same = [test(world, np.random.default_rng([number, 0, run])) for run in range(count)]
         changed = [test(world, np.random.default_rng([number, 1, run]), 1.1) for run in range(count)]
@@ -152,9 +153,7 @@ def main() -> int:
             for values in zip(*((one.false_words > 0, one.same, one.trials) for one in same), strict=True)
         )
         power = np.mean([outcome.detected for outcome in changed])
-        print(f"| {world.about} | {wrong:.1%} | {alike:.0%} | {trials:.1f} | {power:.0%} |", flush=True)
+        rows.append((world.about, f"{wrong:.1%}", f"{alike:.0%}", f"{trials:.1f}", f"{power:.0%}"))
+    columns = ("drift", "tests of the same that report any change", "called the same", "trials", "10 % found")
+    show(f"{count} simulated A/B tests for each drift", columns, rows)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

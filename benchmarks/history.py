@@ -1,17 +1,18 @@
 """A count of the false changes that `snnbench compare` reports between recordings of the same unchanged work.
 
-    python benchmarks/history.py RECORDING RECORDING...
+    python -m benchmarks history RECORDING RECORDING...
 
 Compares every recording with every later one, once as a user does and once with `--allow drift,contended`. Prints a row
 for each pair: hours between, how the machine moved, and how many cells are called slower or faster. Each such word is
 false.
 """
 
-import sys
+import argparse
 from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 
+from benchmarks.outcome import show
 from snnbench.analysis.cells import CONTENDED
 from snnbench.analysis.compare import DRIFT, Comparison, compare
 from snnbench.analysis.decision import Thresholds
@@ -19,20 +20,24 @@ from snnbench.recording import reading
 
 
 def main() -> int:
-    """A row of Markdown for each pair."""
-    recordings = sorted(map(reading.read, map(Path, sys.argv[1:])), key=started)
-    print("| base | new | hours apart | Python loops | products | control | cells | changed, all allowed | changed |")
-    print("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+    """A row for each pair."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING")
+    recordings = sorted(map(reading.read, parser.parse_args().recordings), key=started)
+    rows = []
     for base, new in combinations(recordings, 2):
         allowed = compare(base, new, Thresholds(), allowed=[CONTENDED, DRIFT])
         judged = compare(base, new, Thresholds())
         moved = judged.movement
         assert moved is not None
         ratios = [moved.probes.get("interpreter"), moved.probes.get("product"), moved.control]
-        shown = " | ".join("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
+        shown = ("-" if ratio is None else f"{ratio:.2f}" for ratio in ratios)
         hours = (started(new) - started(base)).total_seconds() / 3600
-        counts = f"{len(judged.cells)} | {changes(allowed)} | {changes(judged)}"
-        print(f"| {base.name} | {new.name} | {hours:.1f} | {shown} | {counts} |")
+        counts = (len(judged.cells), changes(allowed), changes(judged))
+        rows.append([f"{base.name}, {new.name}", f"{hours:.1f}", *shown, *map(str, counts)])
+    moved_by = ("Python loops", "products", "control")
+    columns = ("base, new", "hours apart", *moved_by, "cells", "changed, all allowed", "changed")
+    show("Changes between recordings of the same work, all of them false", columns, rows)
     return 0
 
 
@@ -44,7 +49,3 @@ def started(recording: reading.Recording) -> datetime:
 def changes(comparison: Comparison) -> int:
     """The number of cells called slower or faster."""
     return comparison.counts["slower"] + comparison.counts["faster"]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,9 @@
 """A comparison of our kernels with the hardware, in one process: neuron against a copy, layer against bare products.
 
-    python benchmarks/kernels.py layer                                  # CPU: N = 512, 2048
-    python benchmarks/kernels.py neuron --neurons 512 2048
-    python benchmarks/kernels.py neuron --device cuda --batch 1 --neurons 1000000 --steps 1 2 4 8 16 64 256 1024
-    python benchmarks/kernels.py layer --device cuda --neurons 512 4096 16384
+    python -m benchmarks kernels layer                                  # CPU: N = 512, 2048
+    python -m benchmarks kernels neuron --neurons 512 2048
+    python -m benchmarks kernels neuron --device cuda --batch 1 --neurons 1000000 --steps 1 2 4 8 16 64 256 1024
+    python -m benchmarks kernels layer --device cuda --neurons 512 4096 16384
 
 Run it with a Python that has torch; SpikingJelly and JAX take part if they are installed. It times a training pass:
 forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input (neuron). First
@@ -21,7 +21,6 @@ before the pass.
 
 import argparse
 import random
-import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -31,7 +30,8 @@ from statistics import median, quantiles
 from typing import Any
 
 import torch
-from kernel_contenders import (
+
+from benchmarks.kernel_contenders import (
     NEURON,
     Pass,
     Work,
@@ -44,7 +44,7 @@ from kernel_contenders import (
     with_jax,
     with_torch,
 )
-
+from benchmarks.outcome import show as show_table
 from snnbench.kernels import KEEPS, KERNELS, Unavailable, Unsupported, lif_ref, require, reuse_memory
 
 CHECKED = 48
@@ -69,7 +69,6 @@ def main() -> int:
     """Measure every size in turn."""
     reuse_memory()
     options = arguments()
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {device_name(options.device)}\n")
     wrong = 0
     for steps in options.steps:
         for neurons in options.neurons:
@@ -212,11 +211,8 @@ def picked(value: Any, few: list[int]) -> torch.Tensor:
 
 
 def show(work: Work, running: list[Contender], options: argparse.Namespace, title: str) -> None:
-    """A Markdown table, the fastest first."""
-    base = running[0].durations_ns
-    print(f"### {options.what}: {title} on {options.device}, float32 ({options.precision})\n")
-    print("| contender | ms | quartiles | ratio to the floor | GB/s | peak MiB | first call ms |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    """A table, the fastest first."""
+    base, rows = running[0].durations_ns, []
     for contender in sorted(running, key=lambda one: median(one.durations_ns) if one.durations_ns else 0):
         if contender.problem:
             continue
@@ -225,20 +221,15 @@ def show(work: Work, running: list[Contender], options: argparse.Namespace, titl
         ratio = median(mine / floor for mine, floor in zip(contender.durations_ns, base, strict=True))
         speed = f"{work.least_bytes / median(contender.durations_ns):.1f}" if options.what == "neuron" else "-"
         peak = "-" if contender.peak_bytes is None else f"{contender.peak_bytes / 2**20:.0f}"
-        first_ms = contender.first_ns / 1e6
-        numbers = f"{median(ms):.3f} | {low:.3f}-{high:.3f} | {ratio:.3f} | {speed} | {peak} | {first_ms:.0f}"
-        print(f"| {contender.name} | {numbers} |")
-    print(f"\n{len(base)} repetitions.")
-    for contender in running:
-        if contender.problem:
-            print(f"- {contender.name}: {contender.problem}")
-    print(flush=True)
+        numbers = (f"{median(ms):.3f}", f"{low:.3f}-{high:.3f}", f"{ratio:.3f}", speed, peak)
+        rows.append((contender.name, *numbers, f"{contender.first_ns / 1e6:.0f}"))
+    columns = ("contender", "ms", "quartiles", "ratio to the floor", "GB/s", "peak MiB", "first call ms")
+    device = f"{device_name(options.device)}, torch {torch.__version__}, {torch.get_num_threads()} threads"
+    notes = [f"{contender.name}: {contender.problem}" for contender in running if contender.problem]
+    heading = f"{options.what}: {title}, float32 ({options.precision}), {len(base)} repetitions"
+    show_table(heading, columns, rows, [device, *notes])
 
 
 def device_name(device: str) -> str:
     """The device's name for the first line."""
     return str(torch.cuda.get_device_name(device)) if device.startswith("cuda") else "CPU"
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,7 +1,7 @@
 """A check that `snnbench ab` finds an adapter that was slowed on purpose, and no other.
 
-    python benchmarks/slower.py SHARE [--library torch-loop] [--profile subtract] [--runs 10] [--load] [--set KEY=VALUE]
-    python benchmarks/slower.py PIN --library LIBRARY [...]
+    python -m benchmarks slower SHARE [--library torch-loop] [--profile subtract] [--runs 10] [--load] [--set KEY=VALUE]
+    python -m benchmarks slower PIN --library LIBRARY [...]
 
 Copies a library's adapter, adds a wait of SHARE of the pass's own time to its forward pass, and runs `snnbench ab
 --config quick --new COPY` --runs times. With a PIN such as snntorch==1.0.0 both sides have that release, and the word
@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from benchmarks.outcome import show
 from snnbench.adapter.discovery import discover
 
 WAIT = '''
 
-_build = build
+_stack = globals().get("build") or (lambda case, weights, variant: neuron(case, variant).stack(weights))
 
 
 def build(case, weights, variant):
@@ -31,7 +32,7 @@ def build(case, weights, variant):
     import dataclasses
     import time
 
-    network = _build(case, weights, variant)
+    network = _stack(case, weights, variant)
     forward = network.forward
 
     def slower(*inputs):
@@ -77,9 +78,9 @@ def main() -> int:
         for run in range(options.runs):
             words, trials, lines = compare(Path(scratch) / str(run), [*sides, *cells])
             counts.update(words.items())
-            print(f"run {run + 1}: {trials} trials a side; {lines}", flush=True)
-    for (phase, word), count in sorted(counts.items()):
-        print(f"{phase} {word}: {count} of {options.runs}")
+            print(f"run {run + 1}: {trials} trials a side; {lines}", file=sys.stderr, flush=True)
+    rows = [(f"{phase} {word}", str(count)) for (phase, word), count in sorted(counts.items())]
+    show(f"Words of {options.runs} A/B tests of {options.library}, {options.change}", ("word", "tests"), rows)
     return 0
 
 
@@ -119,7 +120,3 @@ def loaded() -> Iterator[None]:
 def unloaded() -> Iterator[None]:
     """Run no load."""
     yield
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """Recordings of made-up numbers, as large as wanted: for benchmarks, and to look at what many cells become.
 
-    python benchmarks/synthetic.py FOLDER [--cells 10000] [--seed 0] [--slower 0.1]
+    python -m benchmarks.synthetic FOLDER [--cells 10000] [--seed 0] [--slower 0.1]
 
 A contender's time is its factor of a power law of the case's size, with spread between trials and between repetitions
 of one; every record has all that a real one holds, and is written as a run writes it, but for the wait for the disk.
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from basecase import CASE
 
+from benchmarks.basecase import CASE
 from snnbench.cases import outcome
 from snnbench.cases.case import Case
 from snnbench.digest import digest

@@ -4,7 +4,7 @@
 # ///
 """A dishonest PyTorch adapter: each variant skips work in its own way, and its checked answers look right.
 
-Only the variant `honest` may get a time. `python benchmarks/liars/run.py` checks this.
+Only the variant `honest` may get a time. `python -m benchmarks lies` checks this.
 """
 
 import threading

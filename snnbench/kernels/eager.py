@@ -1,7 +1,7 @@
 """Autograd's function of a layer, for calls that no compiler and no transform sees.
 
 The operator computes the same, but its dispatch takes longer than a small layer: on an AMD EPYC, a training pass of one
-neuron took 2.7 times as long through it (`benchmarks/kernels.py neuron --neurons 1 --batch 1 --steps 1`).
+neuron took 2.7 times as long through it (`python -m benchmarks kernels neuron --neurons 1 --batch 1 --steps 1`).
 """
 
 from typing import Any

@@ -6,7 +6,7 @@ u - threshold. Forward moves about 40 bytes a neuron-step, backward 60, mostly i
 short stretches, so that temporary arrays stay in cache.
 
 On 2 cores of an EPYC (Zen 4), B = 16, T = 500, float32: a training pass of the layer takes 1.43 (N = 512) and 1.08
-(N = 2048) of its two bare products, by benchmarks/kernels.py; the plain loop 2.5 and 1.25.
+(N = 2048) of its two bare products, by `benchmarks kernels`; the plain loop 2.5 and 1.25.
 """
 
 import torch

@@ -1,0 +1,1 @@
+"""The benchmarks of snnbench itself; `python -m benchmarks` lists them."""
