@@ -11,6 +11,8 @@ from snnbench.kernels import Neuron, eager, lif, lif_ref, linear_lif
 
 NEURON = Neuron(0.9, 1.0)
 OPTIONS: dict[str, Any] = {"beta": NEURON.beta, "threshold": NEURON.threshold}
+PIECES = 4
+"""Pieces of a sequence that arrives as a stream."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,23 @@ def through_operator(run: Pass) -> Pass:
             eager.serves = serves
 
     return through
+
+
+def in_pieces(work: Work, kernel: str) -> Callable[[torch.Tensor], torch.Tensor]:
+    """`lif` or `linear_lif` on PIECES pieces of the time, with the potential carried from piece to piece."""
+
+    def forward(x: torch.Tensor) -> torch.Tensor:
+        potential, spikes = None, []
+        carried: dict[str, Any] = {"kernel": kernel, "return_potential": True, **OPTIONS}
+        for piece in x.chunk(PIECES):
+            if work.weight is None:
+                fired, potential = lif(piece, potential=potential, **carried)
+            else:
+                fired, potential = linear_lif(piece, work.weight, work.bias, potential=potential, **carried)
+            spikes.append(fired)
+        return torch.cat(spikes)
+
+    return forward
 
 
 def currents(work: Work, x: torch.Tensor) -> torch.Tensor:
