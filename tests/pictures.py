@@ -20,12 +20,15 @@ ROOT = Path(__file__).parents[1]
 RECORDING = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
 SWEEP = ROOT / "results" / "2026-11-23_sweep_epyc-2cpu"
 FUSION = ROOT / "results" / "2026-11-23_temporal-fusion_epyc-2cpu"
+DEPTH = ROOT / "results" / "2026-11-23_depth_epyc-2cpu"
+DEVICES = ROOT / "results" / "2026-11-23_devices_epyc-2cpu"
 IMAGES = ROOT / "docs" / "images"
 COLUMNS = 100
 CHARTS = {
     **{"quick": (RECORDING, "time-1"), "memory": (RECORDING, "memory-1"), "pareto": (RECORDING, "pareto-1")},
     **{"split": (RECORDING, "split-1"), "first-call": (RECORDING, "first-call-1"), "noise": (RECORDING, "noise-1")},
     **{"lines": (SWEEP, "time-1"), "machine": (SWEEP, "noise-machine"), "ratios": (FUSION, "ratio-1")},
+    **{"depth": (DEPTH, "scaling-layers-2"), "devices": (DEVICES, "time-3")},
 }
 """Picture -> a recording and its figure; each picture is drawn for a light and for a dark ground."""
 PICTURES = [f"{name}-{ground}.svg" for name in CHARTS for ground in ("light", "dark")]

@@ -131,7 +131,7 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
 def _row(*matrices: Tensor) -> int:
     """The numbers from one row to the next, the same in all `matrices` [T, M]. Raises ValueError if they differ."""
     steps, columns = matrices[0].shape
-    rows = {int(matrix.stride(0)) for matrix in matrices} if steps > 1 else {columns}
+    rows = {matrix.stride(0) for matrix in matrices} if steps > 1 else {columns}
     if len(rows) > 1 or (columns > 1 and any(matrix.stride(1) != 1 for matrix in matrices)):
         strides = " and ".join(str(matrix.stride()) for matrix in matrices)
         raise ValueError(

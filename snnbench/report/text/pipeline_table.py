@@ -22,4 +22,5 @@ def predictions(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
             measured = "-" if pipeline.measured is None else number(pipeline.measured / MS)
             predicted = [number(ms) for ms in times_ms(pipeline.predicted)]
             rows.append([own[pipeline.case], pipeline.contender, measured, *predicted])
-    return Table(["case", "library", f"{phase} ms", *(f"{model}, ms" for model in MODELS)], rows, texts=2)
+    models = [f"{model}, ms" for model in MODELS]
+    return Table(["case", "library", f"{phase} ms", *models], rows, texts=2, leaving=models[:1])

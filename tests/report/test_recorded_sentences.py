@@ -1,0 +1,83 @@
+"""Tests of sentences in the documentation that compare times: their numbers are those of committed recordings."""
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.analysis.results import Metric, Result, results_by_case
+from snnbench.recording.reading import read
+from tests.pictures import DEPTH, DEVICES, FUSION, ROOT
+
+TIME, PEAK = ("train", "time"), ("train", "host_peak")
+PAGES = ROOT / "docs" / "explanations"
+
+
+@functools.cache
+def page(name: str) -> str:
+    """The words of a page of explanations."""
+    return " ".join((PAGES / name).read_text(encoding="utf-8").split())
+
+
+@functools.cache
+def cells(recording: Path) -> dict[tuple[Any, str], Result]:
+    """The results of a recording by case and contender."""
+    by_case = results_by_case(read(recording).records)
+    return {(case, result.contender): result for case, results in by_case.items() for result in results}
+
+
+def ratios(recording: Path, contender: str, metric: Metric, least_steps: int = 1) -> list[float]:
+    """The ratio of a contender to `fused` in each case with a number of time steps."""
+    known = cells(recording)
+    return [
+        result.summaries[metric].median / known[case, "fused/cpu"].summaries[metric].median
+        for (case, name), result in known.items()
+        if name == contender and case.time_steps >= least_steps
+    ]
+
+
+def grown(metric: Metric) -> list[float]:
+    """The ratio of 16 layers to one, of each contender in each kind of case of `depth`."""
+    known = cells(DEPTH)
+    return [
+        result.summaries[metric].median / known[case.with_(layers=1), name].summaries[metric].median
+        for (case, name), result in known.items()
+        if case.layers == 16
+    ]
+
+
+def test_growth_with_depth() -> None:
+    times, peaks = grown(TIME), grown(PEAK)
+    expected = f"take {min(times):.0f} to {max(times):.0f} times the time of one layer, and {min(peaks):.1f} to"
+    assert f"{expected} {max(peaks):.0f} times the peak memory" in page("work.md")
+
+
+def test_price_of_each_split() -> None:
+    known = cells(DEVICES)
+    shares = {
+        (name.partition("/")[2], case.time_steps): result.summaries[TIME].median
+        / known[case.with_(devices=1), name].summaries[TIME].median
+        for (case, name), result in known.items()
+        if case.devices == 2
+    }
+    pipeline = [f"{shares['temporal', steps]:.2f} times" for steps in (256, 64, 16)]
+    expected = "two devices takes {} the time of one, at T = 64 it takes {}, and at T = 16 {}".format(*pipeline)
+    assert expected in page("literature.md")
+    plain = [share for (split, _), share in shares.items() if split != "temporal"]
+    assert f"takes {min(plain):.2f} to {max(plain):.2f} times the time of one device" in page("literature.md")
+    assert all(result.verdict == "exact" for result in known.values())
+
+
+def test_speed_up_of_temporal_fusion() -> None:
+    torch, kernel = (ratios(FUSION, f"serial/{name}", TIME, least_steps=4) for name in ("torch", "kernel"))
+    assert f"is {min(torch):.1f} to {max(torch):.1f} times as fast as serial steps in PyTorch" in page("literature.md")
+    assert f"and {min(kernel):.1f} to {max(kernel):.1f} times as fast as serial kernels" in page("literature.md")
+
+
+@pytest.mark.parametrize("metric", [TIME, PEAK])
+def test_fused_is_ahead_of_every_other_contender(metric: Metric) -> None:
+    others = {name for (_, name), result in cells(FUSION).items() if result.summaries and not name.startswith("fused")}
+    assert {"serial/torch", "serial/kernel", "spikingjelly/auto", "snntorch/unbind"} == others
+    assert min(ratio for name in others for ratio in ratios(FUSION, name, metric, least_steps=4)) > 1
+    assert all(result.verdict == "exact" for result in cells(FUSION).values() if result.summaries)
