@@ -33,13 +33,15 @@ def compiler() -> str:
     raise Unavailable(f"no C compiler on this machine: install gcc, set CC, {OTHER_KERNEL}")
 
 
-def library(source: Path, macros: Mapping[str, str]) -> CDLL:
+def library(source: Path, macros: Mapping[str, str], *headers: Path) -> CDLL:
     """The shared library of `source` with these macros, compiled if this machine has not done so before.
 
-    The file's name is a hash of all its inputs: text, macros, flags, compiler and processor. Raises Unavailable.
+    The file's name is a hash of all its inputs: the texts of `source` and of the `headers` that it includes, macros,
+    flags, compiler and processor. Raises Unavailable.
     """
     command = [compiler(), *FLAGS, "-shared", "-fPIC", *(f"-D{name}={value}" for name, value in macros.items())]
-    made_of = [source.read_text(encoding="utf-8"), *command, _version(), _processor()]
+    texts = [path.read_text(encoding="utf-8") for path in (source, *headers)]
+    made_of = [*texts, *command, _version(), _processor()]
     path = cache_folder() / f"{source.stem}-{hashlib.sha256(chr(0).join(made_of).encode()).hexdigest()[:20]}.so"
     if not path.exists():
         _compile([*command, str(source), "-lm"], path)

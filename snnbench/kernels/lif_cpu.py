@@ -19,6 +19,8 @@ from snnbench.kernels.passes import state_dtype
 from snnbench.kernels.sums import NO_SUMS, Sums
 
 SOURCE = Path(__file__).with_suffix(".c")
+BLOCK = SOURCE.with_name("lif_block.h")
+"""A block of neurons, which linear_cpu.c includes, too."""
 STRETCH = 32
 """Time steps that `backward_alone` computes again at a time."""
 FORMATS = {torch.float32: "FLOAT32", torch.float64: "FLOAT64", torch.bfloat16: "BFLOAT16", torch.float16: "FLOAT16"}
@@ -116,7 +118,7 @@ def _loaded(reset: str, detach: bool, name: str, store: str, keep: str) -> Any:
         "SURROGATE": surrogate(name, C),
         "STRETCH": str(STRETCH),
     }
-    library = compiler.library(SOURCE, macros)
+    library = compiler.library(SOURCE, macros, BLOCK)
     pointer, size, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
     library.forward.argtypes = [*[pointer] * 5, size, size, number, number, ctypes.c_int]
     library.backward.argtypes = [*[pointer] * 8, size, size, number, number, number, ctypes.c_int]
