@@ -3,7 +3,7 @@
 Fresh memory is expensive in a pass on the CPU: the operating system zeroes every page at its first touch. At N = 512,
 T = 500, B = 16 two fresh arrays of 16 MiB slowed a training pass from 48 ms to 54 ms; its two matrix products took 44
 (2 cores of an EPYC of the Zen 4 generation; huge pages were slow as often as fast). So memory that a pass frees is
-kept. It is given back if a pass asks for a size that is not kept, and at every full garbage collection, so
+kept. It is given back if a pass asks for a shape that is not kept, and at every full garbage collection, so
 `gc.collect()` frees it. Like all tensors over NumPy arrays, these tensors cannot be resized.
 """
 
@@ -11,6 +11,7 @@ import gc
 import math
 from sys import getrefcount
 from threading import Lock
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -23,8 +24,13 @@ ALIGNMENT = 64
 IDLE = 2
 """References to an array that no tensor uses: the list's, and the argument of `getrefcount`."""
 
-_arrays: dict[int, list[NDArray[np.uint8]]] = {}
-"""Size in bytes -> all arrays of that size. A tensor holds its array, so the count of references shows its use."""
+FORMATS = {torch.float32: np.float32, torch.float64: np.float64, torch.float16: np.float16}
+"""NumPy has no bfloat16; such an array has bytes."""
+
+Key: TypeAlias = tuple[tuple[int, ...], torch.dtype]
+
+_arrays: dict[Key, list[NDArray[Any]]] = {}
+"""(shape, format) -> all such arrays. A tensor holds its array, so the count of references shows its use."""
 _lock = Lock()
 _reused = False
 
@@ -47,13 +53,14 @@ def reuse_memory(reuse: bool = True) -> None:
 
 def empty(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> torch.Tensor:
     """A contiguous uninitialised tensor, like torch.empty; its memory is reused after `reuse_memory()`."""
-    size = math.prod(shape) * dtype.itemsize
-    if not _reused or size < SMALLEST_BYTES or device.type != "cpu":
+    if not _reused or device.type != "cpu" or math.prod(shape) * dtype.itemsize < SMALLEST_BYTES:
         return torch.empty(shape, dtype=dtype, device=device)
     with _lock:
-        memory = torch.from_numpy(_array(size)).untyped_storage()
+        array = _array((shape, dtype))
     # Not a view of another tensor: autograd refuses to change a view in place that a function returns.
-    return torch.empty(0, dtype=dtype).set_(memory, 0, shape, _contiguous(shape))
+    if dtype in FORMATS:
+        return torch.from_numpy(array)
+    return torch.empty(0, dtype=dtype).set_(torch.from_numpy(array).untyped_storage(), 0, shape, _contiguous(shape))
 
 
 def _contiguous(shape: tuple[int, ...]) -> list[int]:
@@ -61,17 +68,21 @@ def _contiguous(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-def _array(size: int) -> NDArray[np.uint8]:
-    """An idle array of `size` bytes. If no array is idle, a fresh one."""
-    arrays = _arrays.get(size, [])
+def _array(key: Key) -> NDArray[Any]:
+    """An idle array. If no array is idle, a fresh one."""
+    arrays = _arrays.get(key, [])
     for number in range(len(arrays)):
         if getrefcount(arrays[number]) == IDLE:
             return arrays[number]
     _drop_idle()
+    shape, dtype = key
+    size = math.prod(shape) * dtype.itemsize
     memory = np.empty(size + ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % ALIGNMENT
-    array = memory[start : start + size]
-    _arrays.setdefault(size, []).append(array)
+    array: NDArray[Any] = memory[start : start + size]
+    if dtype in FORMATS:
+        array = array.view(FORMATS[dtype]).reshape(shape)
+    _arrays.setdefault(key, []).append(array)
     return array
 
 
@@ -82,11 +93,11 @@ def release() -> None:
 
 
 def _drop_idle() -> None:
-    for size, arrays in list(_arrays.items()):
+    for key, arrays in list(_arrays.items()):
         used = [number for number in range(len(arrays)) if getrefcount(arrays[number]) > IDLE]
-        _arrays[size] = [arrays[number] for number in used]
+        _arrays[key] = [arrays[number] for number in used]
         if not used:
-            del _arrays[size]
+            del _arrays[key]
 
 
 def _on_collection(phase: str, about: dict[str, int]) -> None:

@@ -23,10 +23,10 @@ def nothing_waits() -> Iterator[None]:
     buffers.reuse_memory(False)
 
 
-def waiting() -> list[int]:
-    """Sizes of the idle arrays, in bytes."""
-    counts = {size: [sys.getrefcount(arrays[number]) for number in range(len(arrays))] for size, arrays in POOL.items()}
-    return [size for size, numbers in counts.items() for number in numbers if number == buffers.IDLE]
+def waiting() -> list[buffers.Key]:
+    """Shapes and formats of the idle arrays."""
+    counts = {key: [sys.getrefcount(arrays[number]) for number in range(len(arrays))] for key, arrays in POOL.items()}
+    return [key for key, numbers in counts.items() for number in numbers if number == buffers.IDLE]
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
@@ -55,7 +55,7 @@ def test_a_view_of_it_is_enough_to_hold_it() -> None:
     del tensor
     assert not waiting()
     del part
-    assert waiting() == [4 * LARGE[0] * LARGE[1]]
+    assert waiting() == [(LARGE, torch.float32)]
 
 
 def test_a_graph_is_enough_to_hold_it() -> None:
