@@ -3,7 +3,7 @@
 Forward, for each stretch: currents = inputs @ weight.T by the framework's own product; then the kernel, which adds the
 bias. Backward, from the last stretch to the first: the kernel, then the gradients of weight and inputs. Only the
 required gradients are computed. Without a weight it is the neuron alone, and a pass of it that keeps nothing runs in
-alone.py where the kernel can.
+alone.py where the kernel can. On a CPU the whole pipeline is one call of linear_cpu.py where torch exports its product.
 
 Values kept for the backward pass:
 
@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from snnbench.kernels import alone, buffers
+from snnbench.kernels import alone, buffers, linear_cpu
 from snnbench.kernels.choice import module
 from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
 from snnbench.kernels.sums import Sums
@@ -71,8 +71,10 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
         return alone.forward(layer)
     inputs, size = layer.inputs, layer.shape
     shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
-    spikes = buffers.empty(size, inputs.dtype, inputs.device)
     saved = buffers.empty(shape, dtype, inputs.device)
+    if linear_cpu.serves(layer):
+        return *linear_cpu.forward(layer, _length(layer), saved), saved
+    spikes = buffers.empty(size, inputs.dtype, inputs.device)
     last = layer.start if layer.potential is None else layer.potential.clone(memory_format=torch.contiguous_format)
     run, offset, length = module(layer.kernel_name).forward, layer.offset, _length(layer)
     whole = keep in ("potential", "bfloat16")
@@ -92,6 +94,8 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
     inputs, weight = layer.inputs, layer.weight
     if alone.serves(layer.kernel_name, weight is not None, layer.keep):
         return alone.backward(layer, cotangent, carried, saved, wanted)
+    if linear_cpu.serves(layer):
+        return linear_cpu.backward(layer, _length(layer), cotangent, carried, saved, wanted)
     steps, batch, neurons = cotangent.shape
     dtype = state_dtype(inputs.dtype)
     run, length = module(layer.kernel_name).backward, _length(layer)

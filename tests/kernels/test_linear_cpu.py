@@ -1,0 +1,137 @@
+"""Tests of the linear layer and its neuron in one C call: threads, kept formats, and passes left to the pipeline."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, pipeline
+from snnbench.kernels.passes import prepared
+from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem
+from tests.oracle import FEW_NEURONS, distance, identifier
+
+pytestmark = pytest.mark.skipif(
+    not linear_cpu.has_products(), reason="this build of torch does not export its products"
+)
+
+NEURON = Neuron(0.9, 1.0)
+
+
+@pytest.fixture(params=[2, 3], ids=["2-threads", "3-threads"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """So many threads divide even a small layer, in stretches of seven steps."""
+    monkeypatch.setattr(linear_cpu, "ONE_THREAD", 0)
+    monkeypatch.setattr(pipeline, "CPU_ROWS", 21)
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("keep", ["potential", "nothing"])
+@pytest.mark.parametrize("neuron", FEW_NEURONS, ids=identifier)
+def test_threads_divide_neurons_with_every_gradient(neuron: Neuron, keep: str, threads: int) -> None:
+    given = problem(23, 3, 11, 70)
+    spikes, gradients = expected(given, neuron)
+    fired, got = by_linear_lif(given, neuron, torch.float64, kernel="cpu", keep=keep)
+    assert torch.equal(fired, spikes)
+    for name, gradient, other in zip(NAMES, got, gradients, strict=True):
+        assert distance(gradient.reshape(other.shape), other) < 1e-12, name
+
+
+@pytest.mark.parametrize("neurons", [1, 15, 16, 17, 33, 1030])
+def test_any_number_of_neurons_can_be_divided(neurons: int, threads: int) -> None:
+    given = problem(9, 2, 5, neurons)
+    spikes, gradients = expected(given, NEURON)
+    fired, got = by_linear_lif(given, NEURON, torch.float64, kernel="cpu")
+    assert torch.equal(fired, spikes)
+    for name, gradient, other in zip(NAMES, got, gradients, strict=True):
+        assert torch.allclose(gradient.reshape(other.shape), other, rtol=1e-9, atol=1e-9), name
+
+
+@pytest.mark.parametrize("keep", KEEPS)
+def test_pipeline_has_the_same_numbers(keep: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = problem(23, 3, 11, 70)
+    fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
+    monkeypatch.setattr(linear_cpu, "serves", lambda layer: False)
+    others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
+    assert torch.equal(fired, others_fired)
+    for name, gradient, other in zip(NAMES, got, others, strict=True):
+        assert distance(gradient.double(), other.double()) < 2e-5, name
+
+
+def test_gradients_without_the_others_are_the_same(threads: int) -> None:
+    given = problem(23, 3, 11, 70)
+    names = NAMES[:4]
+
+    def gradients(required: tuple[str, ...]) -> dict[str, torch.Tensor]:
+        leaves = {name: given[name].float().requires_grad_(name in required) for name in names}
+        inputs, weight, bias, potential = leaves.values()
+        spikes = linear_lif(inputs, weight, bias, beta=0.9, threshold=1.0, potential=potential, kernel="cpu")
+        wanted = [leaves[name] for name in required]
+        return dict(zip(required, torch.autograd.grad(spikes, wanted, given["cotangent"].float()), strict=True))
+
+    every = gradients(names)
+    for name in names:
+        assert torch.equal(gradients((name,))[name], every[name]), name
+
+
+def test_bias_of_another_format_is_converted(threads: int) -> None:
+    given = problem(23, 3, 11, 70)
+    inputs, weight, bias = (given[name].float() for name in NAMES[:3])
+    settings: dict[str, Any] = {"beta": 0.9, "threshold": 1.0, "kernel": "cpu"}
+    expected_spikes = linear_lif(inputs, weight, bias, **settings)
+    strided = torch.stack([bias, bias], 1)[:, 0].double()
+    assert torch.equal(linear_lif(inputs, weight, strided, **settings), expected_spikes)
+
+
+def test_backward_pass_can_be_repeated() -> None:
+    given = problem(23, 3, 11, 70)
+    weight = given["weight"].float().requires_grad_()
+    spikes = linear_lif(given["inputs"].float(), weight, beta=0.9, threshold=1.0, kernel="cpu")
+    cotangent = given["cotangent"].float()
+    (first,) = torch.autograd.grad(spikes, weight, cotangent, retain_graph=True)
+    (second,) = torch.autograd.grad(spikes, weight, cotangent)
+    assert torch.equal(first, second) and bool(first.any())
+
+
+def test_pass_is_one_call_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = []
+    library = linear_cpu.loaded(NEURON, torch.float32, torch.float32)
+
+    class Counted:
+        """The library, noting its calls."""
+
+        def __getattr__(self, name: str) -> Any:
+            calls.append(name)
+            return getattr(library, name)
+
+    monkeypatch.setattr(linear_cpu, "loaded", lambda *_: Counted())
+    monkeypatch.setattr(torch, "mm", lambda *_, **__: pytest.fail("a product of Python's"))
+    given = problem(500, 16, 11, 70)
+    by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
+    assert calls == ["linear_forward", "linear_backward"]
+
+
+def test_products_of_others_keep_their_threads() -> None:
+    blas = linear_cpu._blas()
+    before = blas.MKL_Set_Num_Threads_Local(0)
+    blas.MKL_Set_Num_Threads_Local(before)
+    by_linear_lif(problem(5, 2, 3, 4), NEURON, torch.float32, kernel="cpu")
+    assert blas.MKL_Set_Num_Threads_Local(before) == before
+
+
+@pytest.mark.parametrize(("shape", "dtype"), [((0, 2, 3), torch.float32), ((4, 2, 3), torch.bfloat16)])
+def test_other_passes_run_in_the_pipeline(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    arguments = torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), None, None, NEURON, "potential", "cpu"
+    assert not linear_cpu.serves(prepared(*arguments))
+    assert linear_cpu.serves(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:]))
+    assert not linear_cpu.serves(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:-1], "torch"))
+
+
+def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(linear_cpu, "_blas", lambda: None)
+    given = problem(23, 3, 11, 17)
+    fired, _ = by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
+    assert torch.equal(fired.double(), expected(given, NEURON)[0])
