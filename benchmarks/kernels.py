@@ -9,8 +9,8 @@ Run it with a Python that has torch; SpikingJelly and JAX take part if they are 
 forward, and backward for a dense random cotangent, to the gradients of weight and bias (layer) or input (neuron). First
 every contender's spikes and gradients are compared with the plain loop in float64, on some columns of the case. A wrong
 contender is named and not timed. A contender with `operator` in its name runs the same kernel through the dispatch of
-the operator; others of ours run as a function of autograd. One with `pieces` runs the sequence in pieces of time, and
-carries the potential.
+the operator; others of ours run as a function of autograd. With `pipeline` the products are calls of torch.mm and not
+part of the C code. One with `pieces` runs the sequence in pieces of time, and carries the potential.
 
 The floor of `layer` is its two bare matrix products into existing arrays. The floor of `neuron` is a copy of the bytes
 that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not counted). In every
@@ -44,6 +44,7 @@ from benchmarks.kernel_contenders import (
     ours,
     spikingjelly,
     through_operator,
+    through_pipeline,
     with_jax,
     with_torch,
 )
@@ -130,6 +131,8 @@ def contenders(work: Work, options: argparse.Namespace) -> list[Contender]:
                 running.append(Contender(f"{kernel}/{keep}", with_torch(work, ours(work, kernel, keep))))
             passes = with_torch(work, ours(work, kernel, "auto"))
             running.append(Contender(f"{kernel}/auto, operator", through_operator(passes)))
+            if kernel == "cpu" and work.weight is not None:
+                running.append(Contender("cpu/auto, pipeline", through_pipeline(passes)))
             if work.inputs.shape[0] >= PIECES:
                 passes = with_torch(work, in_pieces(work, kernel))
                 running.append(Contender(f"{kernel}/auto, {PIECES} pieces", passes))

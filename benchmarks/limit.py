@@ -1,0 +1,166 @@
+"""What bounds the layer's kernel on this CPU: the parts of its time beyond the bare products, for each size.
+
+    python -m benchmarks limit                                   # N = 16 to 2048, T = 100, B = 16
+    python -m benchmarks limit --neurons 1 --steps 1 --batch 1
+
+A training pass with the gradients of weight, bias and inputs is timed in four ways, which take turns in one process: as
+a user calls it; inside its two C calls only; inside of them with a product that does nothing; and the same without the
+inputs' gradient. The floor is the three products by torch.mm into existing arrays. Parts, each the median over the
+turns of a difference of two times:
+
+    dispatch    all but the C calls: Python, autograd, and the memory of the results
+    neurons     the C calls without products and without the inputs' gradient
+    barriers    what the inputs' gradient adds to them: a barrier in each stretch, and a second buffer
+    products    the products in the C calls beyond the floor: one thread each, in stretches, by columns
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from benchmarks.outcome import show
+from snnbench.kernels import Neuron, compiler, linear_cpu, linear_lif, reuse_memory
+
+NEURON = Neuron(0.9, 1.0)
+NOTHING = Path(__file__).with_name("nothing.c")
+TURN_S = 0.02
+"""Passes follow each other for about so long in a turn; the fastest caches are warm, as in training."""
+COLUMNS = ("N", "threads", "floor us", "pass us", "x floor", "dispatch us", "neurons us", "barriers us", "products us")
+
+
+class Timed:
+    """The kernel's library; it adds up the seconds inside of its calls."""
+
+    def __init__(self, library: Any) -> None:
+        self.library, self.seconds = library, 0.0
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        function = getattr(self.library, name)
+
+        def timed(*arguments: Any) -> None:
+            started = time.perf_counter()
+            function(*arguments)
+            self.seconds += time.perf_counter() - started
+
+        return timed
+
+
+def main() -> int:
+    """Take every size apart."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--neurons", type=int, nargs="+", default=[16, 32, 64, 128, 256, 512, 1024, 2048])
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=16)
+    parser.add_argument("--turns", type=int, default=21)
+    options = parser.parse_args()
+    if not linear_cpu.has_products():
+        raise SystemExit("this build of torch does not export its products: the layer runs in the pipeline here")
+    reuse_memory()
+    rows = [taken_apart(neurons, options) for neurons in options.neurons]
+    title = (
+        f"The layer's training pass, T={options.steps}, B={options.batch}, float32, {torch.get_num_threads()} threads"
+    )
+    show(title, COLUMNS, rows)
+    return 0
+
+
+def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
+    """The row of one size."""
+    torch.manual_seed(1)
+    shape = (options.steps, options.batch, neurons)
+    inputs = (torch.rand(shape) < 0.1).float().requires_grad_()
+    weight = (torch.randn(neurons, neurons) * (0.9 / (0.1 * neurons) ** 0.5)).requires_grad_()
+    bias = (0.05 * torch.randn(neurons)).requires_grad_()
+    cotangent = torch.randn(shape)
+    library = Timed(linear_cpu.loaded(NEURON, torch.float32, torch.float32))
+
+    def train(leaves: tuple[torch.Tensor, ...]) -> None:
+        spikes = linear_lif(inputs, weight, bias, beta=NEURON.beta, threshold=NEURON.threshold, kernel="cpu")
+        torch.autograd.grad(spikes, leaves, cotangent)
+
+    rows, given, matrix = inputs.detach().view(-1, neurons), cotangent.view(-1, neurons), weight.detach()
+    currents, by_weight, by_inputs = torch.empty_like(given), torch.empty_like(matrix), torch.empty_like(rows)
+
+    def products() -> None:
+        torch.mm(rows, matrix.t(), out=currents)
+        torch.mm(given.t(), rows, out=by_weight)
+        torch.mm(given, matrix, out=by_inputs)
+
+    leaves = (weight, bias, inputs)
+    turns: dict[str, list[float]] = {name: [] for name in ("floor", "pass", "calls", "idle", "idle, weights only")}
+
+    def measure() -> None:
+        turns["floor"].append(seconds(products))
+        turns["pass"].append(seconds(lambda: train(leaves)))
+        turns["calls"].append(seconds_inside(library, lambda: train(leaves)))
+        with without_products(library.library):
+            turns["idle"].append(seconds_inside(library, lambda: train(leaves)))
+            turns["idle, weights only"].append(seconds_inside(library, lambda: train(leaves[:2])))
+
+    for _ in range(options.turns + 1):
+        measure()
+
+    for ours in turns.values():
+        del ours[0]  # the first turn warms
+    parts = (
+        difference(turns["pass"], turns["calls"]),
+        median(turns["idle, weights only"]),
+        difference(turns["idle"], turns["idle, weights only"]),
+        difference(each_difference(turns["calls"], turns["idle"]), turns["floor"]),
+    )
+    ratio = median(ours / floor for ours, floor in zip(turns["pass"], turns["floor"], strict=True))
+    threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons)
+    whole = f"{1e6 * median(turns['floor']):.0f}", f"{1e6 * median(turns['pass']):.0f}", f"{ratio:.2f}"
+    return str(neurons), str(threads), *whole, *(f"{1e6 * part:.0f}" for part in parts)
+
+
+def each_difference(longer: Sequence[float], shorter: Sequence[float]) -> list[float]:
+    """The difference of two times within each turn."""
+    return [a - b for a, b in zip(longer, shorter, strict=True)]
+
+
+def difference(longer: Sequence[float], shorter: Sequence[float]) -> float:
+    """The median of the differences within a turn."""
+    return float(median(each_difference(longer, shorter)))
+
+
+def seconds(run: Callable[[], None]) -> float:
+    """Seconds of one run, the mean of a turn."""
+    started = time.perf_counter()
+    run()
+    count = max(1, round(TURN_S / (time.perf_counter() - started)))
+    started = time.perf_counter()
+    for _ in range(count):
+        run()
+    return (time.perf_counter() - started) / count
+
+
+def seconds_inside(library: Timed, run: Callable[[], None]) -> float:
+    """Seconds inside of the library's calls in one run, the mean of a turn."""
+    real = linear_cpu.loaded
+    linear_cpu.loaded = lambda *_: library
+    try:
+        run()
+        started, library.seconds, count = time.perf_counter(), 0.0, 0
+        while not count or time.perf_counter() - started < TURN_S:
+            run()
+            count += 1
+        return library.seconds / count
+    finally:
+        linear_cpu.loaded = real
+
+
+@contextmanager
+def without_products(library: Any) -> Iterator[None]:
+    """The kernel with a product that does nothing."""
+    linear_cpu.use(library, compiler.library(NOTHING, {}).nothing)
+    try:
+        yield
+    finally:
+        linear_cpu.use(library, linear_cpu.product(torch.float32))
