@@ -23,7 +23,8 @@
 typedef void (*product_t)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const store_t *,
                           const store_t *, const int64_t *, const store_t *, const int64_t *, const store_t *, store_t *,
                           const int64_t *);
-/* Sets the number of threads of the calling thread's products, and returns the one before. */
+/* Sets the number of threads of the calling thread's products, and returns the one before. Each thread of a parallel
+   region calls it, because a library with another pool of threads does not know that it is in one. */
 typedef int (*limit_t)(int);
 static product_t product;
 static limit_t limit;
@@ -125,16 +126,12 @@ void linear_forward(const store_t *inputs, const store_t *weight, const real *bi
                     store_t *spikes, keep_t *kept, real *states, store_t *scratch, int64_t T, int64_t B, int64_t K,
                     int64_t N, int64_t length, double beta, double threshold, int threads) {
   const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, 0};
-  if (threads < 2) {
-    int before = limit(1);
-    forward_range(&layer, (range_t){0, N}, potential, spikes, kept, states, scratch);
-    limit(before);
-    return;
-  }
-#pragma omp parallel num_threads(threads)
+#pragma omp parallel num_threads(threads) if (threads > 1)
   {
     range_t neurons = share(N, UNIT, omp_get_thread_num(), omp_get_num_threads());
+    int before = limit(1);
     if (neurons.to > neurons.from) forward_range(&layer, neurons, potential, spikes, kept, states, scratch);
+    limit(before);
   }
 }
 
@@ -244,12 +241,10 @@ void linear_backward(const store_t *inputs, const store_t *weight, const real *b
   const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, (real)slope};
   const gradients_t pass = {cotangent, kept,    states,   again,     carried, first,   gradient,
                             buffers,   by_input, by_weight, by_bias, by_beta, by_threshold};
-  if (threads < 2) {
+#pragma omp parallel num_threads(threads) if (threads > 1)
+  {
     int before = limit(1);
-    backward_range(&layer, &pass, 0, 1);
+    backward_range(&layer, &pass, omp_get_thread_num(), omp_get_num_threads());
     limit(before);
-    return;
   }
-#pragma omp parallel num_threads(threads)
-  backward_range(&layer, &pass, omp_get_thread_num(), omp_get_num_threads());
 }
