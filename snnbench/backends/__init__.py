@@ -35,7 +35,8 @@ class Session(Protocol):
     def load(self, which: int, cotangent: int) -> None:
         """Put the numbered input and cotangent of the problem in place of the old ones.
 
-        If that makes new arrays, the session has the attribute `loads_in_place = False`.
+        If that makes new arrays, the session has the attribute `loads_in_place = False`. A session may have
+        `touch(which, cotangent)`, which does the same to caches and threads, and leaves the content as it is.
         """
 
     def compile(self, phase: str) -> None:

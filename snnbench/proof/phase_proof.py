@@ -61,14 +61,17 @@ class PhaseProof:
         self.session.load(self.content.number, self.content.number)
 
     def touch(self) -> None:
-        """Have the effect of `load` on caches, and leave the content as it is.
+        """Have the effect of `load` on caches and threads, and leave the content as it is.
 
         If `load` writes into an array, a library that checks only array versions would see new content. So as many
-        bytes are copied elsewhere.
+        bytes are copied elsewhere, by the session if it can.
         """
         if self.content is None or not getattr(self.session, "loads_in_place", True):
             return self.load()
         problem, number = self.contents.problem, self.content.number
+        if touch := getattr(self.session, "touch", None):
+            touch(number, number)
+            return None
         copies = [np.copy(array) for array in (problem.input(number), problem.cotangent(number))]
         del copies
 

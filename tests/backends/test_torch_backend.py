@@ -66,6 +66,16 @@ def test_sessions_have_their_own_arrays() -> None:
         assert before[0] > 0 and sums(session) == before
 
 
+def test_touch_leaves_content_and_its_versions() -> None:
+    path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+    session = Session(builder(load(path)), read(path).variants["unbind"], Problem(CASE), torch.device("cpu"))
+    before, version = sums(session), (session.input._version, session.cotangent._version)
+    session.touch(1, 1)
+    assert sums(session) == before and (session.input._version, session.cotangent._version) == version
+    session.load(1, 1)
+    assert sums(session) != before and (session.input._version, session.cotangent._version) != version
+
+
 def sums(session: Any) -> tuple[float, float]:
     """Sums of a session's input and cotangent."""
     return float(torch.as_tensor(session.input).detach().sum()), float(session.cotangent.sum())

@@ -44,12 +44,22 @@ class Session:
         self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
         self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
         self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
+        self._others: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def load(self, which: int, cotangent: int) -> None:
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
+        self._copy(which, cotangent, self.input, self.cotangent)
+
+    def touch(self, which: int, cotangent: int) -> None:
+        """All that `load` does, with other tensors: the content stays, and so do the versions of its tensors."""
+        if self._others is None:
+            self._others = torch.empty_like(self.input.detach()), torch.empty_like(self.cotangent)
+        self._copy(which, cotangent, *self._others)
+
+    def _copy(self, which: int, cotangent: int, entering: torch.Tensor, upstream: torch.Tensor) -> None:
         with torch.no_grad():
-            self.input.copy_(torch.from_numpy(self._input(which)))
-            self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
+            entering.copy_(torch.from_numpy(self._input(which)))
+            upstream.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
 
     def compile(self, phase: str) -> None:
         """PyTorch compiles nothing ahead of a call."""
