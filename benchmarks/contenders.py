@@ -2,6 +2,7 @@
 
     python -m benchmarks contenders                        # the layer, N = 512 and 2048, profiles subtract and zero
     python -m benchmarks contenders --alone --neurons 512  # the workload lif: the neuron without the linear layer
+    python -m benchmarks contenders --busy 1               # while another process keeps a core busy
 
 Each process builds its network through the library's adapter, has its answer checked against float64, and then waits.
 In each round, in a new random order, every process does two training passes and times the second, while the others wait
@@ -83,6 +84,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=several, default=9)
     parser.add_argument("--input-gradient", action="store_true", help="ask for the input's gradient too")
     parser.add_argument("--alone", action="store_true", help="the neuron without the linear layer")
+    parser.add_argument(
+        "--busy", type=int, choices=range(65), default=0, metavar="N", help="processes that keep N cores busy"
+    )
     return parser.parse_args()
 
 
@@ -115,6 +119,7 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
     turns, refused = start(work, options)
     if missing := {FLOOR, BASE} - {turn.name for turn in turns}:
         raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(refused)}")
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
     try:
         for number in range(options.rounds):
             random.Random(number).shuffle(turns)
@@ -124,9 +129,9 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
                     raise SystemExit(f"{turn.name}: {answer['problem']}")
                 turn.durations_ns.append(answer["ns"])
     finally:
-        for turn in turns:
-            turn.process.kill()
-            turn.process.wait()
+        for started in (*busy, *(turn.process for turn in turns)):
+            started.kill()
+            started.wait()
     return show(work, turns, refused, options)
 
 
@@ -181,6 +186,7 @@ def show(work: Case, turns: list[Turn], refused: list[str], options: argparse.Na
         rows.append((f"{turn.name}{turn.note}", f"{median(ms):.2f}", f"{low:.2f}-{high:.2f}", *ratios))
     what = f"{'neuron alone' if options.alone else 'layer'}, {work.profile}"
     sizes = f"N={work.neurons}, B={work.batch}, T={work.time_steps}, {work.threads} threads"
+    sizes += f", {options.busy} busy processes beside it" * bool(options.busy)
     columns = ("contender", "ms", "quartiles", f"ratio to {BASE}", "ratio to the floor")
     show_table(f"{what}: {sizes}, {options.rounds} rounds", columns, rows, refused)
     ours = (FLOOR, BASE.split("/")[0])
