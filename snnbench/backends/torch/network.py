@@ -17,11 +17,9 @@ class Weights:
     def linear(self, gain: float = 1.0) -> torch.nn.Linear:
         """A torch.nn.Linear with these weights times `gain`."""
         outputs, inputs = self.weight.shape
-        layer = torch.nn.Linear(inputs, outputs, device="meta").to_empty(device=self.weight.device)
-        layer = layer.to(self.weight.dtype)
-        with torch.no_grad():
-            layer.weight.copy_(self.weight * gain)
-            layer.bias.copy_(self.bias * gain)
+        layer = torch.nn.Linear(inputs, outputs, device="meta")  # draws no random numbers
+        layer.weight = torch.nn.Parameter(self.weight * gain)
+        layer.bias = torch.nn.Parameter(self.bias * gain)
         return layer
 
 
