@@ -30,7 +30,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from snnbench.worker.messages import Reply
 
 CELLS, PLANNED = 1000, 100_000

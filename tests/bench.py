@@ -17,7 +17,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run.executor import Executor
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from tests.fakes import CASE, CORRECT, write
 
 SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)

@@ -58,8 +58,8 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     from snnbench.machine import description, gpus
     from snnbench.recording.lookup import UnknownCell
     from snnbench.run import replay as replays
-    from snnbench.run import runner
     from snnbench.run.progress import describe, ending, say
+    from snnbench.run.setup import Run, Setup
 
     if shown.side:  # the changes of a side are in the recording, and no code of a recording is run
         raise UnknownCell(f"{shown.cell}: is of one side of an A/B test; measure both again with snnbench ab")
@@ -69,8 +69,8 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     facts = description.facts()
     works = [Work(shown.case, shown.library, shown.variant)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
-    setups = {"": runner.Setup(adapters, pythons)}
-    here = runner.Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))
+    setups = {"": Setup(adapters, pythons)}
+    here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))
     say(replays.heading(shown, trials))
     new = replays.again(shown, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
     typer.echo("\nreplayed:")

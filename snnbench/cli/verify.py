@@ -31,6 +31,7 @@ def verify(
     from snnbench.report.text.verdict_table import table
     from snnbench.run import known_outcomes, runner
     from snnbench.run.progress import say, shown
+    from snnbench.run.setup import Run, Setup
 
     adapters = discover(options.adapter_files)
     loaded = configs.load(config_path(config), options.changes, default_threads())
@@ -51,8 +52,8 @@ def verify(
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")
     facts = description.facts()
     pythons = interpreters.interpreters(works, adapters, options.env is Env.managed, gpus.has_cuda(), say)
-    setups = {"": runner.Setup(adapters, pythons)}
-    setup = runner.Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts))
+    setups = {"": Setup(adapters, pythons)}
+    setup = Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts))
     records = []
     cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
     with shown(cells) as progress:

@@ -1,11 +1,20 @@
-"""The outcome of a cell, from how its worker ended."""
+"""The outcome and the record of a cell, from how its worker ended."""
 
 import signal
+from collections.abc import Collection
 from contextlib import suppress
+from datetime import UTC, datetime
 
 from snnbench.cases.outcome import Outcome, failed
+from snnbench.environments.interpreters import Interpreter
+from snnbench.machine.gpus import Card
+from snnbench.plan.cell import Cell
 from snnbench.recording import schema
+from snnbench.recording.flags import raised
+from snnbench.recording.record import Record
 from snnbench.run.process import Ending
+from snnbench.run.setup import Run
+from snnbench.worker.messages import Reply
 
 
 def outcome_of(ending: Ending, timeout_s: float) -> Outcome:
@@ -23,6 +32,55 @@ def outcome_of(ending: Ending, timeout_s: float) -> Outcome:
     if ending.status > 0:
         return failed("crash", f"exit status {ending.status}{_last(ending)}")
     return failed("lost", f"exit status 0 without a whole reply{_last(ending)}")
+
+
+def record_of(
+    cell: Cell,
+    key: str,
+    run: Run,
+    end: Outcome | Ending,
+    observed: Collection[str] = (),
+    card: Card | None = None,
+) -> Record:
+    """The record of a cell with this outcome, or with the outcome of its worker."""
+    ending = end if isinstance(end, Ending) else None
+    outcome = outcome_of(end, run.protocol.timeout_seconds) if isinstance(end, Ending) else end
+    reply = (ending.reply if ending and outcome.kind != "lost" else None) or Reply()
+    held = reply if outcome.measured else Reply()
+    reply.settings |= {"card": card.name} if card and ending else {}
+    flags = raised(held.phases, held.memory, reply.settings, cell.case.threads, observed)
+    setup = run.setups[cell.side]
+    adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
+    reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
+    return Record(
+        cell=key,
+        library=cell.library,
+        variant=cell.variant,
+        trial=cell.trial,
+        measure=cell.measure,
+        side=cell.side,
+        case=cell.case,
+        outcome=outcome,
+        version=reply.settings.get("version")
+        or _version(interpreter, adapter.variants[cell.variant].pins.distribution),
+        adapter=adapter.digest,
+        environment=interpreter.key,
+        checks=reply.checks,
+        settings=reply.settings,
+        phases=held.phases,
+        memory=held.memory,
+        peaks=held.peaks,
+        probes=held.probes,
+        flags=flags if outcome.measured else [],
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        wall_s=round(ending.wall_s, 3) if ending and outcome.measured else None,
+        log=ending.log if ending and outcome.status == "failed" else "",
+    )
+
+
+def _version(interpreter: Interpreter, distribution: str) -> str | None:
+    names = {name.lower().replace("_", "-"): version for name, version in interpreter.versions.items()}
+    return names.get(distribution.lower().replace("_", "-"))
 
 
 def _signal(number: int) -> str:

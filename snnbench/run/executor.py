@@ -22,8 +22,10 @@ from snnbench.recording import in_progress
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import Writer
 from snnbench.run import known_outcomes
+from snnbench.run.endings import record_of
 from snnbench.run.process import Stopped, stopping
-from snnbench.run.runner import Run, Task, measure_together, record_of
+from snnbench.run.runner import Task, measure_together
+from snnbench.run.setup import Run
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""

@@ -23,7 +23,7 @@ from snnbench.run.executor import Executor
 from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import ABTest, Request
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 
 
 def run(request: Request) -> Recording:

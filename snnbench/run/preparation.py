@@ -10,7 +10,7 @@ from snnbench.environments.interpreters import interpreters, unmanaged
 from snnbench.plan.side import Side, SideError
 from snnbench.run.progress import say
 from snnbench.run.request import Request
-from snnbench.run.runner import Setup
+from snnbench.run.setup import Setup
 
 
 def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:

@@ -16,7 +16,7 @@ from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record, RecordingError
 from snnbench.run import known_outcomes, runner
-from snnbench.run.runner import Run
+from snnbench.run.setup import Run
 from snnbench.units import MIB, MS
 from snnbench.worker.durations import pass_ns
 

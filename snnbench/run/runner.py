@@ -1,55 +1,23 @@
 """The runner: it turns a cell into exactly one record, even if its worker fails."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 
-from snnbench.adapter.contender import Contender
-from snnbench.adapter.declaration import Adapter
 from snnbench.cases import nodes
 from snnbench.cases.outcome import Outcome, failed, skipped
 from snnbench.environments import store
-from snnbench.environments.interpreters import Interpreter, Say
 from snnbench.files import home
 from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
 from snnbench.plan.cell import Cell
-from snnbench.plan.config import Protocol
-from snnbench.recording.flags import raised
 from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
-from snnbench.run.endings import outcome_of
+from snnbench.run.endings import record_of
 from snnbench.run.process import Ending
-from snnbench.worker.messages import Reply
-
-
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """How contenders run: adapters by name, an interpreter for each contender, additional environment variables."""
-
-    adapters: Mapping[str, Adapter]
-    interpreters: Mapping[Contender, Interpreter]
-    variables: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The constants of a run over all cells. `setups` are by side; the side is "" without an A/B test."""
-
-    setups: Mapping[str, Setup]
-    protocol: Protocol
-    machine: str
-    memory_bytes: int
-    say: Say = lambda text: None
-
-    def key(self, cell: Cell) -> str:
-        """The cell's content-addressed name."""
-        setup = self.setups[cell.side]
-        adapter, environment = setup.adapters[cell.library].digest, setup.interpreters[cell.contender].key
-        return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
+from snnbench.run.setup import Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,52 +147,3 @@ def _ending(
     finally:
         if ends:
             ends.close()
-
-
-def record_of(
-    cell: Cell,
-    key: str,
-    run: Run,
-    end: Outcome | Ending,
-    observed: Collection[str] = (),
-    card: Card | None = None,
-) -> Record:
-    """The record of a cell with this outcome, or with the outcome of its worker."""
-    ending = end if isinstance(end, Ending) else None
-    outcome = outcome_of(end, run.protocol.timeout_seconds) if isinstance(end, Ending) else end
-    reply = (ending.reply if ending and outcome.kind != "lost" else None) or Reply()
-    held = reply if outcome.measured else Reply()
-    reply.settings |= {"card": card.name} if card and ending else {}
-    flags = raised(held.phases, held.memory, reply.settings, cell.case.threads, observed)
-    setup = run.setups[cell.side]
-    adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
-    reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
-    return Record(
-        cell=key,
-        library=cell.library,
-        variant=cell.variant,
-        trial=cell.trial,
-        measure=cell.measure,
-        side=cell.side,
-        case=cell.case,
-        outcome=outcome,
-        version=reply.settings.get("version")
-        or _version(interpreter, adapter.variants[cell.variant].pins.distribution),
-        adapter=adapter.digest,
-        environment=interpreter.key,
-        checks=reply.checks,
-        settings=reply.settings,
-        phases=held.phases,
-        memory=held.memory,
-        peaks=held.peaks,
-        probes=held.probes,
-        flags=flags if outcome.measured else [],
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
-        wall_s=round(ending.wall_s, 3) if ending and outcome.measured else None,
-        log=ending.log if ending and outcome.status == "failed" else "",
-    )
-
-
-def _version(interpreter: Interpreter, distribution: str) -> str | None:
-    names = {name.lower().replace("_", "-"): version for name, version in interpreter.versions.items()}
-    return names.get(distribution.lower().replace("_", "-"))

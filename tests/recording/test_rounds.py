@@ -12,7 +12,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.recording.record import SCHEMA, Record
 from snnbench.run.executor import Executor
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from tests.bench import SMALL, Bench, bench
 from tests.fakes import CORRECT
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config

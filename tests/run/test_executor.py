@@ -14,7 +14,7 @@ from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.run import slots
 from snnbench.run.executor import Executor, deal
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT
 

@@ -18,7 +18,7 @@ from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS, read
 from snnbench.run import known_outcomes, runner
 from snnbench.run.process import ALLOCATOR
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, bench
 from tests.fakes import CORRECT, altered, quantities
 from tests.recordings import EXACT

@@ -12,7 +12,8 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
 from snnbench.run.executor import together
 from snnbench.run.known_outcomes import KnownOutcomes
-from snnbench.run.runner import Run, Setup, Task, measure_together
+from snnbench.run.runner import Task, measure_together
+from snnbench.run.setup import Run, Setup
 from snnbench.worker import contention
 from snnbench.worker.timed_phase import TimedPhase
 from snnbench.worker.turns import MESSAGE, Turns

@@ -22,7 +22,7 @@ from snnbench.run.local import require_room
 from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import Request
-from snnbench.run.runner import Run, Setup
+from snnbench.run.setup import Run, Setup
 from snnbench.run.slurm import jobs, scheduler, submission
 from snnbench.run.slurm.jobs import Jobs
 from snnbench.run.slurm.scheduler import SlurmError, State, UnknownOption

@@ -1,0 +1,36 @@
+"""The constants of a run over all cells: contenders' adapters and environments, the protocol, the machine."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from snnbench.adapter.contender import Contender
+from snnbench.adapter.declaration import Adapter
+from snnbench.environments.interpreters import Interpreter, Say
+from snnbench.plan.cell import Cell
+from snnbench.plan.config import Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """How contenders run: adapters by name, an interpreter for each contender, additional environment variables."""
+
+    adapters: Mapping[str, Adapter]
+    interpreters: Mapping[Contender, Interpreter]
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The constants of a run over all cells. `setups` are by side; the side is "" without an A/B test."""
+
+    setups: Mapping[str, Setup]
+    protocol: Protocol
+    machine: str
+    memory_bytes: int
+    say: Say = lambda text: None
+
+    def key(self, cell: Cell) -> str:
+        """The cell's content-addressed name."""
+        setup = self.setups[cell.side]
+        adapter, environment = setup.adapters[cell.library].digest, setup.interpreters[cell.contender].key
+        return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
