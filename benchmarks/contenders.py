@@ -84,9 +84,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=several, default=9)
     parser.add_argument("--input-gradient", action="store_true", help="ask for the input's gradient too")
     parser.add_argument("--alone", action="store_true", help="the neuron without the linear layer")
-    parser.add_argument(
-        "--busy", type=int, choices=range(65), default=0, metavar="N", help="processes that keep N cores busy"
-    )
+    parser.add_argument("--busy", type=cores, default=0, metavar="N", help="processes that keep N cores busy")
     return parser.parse_args()
 
 
@@ -94,6 +92,13 @@ def several(text: str) -> int:
     """A number of repetitions that has quartiles."""
     if (number := int(text)) < 2:
         raise argparse.ArgumentTypeError(f"{number}: expected 2 or more")
+    return number
+
+
+def cores(text: str) -> int:
+    """A number of cores."""
+    if (number := int(text)) < 0:
+        raise argparse.ArgumentTypeError(f"{number}: expected 0 or more")
     return number
 
 
@@ -129,9 +134,10 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
                     raise SystemExit(f"{turn.name}: {answer['problem']}")
                 turn.durations_ns.append(answer["ns"])
     finally:
-        for started in (*busy, *(turn.process for turn in turns)):
-            started.kill()
-            started.wait()
+        processes: list[subprocess.Popen[Any]] = [*busy, *(turn.process for turn in turns)]
+        for process in processes:
+            process.kill()
+            process.wait()
     return show(work, turns, refused, options)
 
 
