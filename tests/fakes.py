@@ -11,6 +11,7 @@ from textwrap import dedent, indent
 from typing import Any
 
 from snnbench.cases.case import PROFILES
+from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.run.process import ALLOCATOR, Ending, environment, run
 from snnbench.worker.messages import Measure, Reply, Request
 from snnbench.workloads import lif, lif_devices
@@ -19,6 +20,8 @@ from snnbench.workloads.linear_lif import Case
 PHASES = ("inference", "forward", "backward", "train")
 EXAM_VALUES = 8 * 5 * 37
 """Values in the input of the exam: a fake that behaves up to this size passes it."""
+MEASURED = f"case.neurons != {EXAM_SHAPE['neurons']}"
+"""The condition, in the `build` of a fake, that this is not a network for the exam."""
 CASE = Case(
     neurons=48,
     batch=7,

@@ -5,9 +5,9 @@ Cells on the CPU come first, and have the machine for themselves.
 """
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Lock
@@ -24,7 +24,7 @@ from snnbench.recording.writer import Writer
 from snnbench.run import known_outcomes
 from snnbench.run.endings import record_of
 from snnbench.run.process import Stopped, stopping
-from snnbench.run.runner import Task, measure_together
+from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
@@ -53,6 +53,7 @@ class Executor:
         in_progress.clear(writer.folder)
         self._known, self._lock = known_outcomes.KnownOutcomes(), Lock()
         self._ended, self._silent = 0, False
+        self._running: set[str] = set()
 
     def execute(self, plan: Sequence[Cell], cards: Sequence[Card] = ()) -> None:
         """Run the missing cells of `plan`, then measure disturbed cells again.
@@ -93,16 +94,36 @@ class Executor:
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, lane: int = 0) -> None:
+        early: list[Task] = []  # a single cell on the CPU, which may have another one after it
         for group in together(cells):
-            left = []
-            for cell in group:
-                if (key := self.run.key(cell)) in self._done:
-                    with self._lock:
-                        self._known.learn(cell, self._done[key])
-                else:
-                    left.append(Task(cell, key, partial(self._begin, cell, key)))
-            if left:
-                self._measure(left, card, stop, lane)
+            left = self._left(group)
+            single = len(left) == 1 and card is None and self._uses_one_process(left[0].cell)
+            if early and single:
+                self._measure([*early, *left], measure_in_relay([*early, *left], self.run, self._known, stop))
+                early = []
+            elif single:
+                early = left
+            elif left:
+                for tasks in filter(None, (early, left)):
+                    self._measure(tasks, measure_together(tasks, self.run, self._known, card, stop, lane))
+                early = []
+        if early:
+            self._measure(early, measure_together(early, self.run, self._known, card, stop, lane))
+
+    def _uses_one_process(self, cell: Cell) -> bool:
+        """Whether the cell needs a worker, and the worker no other processes."""
+        return cell.case.processes == 1 and known_outcome(cell, self.run, self._known) is None
+
+    def _left(self, group: Iterable[Cell]) -> list[Task]:
+        """The cells of a group that have no outcome yet."""
+        left = []
+        for cell in group:
+            if (key := self.run.key(cell)) in self._done:
+                with self._lock:
+                    self._known.learn(cell, self._done[key])
+            else:
+                left.append(Task(cell, key, partial(self._begin, cell, key)))
+        return left
 
     def _begin(self, cell: Cell, key: str) -> None:
         """Mark a cell as running."""
@@ -110,33 +131,39 @@ class Executor:
         attempt = self._attempts.current.get(key, 0)
         draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
         in_progress.put(self._writer.folder, draft)
-
-    def _measure(self, tasks: Sequence[Task], card: Card | None, stop: int | None, lane: int) -> None:
-        """Run one cell, or two by turns. If they are interrupted, they are recorded as cancelled."""
         with self._lock:
-            for task in tasks:
-                self.progress.start(task.cell)
+            self._running.add(key)
+            self.progress.start(cell)
+
+    def _measure(self, tasks: Sequence[Task], records: Generator[Record]) -> None:
+        """Add the record of each task. Tasks that are interrupted while they run are recorded as cancelled."""
         try:
-            records = measure_together(tasks, self.run, self._known, card, stop, lane)
+            with closing(records):
+                for task, record in zip(tasks, records, strict=True):
+                    self._add(task, record)
         except (KeyboardInterrupt, Stopped):
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run
             stopped = failed("cancelled", "interrupted; the same command continues here")
             with suppress(RecordingError), self._lock:
                 for task in tasks:
-                    self._writer.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))
-                    in_progress.remove(self._writer.folder, task.key)
+                    if task.key in self._running:
+                        self._writer.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))
+                        in_progress.remove(self._writer.folder, task.key)
             raise
+
+    def _add(self, task: Task, record: Record) -> None:
+        record = self._numbered(record)
         with self._lock:
-            for task, record in zip(tasks, map(self._numbered, records), strict=True):
-                try:
-                    self._writer.add(record)
-                finally:  # a full disk is not the cell's fault
-                    in_progress.remove(self._writer.folder, task.key)
-                self._ended += 1
-                self._done[task.key] = record.outcome
-                self._known.learn(task.cell, record.outcome)
-                self.progress.end(task.cell, record)
+            try:
+                self._writer.add(record)
+            finally:  # a full disk is not the cell's fault
+                in_progress.remove(self._writer.folder, task.key)
+            self._running.discard(task.key)
+            self._ended += 1
+            self._done[task.key] = record.outcome
+            self._known.learn(task.cell, record.outcome)
+            self.progress.end(task.cell, record)
 
     def _numbered(self, record: Record) -> Record:
         return replace(record, attempt=self._attempts.current.get(record.cell, 0))

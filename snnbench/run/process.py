@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import psutil
 
@@ -89,17 +89,22 @@ ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536
 
 @dataclass(slots=True)
 class Ends:
-    """The pipe ends of one of two workers that take turns, and whether it works first."""
+    """The pipe ends of one of two workers that wait for each other, and whether it works first.
 
+    By `way` "turns" they take turns at each repetition (worker/turns.py), by "relay" the second follows the first
+    (worker/relay.py).
+    """
+
+    way: Literal["turns", "relay"]
     reader: int
     writer: int
     first: bool
     open: bool = True
 
     @property
-    def option(self) -> str:
-        """The value for the worker's command line."""
-        return f"{self.reader},{self.writer},{'first' if self.first else 'second'}"
+    def options(self) -> tuple[str, str]:
+        """For the worker's command line."""
+        return f"--{self.way}", f"{self.reader},{self.writer},{'first' if self.first else 'second'}"
 
     def close(self) -> None:
         """Close this process's copies of the ends, so that the other worker notices when its partner ends."""
@@ -110,10 +115,10 @@ class Ends:
 
 
 @contextmanager
-def turns() -> Iterator[tuple[Ends, Ends]]:
-    """The pipe ends for two workers that take turns."""
+def pipes(way: Literal["turns", "relay"]) -> Iterator[tuple[Ends, Ends]]:
+    """The pipe ends for two workers."""
     to_second, to_first = os.pipe(), os.pipe()
-    workers = Ends(to_first[0], to_second[1], True), Ends(to_second[0], to_first[1], False)
+    workers = Ends(way, to_first[0], to_second[1], True), Ends(way, to_second[0], to_first[1], False)
     try:
         yield workers
     finally:
@@ -131,24 +136,61 @@ def stopping() -> Iterator[int]:
         os.close(descriptor)
 
 
-def run(
+@dataclass(slots=True)
+class Worker:
+    """A started worker. `wait` ends it."""
+
+    process: "subprocess.Popen[bytes]"
+    mark: str
+    read_fd: int
+    log: IO[bytes]
+    extensions: Path
+    ended: bool = False
+
+    def wait(self, timeout_s: float, stop: int | None = None) -> Ending:
+        """How it ends, from now on. Raises CannotWait; raises Stopped once the descriptor `stop` is readable."""
+        began, oom_kills = time.monotonic(), _oom_kills()
+        try:
+            data, timed_out = _wait(self.process, self.read_fd, began + timeout_s, stop)
+        finally:
+            self.end()
+        status = self.process.returncode
+        return Ending(
+            reply=None if timed_out else decode_reply(data),
+            status=status,
+            timed_out=timed_out,
+            log=_tail(self.log),
+            wall_s=time.monotonic() - began,
+            oom_killed=status == -signal.SIGKILL and not timed_out and _oom_kills() > oom_kills,
+        )
+
+    def end(self) -> None:
+        """Kill it, if it lives, with all that it started. When this returns, they are gone."""
+        if self.ended:
+            return
+        self.ended = True
+        os.close(self.read_fd)
+        _end(self.process, self.mark)
+        if self.process.returncode:
+            compiler_caches.release_locks(self.extensions)
+
+
+@contextmanager
+def started(
     python: Path,
     adapter: Path,
     request: Request,
     env: Mapping[str, str],
-    timeout_s: float,
-    stop: int | None = None,
+    stale_s: float,
     ends: Ends | None = None,
-) -> Ending:
-    """Run one worker to its end. When this function returns or raises, the worker is gone.
+) -> Iterator[Worker]:
+    """A worker, which is gone when the context ends. Raises OSError if it cannot be started.
 
-    A worker with `ends` takes turns with a worker that another thread runs. Raises CannotWait; raises Stopped once the
-    descriptor `stop` is readable.
+    Another thread or the same one starts the other worker of `ends`. Locks of compilers older than `stale_s` are
+    released.
     """
-    started = time.monotonic()
     extensions = compiler_caches.extensions_folder(env, python)
-    compiler_caches.release_locks(extensions, older_than_s=timeout_s)
-    oom_kills = _oom_kills()
+    compiler_caches.release_locks(extensions, older_than_s=stale_s)
     mark = uuid.uuid4().hex
     read_fd, write_fd = os.pipe()
     with (
@@ -162,10 +204,7 @@ def run(
         own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
-                [
-                    *(*command(python, adapter), "--reply-fd", str(write_fd)),
-                    *(("--turns", ends.option) if ends else ()),
-                ],
+                [*command(python, adapter), "--reply-fd", str(write_fd), *(ends.options if ends else ())],
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
@@ -180,22 +219,28 @@ def run(
             os.close(write_fd)
             if ends:
                 ends.close()
+        worker = Worker(process, mark, read_fd, log, extensions)
         try:
-            data, timed_out = _wait(process, read_fd, started + timeout_s, stop)
+            yield worker
         finally:
-            os.close(read_fd)
-            _end(process, mark)
-            if process.returncode:
-                compiler_caches.release_locks(extensions)
-        text = _tail(log)
-    return Ending(
-        reply=None if timed_out else decode_reply(data),
-        status=process.returncode,
-        timed_out=timed_out,
-        log=text,
-        wall_s=time.monotonic() - started,
-        oom_killed=process.returncode == -signal.SIGKILL and not timed_out and _oom_kills() > oom_kills,
-    )
+            worker.end()
+
+
+def run(
+    python: Path,
+    adapter: Path,
+    request: Request,
+    env: Mapping[str, str],
+    timeout_s: float,
+    stop: int | None = None,
+    ends: Ends | None = None,
+) -> Ending:
+    """Run one worker to its end. When this function returns or raises, the worker is gone.
+
+    Raises OSError, CannotWait; raises Stopped once the descriptor `stop` is readable.
+    """
+    with started(python, adapter, request, env, timeout_s, ends) as worker:
+        return worker.wait(timeout_s, stop)
 
 
 def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None) -> tuple[bytes, bool]:

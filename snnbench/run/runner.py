@@ -1,9 +1,9 @@
 """The runner: it turns a cell into exactly one record, even if its worker fails."""
 
 import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 
 from snnbench.cases import nodes
@@ -16,7 +16,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, process, slots
 from snnbench.run.endings import record_of
-from snnbench.run.process import Ending
+from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import Run
 
 
@@ -50,39 +50,76 @@ def measure_together(
     card: Card | None = None,
     stop: int | None = None,
     lane: int = 0,
-) -> list[Record]:
+) -> Generator[Record]:
     """Run the workers of one cell, or of two that take turns, on a card if one is given. Raises process.Stopped.
 
     A cell with a known outcome starts no worker. Cells that run side by side have different `lane`s, and so different
     CPUs.
     """
     ends: dict[str, Outcome | Ending] = {
-        task.key: outcome for task in tasks if (outcome := _known(task.cell, run, known, lane))
+        task.key: outcome for task in tasks if (outcome := known_outcome(task.cell, run, known, lane))
     }
-    observed: Collection[str] = ()
+    flags: set[str] = set()
     if left := [task for task in tasks if task.key not in ends]:
-        endings, observed = _run_workers(left, run, card, stop, lane)
-        ends |= endings
-    return [record_of(task.cell, task.key, run, ends[task.key], observed, card) for task in tasks]
+        with _slot(left, run, card, stop):
+            for task in left:
+                task.begun()
+            with _observed(card, len(left)) as flags:
+                endings = _endings(left, run, card, stop, lane)
+        ends |= {task.key: ending for task, ending in zip(left, endings, strict=True)}
+    for task in tasks:
+        yield record_of(task.cell, task.key, run, ends[task.key], flags, card)
 
 
-def _run_workers(
-    tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int
-) -> tuple[dict[str, Outcome | Ending], Collection[str]]:
-    """How each task's worker ended, and the flags of disturbances that the harness saw meanwhile."""
-    timed = any(task.cell.measure != "verify" for task in tasks)
-    with slots.held(card.name if card else None, run.say, stop) if timed else nullcontext():
-        for task in tasks:
+def measure_in_relay(
+    tasks: Sequence[Task], run: Run, known: known_outcomes.KnownOutcomes, stop: int | None = None
+) -> Generator[Record]:
+    """Run the workers of two cells on the CPU, the second after the first; yield each record once it is there.
+
+    Both are ready before the first measures (worker/relay.py), so the timeout of the first is doubled. If the first
+    record makes the outcome of the second cell known, its worker measures nothing. Raises process.Stopped.
+    """
+    timeout_s = run.protocol.timeout_seconds
+    with (
+        _slot(tasks, run, None, stop),
+        process.pipes("relay") as both,
+        open(os.dup(both[0].writer), "wb") as gate,  # while it is open, the second waits
+        ExitStack() as stack,
+    ):
+        starts = [_start(stack, task.cell, run, ends) for task, ends in zip(tasks, both, strict=True)]
+        for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
             task.begun()
-        index = card.index if card else None
-        before, watch = throttling.counters(card_index=index), Watch(card) if card else None
-        endings = _endings(tasks, run, card, stop, lane)
-        observed = {"throttled"} if throttling.grown(before, throttling.counters(card_index=index)) else set()
-        observed |= {"shared"} if watch and watch.others(len(tasks)) else set()
-    return {task.key: ending for task, ending in zip(tasks, endings, strict=True)}, observed
+            predicted = known.predict(task.cell)
+            if number and not predicted:
+                gate.close()
+            with _observed() as flags:
+                if isinstance(start, Outcome):
+                    end: Outcome | Ending = start
+                else:
+                    end = predicted or _ending(start, timeout_s if number else 2 * timeout_s, stop)
+            yield record_of(task.cell, task.key, run, end, flags)
 
 
-def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int) -> Outcome | None:
+def _slot(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None) -> AbstractContextManager[None]:
+    """The slot of a card or of the CPUs; none is needed if no task is measured."""
+    is_measured = any(task.cell.measure != "verify" for task in tasks)
+    return slots.held(card.name if card else None, run.say, stop) if is_measured else nullcontext()
+
+
+@contextmanager
+def _observed(card: Card | None = None, workers: int = 1) -> Iterator[set[str]]:
+    """The flags of disturbances that the harness sees while `workers` run: a set that is complete at the end."""
+    flags: set[str] = set()
+    index = card.index if card else None
+    before, watch = throttling.counters(card_index=index), Watch(card) if card else None
+    yield flags
+    if throttling.grown(before, throttling.counters(card_index=index)):
+        flags.add("throttled")
+    if watch and watch.others(workers):
+        flags.add("shared")
+
+
+def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int = 0) -> Outcome | None:
     """The outcome of a cell that need not or cannot be run, else None."""
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
@@ -102,12 +139,14 @@ def _known(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int)
 
 def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None, lane: int) -> list[Outcome | Ending]:
     """How the worker of each task ended; an outcome if it could not be started."""
+    timeout_s = run.protocol.timeout_seconds
     if len(tasks) == 1:
-        return [_ending(tasks[0].cell, run, card, stop, lane)]
+        return [_whole(tasks[0].cell, run, card, lane, timeout_s, stop)]
     first, second = tasks
-    with process.stopping() as halt, process.turns() as (early, late), ThreadPoolExecutor(2) as threads:
-        given = run, card, halt if stop is None else stop, lane
-        futures = [threads.submit(_ending, task.cell, *given, turn) for task, turn in ((first, early), (second, late))]
+    with process.stopping() as halt, process.pipes("turns") as (early, late), ThreadPoolExecutor(2) as threads:
+        # A worker waits while the other one works.
+        given = run, card, lane, 2 * timeout_s, halt if stop is None else stop
+        futures = [threads.submit(_whole, task.cell, *given, ends) for task, ends in ((first, early), (second, late))]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -116,34 +155,57 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
         return [future.result() for future in futures]
 
 
-def _ending(
-    cell: Cell, run: Run, card: Card | None, stop: int | None, lane: int, ends: process.Ends | None = None
+def _whole(
+    cell: Cell,
+    run: Run,
+    card: Card | None,
+    lane: int,
+    timeout_s: float,
+    stop: int | None,
+    ends: process.Ends | None = None,
 ) -> Outcome | Ending:
-    """How a cell's worker ended. If it takes turns, the timeout is doubled, for it waits while the other works."""
+    """How a cell's worker ended, from its start."""
+    with ExitStack() as stack:
+        start = _start(stack, cell, run, ends, card, lane)
+        return start if isinstance(start, Outcome) else _ending(start, timeout_s, stop)
+
+
+def _start(
+    stack: ExitStack,
+    cell: Cell,
+    run: Run,
+    ends: process.Ends | None = None,
+    card: Card | None = None,
+    lane: int = 0,
+) -> Worker | Outcome:
+    """A cell's worker, which is gone when the stack closes; an outcome if it cannot be started."""
     setup = run.setups[cell.side]
     interpreter = setup.interpreters[cell.contender]
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
     if card is not None:
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
+    extra = {**extra, **setup.variables}
     try:
-        return process.run(
-            interpreter.python,
-            setup.adapters[cell.library].path,
-            cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes),
-            process.environment(
-                cell.case.threads,
-                home(),
-                {**extra, **setup.variables},
-                interpreter.python == store.current(),
-            ),
-            run.protocol.timeout_seconds * (2 if ends else 1),
-            stop,
-            ends,
+        return stack.enter_context(
+            process.started(
+                interpreter.python,
+                setup.adapters[cell.library].path,
+                cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes),
+                process.environment(cell.case.threads, home(), extra, interpreter.python == store.current()),
+                run.protocol.timeout_seconds,
+                ends,
+            )
         )
-    except process.CannotWait as error:
-        return skipped("unavailable", str(error))
     except OSError as error:
         return failed("environment", f"the worker cannot be started: {error}")
     finally:
         if ends:
             ends.close()
+
+
+def _ending(worker: Worker, timeout_s: float, stop: int | None) -> Outcome | Ending:
+    """How a worker ended; an outcome if it cannot be waited for."""
+    try:
+        return worker.wait(timeout_s, stop)
+    except process.CannotWait as error:
+        return skipped("unavailable", str(error))

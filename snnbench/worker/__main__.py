@@ -24,6 +24,7 @@ from snnbench.adapter import loading, refusal
 from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
+from snnbench.worker.relay import Relay
 from snnbench.worker.turns import Turns
 
 PR_SET_PDEATHSIG = 1
@@ -34,9 +35,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m snnbench.worker", description=__doc__.split("\n\n")[0])
     parser.add_argument("adapter", type=Path, help="the adapter file")
     parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
-    parser.add_argument(
-        "--turns", help="READER,WRITER,first or second: pipes to a worker that takes turns with this one"
-    )
+    ends = "READER,WRITER,first or second: pipes to a worker"
+    parser.add_argument("--turns", help=f"{ends} that takes turns with this one")
+    parser.add_argument("--relay", help=f"{ends} that measures before or after this one")
     options = parser.parse_args()
     reply_fd = _own_descriptor(options.reply_fd)
     try:
@@ -50,23 +51,32 @@ def main() -> int:
     # The counter covers threads that start after it, so it opens before a framework starts any.
     instructions = counter() if request.measure == "time" else uncounted
     turns = _turns(options.turns, request) if options.turns else None
+    relay = Relay(*_ends(options.relay), request.patience_s) if options.relay else None
     with os.fdopen(reply_fd, "wb") as stream:
-        stream.write(_reply(options.adapter, request, instructions, turns).encode())
+        stream.write(_reply(options.adapter, request, instructions, turns, relay).encode())
     return 0
 
 
-def _turns(given: str, request: Request) -> Turns:
-    """The pipes to the other worker; this returns once it is this one's turn."""
+def _ends(given: str) -> tuple[int, int, bool]:
+    """The pipes from and to the other worker, and whether this one is the first."""
     reader, writer, position = given.split(",")
     for descriptor in (reader, writer):
         os.set_inheritable(int(descriptor), False)
-    turns = Turns(int(reader), int(writer), request.patience_s)
-    if position == "second":
+    return int(reader), int(writer), position == "first"
+
+
+def _turns(given: str, request: Request) -> Turns:
+    """The turns with the other worker; this returns once it is this one's turn."""
+    reader, writer, first = _ends(given)
+    turns = Turns(reader, writer, request.patience_s)
+    if not first:
         turns.wait()
     return turns
 
 
-def _reply(path: Path, request: Request, instructions: Count, turns: Turns | None) -> Reply:
+def _reply(
+    path: Path, request: Request, instructions: Count, turns: Turns | None = None, relay: Relay | None = None
+) -> Reply:
     """Do the request; every result and every error becomes a reply."""
     from snnbench.adapter import reading
 
@@ -90,7 +100,7 @@ def _reply(path: Path, request: Request, instructions: Count, turns: Turns | Non
         backend = open_backend(variant.backend, request.case, module)
         own_rule = loading.own_rule(module)
         build = workloads.of(request.case).builder(module)
-        Measurement(request, backend, build, own_rule, variant, instructions, turns).run(reply)
+        Measurement(request, backend, build, own_rule, variant, instructions, turns, relay).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", _text(error)))

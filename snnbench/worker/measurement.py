@@ -27,6 +27,7 @@ from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Reply, Request
 from snnbench.worker.peaks import Peaks
 from snnbench.worker.probes import Probes
+from snnbench.worker.relay import Relay
 from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
 
@@ -47,9 +48,10 @@ class Measurement:
         variant: Variant,
         instructions: Count = uncounted,
         turns: Turns | None = None,
+        relay: Relay | None = None,
     ) -> None:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
-        self.instructions, self.turns = instructions, turns
+        self.instructions, self.turns, self.relay = instructions, turns, relay
         self.own_rule = own_rule
         self.workload = workloads.of(request.case)
         self.problem = self.workload.Problem(request.case)
@@ -68,6 +70,8 @@ class Measurement:
             raise Unsupported("autocast casts the operands of products, and this work has none")
         if not self._exam(reply):
             return
+        if self.relay:
+            self.relay.wait()
         session = self._session(self.problem)
         reply.settings["provider"] = session.provider()
         if parts := getattr(session, "parts", None):  # only a session that divides the work has parts

@@ -17,7 +17,7 @@ import pytest
 from snnbench import checking
 from snnbench.recording.reading import RECORDS, read
 from snnbench.recording.record import parse
-from tests.fakes import CORRECT, write
+from tests.fakes import CORRECT, MEASURED, altered, write
 from tests.processes import alive, noted, within
 from tests.sweep import command, lines, recordings, run_arguments, snnbench, surroundings, write_config
 
@@ -28,20 +28,25 @@ NOTING = """
 with (Path(__file__).parent / "pids").open("a") as file:
     file.write(f"{os.getpid()}\\n")
 """
-WAITING = f"""
+WAITING = altered(
+    f"""
 import os, time
 from pathlib import Path
 
 folder = Path(__file__).parent
-with (folder / "pids").open("a") as file:
-    file.write(f"{{os.getpid()}}\\n")
-if len((folder / "pids").read_text().split()) == 2:
-    until = time.monotonic() + 30
-    while time.monotonic() < until and not (folder / "go").exists():
-        time.sleep(0.01)
-{CORRECT}
+pids = folder / "pids"
+pids.touch()
+if {MEASURED} and str(os.getpid()) not in pids.read_text().split():
+    with pids.open("a") as file:
+        print(os.getpid(), file=file)
+    if len(pids.read_text().split()) == 2:
+        until = time.monotonic() + 30
+        while time.monotonic() < until and not (folder / "go").exists():
+            time.sleep(0.01)
+return right
 """
-"""A fake. Its workers note their pids, and its second worker first waits for a file."""
+)
+"""A fake. Its workers note their pids after the exam, and its second worker then waits for a file."""
 
 
 class Run:
