@@ -8,7 +8,8 @@ a user calls it; inside its two C calls only; inside of them with a product that
 inputs' gradient. The floor is the three products by torch.mm into existing arrays. Parts, each the median over the
 turns of a difference of two times:
 
-    dispatch    all but the C calls: Python, autograd, and the memory of the results
+    autograd    a pass of a torch.autograd.Function with the same tensors that computes nothing, after the products
+    dispatch    all but that and the C calls: Python, and the memory of what is kept
     neurons     the C calls without products and without the inputs' gradient
     barriers    what the inputs' gradient adds to them: a barrier in each stretch, and a second buffer
     products    the products in the C calls beyond the floor: one thread each, in stretches, by columns
@@ -25,13 +26,24 @@ from typing import Any
 import torch
 
 from benchmarks.outcome import show
-from snnbench.kernels import Neuron, compiler, linear_cpu, linear_lif, reuse_memory
+from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, reuse_memory
 
 NEURON = Neuron(0.9, 1.0)
 NOTHING = Path(__file__).with_name("nothing.c")
 TURN_S = 0.02
 """Passes follow each other for about so long in a turn; the fastest caches are warm, as in training."""
-COLUMNS = ("N", "threads", "floor us", "pass us", "x floor", "dispatch us", "neurons us", "barriers us", "products us")
+COLUMNS = (
+    "N",
+    "threads",
+    "floor us",
+    "pass us",
+    "x floor",
+    "autograd us",
+    "dispatch us",
+    "neurons us",
+    "barriers us",
+    "products us",
+)
 
 
 class Timed:
@@ -49,6 +61,24 @@ class Timed:
             self.seconds += time.perf_counter() - started
 
         return timed
+
+
+class Empty(torch.autograd.Function):  # type: ignore[misc]
+    """What autograd itself costs in a pass of the layer: the memory of results, and no work."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *settings: Any
+    ) -> torch.Tensor:
+        """Spikes [T, B, N] without values."""
+        ctx.save_for_backward(inputs, weight, bias)
+        return buffers.empty((*inputs.shape[:2], len(weight)), inputs.dtype, inputs.device)
+
+    @staticmethod
+    def backward(ctx: Any, cotangent: torch.Tensor) -> Any:
+        """Gradients without values."""
+        gradients = (buffers.empty(tuple(each.shape), each.dtype, each.device) for each in ctx.saved_tensors)
+        return *gradients, *[None] * 7
 
 
 def main() -> int:
@@ -93,12 +123,19 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
         torch.mm(given, matrix, out=by_inputs)
 
     leaves = (weight, bias, inputs)
-    turns: dict[str, list[float]] = {name: [] for name in ("floor", "pass", "calls", "idle", "idle, weights only")}
+
+    def empty() -> None:
+        spikes = Empty.apply(inputs, weight, bias, *[None] * 7)
+        torch.autograd.grad(spikes, leaves, cotangent)
+
+    names = ("floor", "pass", "calls", "autograd", "idle", "idle, weights only")
+    turns: dict[str, list[float]] = {name: [] for name in names}
 
     def measure() -> None:
         turns["floor"].append(seconds(products))
         turns["pass"].append(seconds(lambda: train(leaves)))
         turns["calls"].append(seconds_inside(library, lambda: train(leaves)))
+        turns["autograd"].append(seconds(empty, products))
         with without_products(library.library):
             turns["idle"].append(seconds_inside(library, lambda: train(leaves)))
             turns["idle, weights only"].append(seconds_inside(library, lambda: train(leaves[:2])))
@@ -109,13 +146,14 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
     for ours in turns.values():
         del ours[0]  # the first turn warms
     parts = (
-        difference(turns["pass"], turns["calls"]),
+        median(turns["autograd"]),
+        difference(each_difference(turns["pass"], turns["calls"]), turns["autograd"]),
         median(turns["idle, weights only"]),
         difference(turns["idle"], turns["idle, weights only"]),
         difference(each_difference(turns["calls"], turns["idle"]), turns["floor"]),
     )
     ratio = median(ours / floor for ours, floor in zip(turns["pass"], turns["floor"], strict=True))
-    threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons)
+    threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons, torch.get_num_threads())
     whole = f"{1e6 * median(turns['floor']):.0f}", f"{1e6 * median(turns['pass']):.0f}", f"{ratio:.2f}"
     return str(neurons), str(threads), *whole, *(f"{1e6 * part:.0f}" for part in parts)
 
@@ -130,15 +168,17 @@ def difference(longer: Sequence[float], shorter: Sequence[float]) -> float:
     return float(median(each_difference(longer, shorter)))
 
 
-def seconds(run: Callable[[], None]) -> float:
-    """Seconds of one run, the mean of a turn."""
-    started = time.perf_counter()
+def seconds(run: Callable[[], None], before: Callable[[], None] = lambda: None) -> float:
+    """Seconds of one run, the mean of a turn; `before` is called before each, outside the clock."""
+    spent, count, ends = 0.0, 0, time.perf_counter() + TURN_S
     run()
-    count = max(1, round(TURN_S / (time.perf_counter() - started)))
-    started = time.perf_counter()
-    for _ in range(count):
+    while not count or time.perf_counter() < ends:
+        before()
+        started = time.perf_counter()
         run()
-    return (time.perf_counter() - started) / count
+        spent += time.perf_counter() - started
+        count += 1
+    return spent / count
 
 
 def seconds_inside(library: Timed, run: Callable[[], None]) -> float:
