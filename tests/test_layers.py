@@ -38,7 +38,7 @@ OF_TORCH = (
     ),
     *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),
     *("kernels.lif_cpu", "kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.passes"),
-    *("kernels.linear_cpu", "kernels.pipeline", "kernels.ranks"),
+    *("kernels.arguments", "kernels.linear_cpu", "kernels.pipeline", "kernels.ranks", "kernels.stretches"),
     "kernels.sums",
 )
 FRAMEWORKS = {

@@ -24,7 +24,7 @@ def serves(*tensors: Tensor | None) -> bool:
         and not torch.jit.is_tracing()
         and not torch._C._are_functorch_transforms_active()
         and not torch._C._len_torch_dispatch_stack()
-        and all(tensor is None or (type(tensor) in PLAIN and tensor.device.type != "meta") for tensor in tensors)
+        and all(tensor is None or (type(tensor) in PLAIN and not tensor.is_meta) for tensor in tensors)
     )
 
 

@@ -6,10 +6,11 @@ from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from snnbench.kernels import choice, eager, pipeline
+from snnbench.kernels import eager, pipeline
+from snnbench.kernels.arguments import arranged, kind, known
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
-from snnbench.kernels.passes import DTYPES, KEEPS, prepared, state_dtype
+from snnbench.kernels.passes import prepared, state_dtype
 
 Number: TypeAlias = "float | Tensor"
 
@@ -112,20 +113,20 @@ def linear_lif(
 
     `beta` and `threshold` are numbers, or tensors of one element to learn. `potential` [B, N_out] is the initial
     potential, 0 if left out; with `return_potential` the result is (spikes, potential after the last step), so that a
-    long sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/pipeline.py), and
+    long sequence can run in pieces. `keep` selects the values kept for the backward pass (kernels/stretches.py), and
     `kernel` the kernel: "auto" is the fastest whose gradients are exact, or `snnbench.kernels.automatic`. Formats are
     float32, float64, bfloat16 and float16, the last two with a state in float32. Each call waits for a learned tensor
     on a GPU, so no CUDA graph can capture it. Only reverse mode is supported: torch.func.jvp and forward-mode
     differentiation see no derivative. Raises ValueError for an invalid word or shape, Unsupported for a device or
     format that the kernel does not support, Unavailable if this machine lacks a requirement of the kernel.
     """
-    neuron = Neuron(_value(beta), _value(threshold), reset, detach_reset, surrogate, slope)
-    check(inputs, weight, bias, potential, keep, kernel)
-    name = chosen(kernel, inputs.device, inputs.dtype)
-    keep = pipeline.automatic_keep(name, weight is not None) if keep == "auto" else keep
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
+    is_eager = eager.serves(*tensors)
+    numbers = _value(beta), _value(threshold), reset, detach_reset, surrogate, slope
+    arrange = known if is_eager else arranged
+    neuron, keep, name = arrange(kind(inputs), kind(weight), kind(bias), kind(potential), *numbers, keep, kernel)
     differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
-    if eager.serves(*tensors):
+    if is_eager:
         neuron = _read(neuron, beta, threshold)
         if differentiated:
             return eager.Function.apply(*tensors, neuron, keep, name, return_potential)
@@ -171,40 +172,3 @@ def _learned(name: str, number: Number) -> Tensor | None:
     if number.numel() != 1:
         raise ValueError(f"{name} has {number.numel()} elements: expected one, for all neurons")
     return number
-
-
-def chosen(kernel: str, device: torch.device, dtype: torch.dtype) -> str:
-    """The kernel that will run. Raises Unsupported, Unavailable."""
-    name = choice.automatic(device, dtype) if kernel == "auto" else kernel
-    choice.require(name, device, dtype)
-    return name
-
-
-# torch.compiler.assume_constant_result sets this and imports torch's compiler, which takes a second.
-chosen._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-def check(
-    inputs: Tensor, weight: Tensor | None, bias: Tensor | None, potential: Tensor | None, keep: str, kernel: str
-) -> None:
-    """Raise ValueError for an unknown word, and for shapes, formats and devices that do not fit together."""
-    if inputs.ndim != 3:
-        raise ValueError(f"input has the shape {list(inputs.shape)}: expected [T, B, N]")
-    if keep not in ("auto", *KEEPS):
-        raise ValueError(f"keep {keep!r}: expected auto or one of {', '.join(KEEPS)}")
-    if kernel not in ("auto", *choice.KERNELS):
-        raise ValueError(f"kernel {kernel!r}: expected auto or one of {', '.join(choice.KERNELS)}")
-    if weight is not None and (weight.ndim != 2 or weight.shape[1] != inputs.shape[2]):
-        raise ValueError(f"weight has the shape {list(weight.shape)}: expected [N_out, {inputs.shape[2]}]")
-    neurons = inputs.shape[2] if weight is None else weight.shape[0]
-    if bias is not None and bias.shape != (neurons,):
-        raise ValueError(f"bias has the shape {list(bias.shape)}: expected [{neurons}]")
-    if potential is not None and potential.shape != (inputs.shape[1], neurons):
-        raise ValueError(f"potential has the shape {list(potential.shape)}: expected {[inputs.shape[1], neurons]}")
-    if inputs.dtype not in DTYPES:
-        raise ValueError(f"input in {inputs.dtype}: expected one of {', '.join(map(str, DTYPES))}")
-    for name, tensor in (("weight", weight), ("bias", bias), ("potential", potential)):
-        if tensor is not None and tensor.device != inputs.device:
-            raise ValueError(f"{name} is on {tensor.device}, the input on {inputs.device}: expected one device")
-    if weight is not None and weight.dtype != inputs.dtype:
-        raise ValueError(f"weight is in {weight.dtype}, the input in {inputs.dtype}: expected one format")

@@ -8,9 +8,9 @@ computes these passes with torch.mm.
 """
 
 import ctypes
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.lif_cpu import BLOCK, FORMATS
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
+from snnbench.kernels.stretches import kept_shape, stretch
 
 SOURCE = Path(__file__).with_suffix(".c")
 PRODUCTS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
@@ -29,51 +30,76 @@ ONE_THREAD = 8_000_000
 """Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
 NEURONS = 16
 """The fewest neurons of a thread."""
+WHOLE = ("potential", "bfloat16")
+"""Values that are kept of every step."""
 
 
-def serves(layer: Layer) -> bool:
-    """Whether a pass runs here, and not in the pipeline."""
+class Plan(NamedTuple):
+    """What passes of the same sizes share: `shape` (steps, batch, neurons), and `sizes` as C takes them.
+
+    `saved` is the shape and format of the kept tensor. `scratch` is the shape of a stretch if currents need memory of
+    their own.
+    """
+
+    shape: tuple[int, int, int]
+    sizes: tuple[int, int, int, int, int]
+    threads: int
+    saved: tuple[tuple[int, ...], torch.dtype]
+    scratch: tuple[int, int, int] | None
+
+
+def plan(layer: Layer) -> Plan | None:
+    """The plan of a pass that runs here; None for a pass of the pipeline."""
     inputs, weight = layer.inputs, layer.weight
     if layer.kernel_name != "cpu" or weight is None or inputs.dtype not in PRODUCTS:
-        return False
-    return inputs.numel() > 0 and weight.shape[0] > 0 and has_products()
+        return None
+    return _plan(inputs.shape, weight.shape[0], inputs.dtype, layer.keep, torch.get_num_threads())
 
 
-def forward(layer: Layer, length: int, saved: Tensor) -> tuple[Tensor, Tensor]:
-    """Spikes [T, B, N] and the potential after the last step [B, N], in stretches of `length` steps.
+@lru_cache(maxsize=256)
+def _plan(entering: torch.Size, neurons: int, dtype: torch.dtype, keep: str, most_threads: int) -> Plan | None:
+    steps, batch, inputs = entering
+    if entering.numel() == 0 or neurons == 0 or not has_products():
+        return None
+    cpu, shape = torch.device("cpu"), (steps, batch, neurons)
+    length = stretch(cpu, "cpu", batch, steps, True, keep)
+    saved = kept_shape(cpu, "cpu", shape, True, keep, dtype)
+    in_place = keep in WHOLE and saved[1] == dtype
+    count = threads(steps * batch, inputs, neurons, most_threads)
+    sizes = steps, batch, inputs, neurons, length
+    return Plan(shape, sizes, count, saved, None if in_place else (length, batch, neurons))
 
-    It writes `saved`, as pipeline.py describes it.
-    """
-    inputs, weight, keep = layer.inputs, layer.weight, layer.keep
+
+def forward(layer: Layer, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
+    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor."""
+    inputs, weight, neuron, keep = layer.inputs, layer.weight, layer.neuron, layer.keep
     assert weight is not None
-    steps, batch, neurons = layer.shape
-    dtype, bias = inputs.dtype, _bias(layer)
-    spikes = buffers.empty(layer.shape, dtype, inputs.device)
-    last = inputs.new_empty((batch, neurons))
-    whole = keep in ("potential", "bfloat16")
-    scratch = None
-    if not whole or saved.dtype != dtype:
-        scratch = buffers.empty((length, batch, neurons), dtype, inputs.device)
-    loaded(layer.neuron, dtype, saved.dtype if whole else dtype).linear_forward(
+    dtype, device, bias = inputs.dtype, inputs.device, _bias(layer)
+    saved = buffers.empty(*plan.saved, device)
+    spikes = buffers.empty(plan.shape, dtype, device)
+    last = inputs.new_empty(plan.shape[1:])
+    scratch = None if plan.scratch is None else buffers.empty(plan.scratch, dtype, device)
+    whole = keep in WHOLE
+    loaded(neuron, dtype, saved.dtype if whole else dtype).linear_forward(
         *(inputs.data_ptr(), weight.data_ptr(), _pointer(bias), _pointer(layer.potential)),
         *(last.data_ptr(), spikes.data_ptr()),
         *(saved.data_ptr() if whole else None, saved.data_ptr() if keep == "nothing" else None, _pointer(scratch)),
-        *(steps, batch, inputs.shape[2], neurons, length),
-        *(layer.neuron.beta, layer.neuron.threshold),
-        threads(steps * batch, inputs.shape[2], neurons),
+        *plan.sizes,
+        *(neuron.beta, neuron.threshold),
+        plan.threads,
     )
-    return spikes, last
+    return spikes, last, saved
 
 
 def backward(
-    layer: Layer, length: int, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted
+    layer: Layer, plan: Plan, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted
 ) -> Gradients:
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None."""
     inputs, weight, neuron = layer.inputs, layer.weight, layer.neuron
     assert weight is not None
-    (steps, batch, neurons), entering, dtype, device = layer.shape, inputs.shape[2], inputs.dtype, inputs.device
-    count = threads(steps * batch, entering, neurons)
-    turns = 2 if wanted.input and count > 1 and length < steps else 1
+    steps, batch, entering, neurons, length = plan.sizes
+    dtype, device = inputs.dtype, inputs.device
+    turns = 2 if wanted.input and plan.threads > 1 and length < steps else 1
     again, bias = layer.keep == "nothing", _bias(layer)
     gradient = buffers.empty((turns, length, batch, neurons), dtype, device)
     values = buffers.empty((length, batch, neurons), dtype, device) if again else None
@@ -85,25 +111,27 @@ def backward(
         gradients.weight = buffers.empty((neurons, entering), dtype, device)
     if wanted.bias:
         gradients.bias = inputs.new_empty(neurons)
-    sums = [inputs.new_empty(neurons) if wanted.parameters else None for _ in range(2)]
+    by_beta, by_threshold = (
+        (inputs.new_empty(neurons), inputs.new_empty(neurons)) if wanted.parameters else (None, None)
+    )
     loaded(neuron, dtype, dtype if again else saved.dtype).linear_backward(
         *(inputs.data_ptr(), weight.data_ptr(), _pointer(bias), _pointer(layer.potential)),
         *(cotangent.data_ptr(), None if again else saved.data_ptr(), saved.data_ptr() if again else None),
-        *map(_pointer, (values, carried, gradients.potential, gradient)),
-        *map(_pointer, (gradients.input, gradients.weight, gradients.bias)),
-        *map(_pointer, sums),
-        *(steps, batch, entering, neurons, length),
+        *(_pointer(values), _pointer(carried), gradients.potential.data_ptr(), gradient.data_ptr()),
+        *(_pointer(gradients.input), _pointer(gradients.weight), _pointer(gradients.bias)),
+        *(_pointer(by_beta), _pointer(by_threshold)),
+        *plan.sizes,
         *(neuron.beta, neuron.threshold, neuron.slope),
-        *(turns, count),
+        *(turns, plan.threads),
     )
-    gradients.beta, gradients.threshold = (None if each is None else each.sum() for each in sums)
+    if by_beta is not None and by_threshold is not None:
+        gradients.beta, gradients.threshold = by_beta.sum(), by_threshold.sum()
     return gradients
 
 
-def threads(rows: int, entering: int, neurons: int) -> int:
-    """Threads of a pass over `rows` (steps times batch) of inputs: one for a small layer."""
-    most = 1 if 2 * rows * entering * neurons < ONE_THREAD else torch.get_num_threads()
-    return min(most, -(-neurons // NEURONS))
+def threads(rows: int, entering: int, neurons: int, most: int) -> int:
+    """Threads of a pass over `rows` (steps times batch) of inputs: one for a small layer, else `most` or fewer."""
+    return 1 if 2 * rows * entering * neurons < ONE_THREAD else min(most, -(-neurons // NEURONS))
 
 
 def _bias(layer: Layer) -> Tensor | None:

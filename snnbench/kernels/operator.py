@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from snnbench.kernels import pipeline
+from snnbench.kernels import pipeline, stretches
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.passes import Gradients, Layer, Wanted, prepared, state_dtype
 
@@ -35,7 +35,7 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor]:
     *_, keep, kernel = settings
     shape = (inputs.shape[0], *potential.shape)
-    saved, dtype = pipeline.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
+    saved, dtype = stretches.kept_shape(inputs.device, kernel, shape, weight is not None, keep, inputs.dtype)
     last = potential.new_empty(potential.shape, dtype=state_dtype(inputs.dtype))
     return inputs.new_empty(shape), last, inputs.new_empty(saved, dtype=dtype)
 

@@ -1,7 +1,7 @@
 """One pass of a layer: its arguments, the gradients that it computes, and the formats of numbers."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -12,8 +12,7 @@ KEEPS = ("potential", "bfloat16", "nothing")
 DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(NamedTuple):
     """All that determines a layer's output: `inputs` [T, B, N_in], parameters, and the initial `potential` [B, N].
 
     Without a `weight` [N, N_in] the inputs are the currents; `bias` [N] may be None, too, and so may `potential`, for
@@ -66,8 +65,7 @@ def prepared(
     return Layer(inputs.contiguous(), weight, bias, potential, neuron, keep, kernel_name, needs_last)
 
 
-@dataclass(frozen=True, slots=True)
-class Wanted:
+class Wanted(NamedTuple):
     """Which gradients are required."""
 
     input: bool

@@ -5,11 +5,7 @@ bias. Backward, from the last stretch to the first: the kernel, then the gradien
 required gradients are computed. Without a weight it is the neuron alone, and a pass of it that keeps nothing runs in
 alone.py where the kernel can. On a CPU the whole pipeline is one call of linear_cpu.py where torch exports its product.
 
-Values kept for the backward pass:
-
-    potential   u - threshold of every step in the state's format, in place of the currents: exact, 4 bytes
-    bfloat16    the same rounded to 16 bits, 2 bytes: spikes are exact, gradients to 1e-3
-    nothing     the potential before each stretch; currents are computed again, with the product: exact, about 0 bytes
+stretches.py has the length of a stretch, and the values that are kept for the backward pass.
 """
 
 from collections.abc import Iterator
@@ -21,44 +17,8 @@ from torch import Tensor
 from snnbench.kernels import alone, buffers, linear_cpu
 from snnbench.kernels.choice import module
 from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
+from snnbench.kernels.stretches import kept_shape, stretch
 from snnbench.kernels.sums import Sums
-
-CPU_ROWS = 1024
-"""The most rows of a product (steps times batch) in a stretch on the CPU: enough for the product, few enough for a
-cache. With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
-GPU_STEPS = 64
-"""The most steps in a recomputed stretch on other devices."""
-
-
-def automatic_keep(kernel_name: str, linear: bool) -> str:
-    """The fastest of KEEPS whose gradients are exact."""
-    return "nothing" if alone.serves(kernel_name, linear, "nothing") else "potential"
-
-
-def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
-    """Time steps in a stretch, chosen so that all stretches have about the same length."""
-    if device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
-        most = max(1, CPU_ROWS // max(1, batch))
-    elif keep == "nothing":
-        most = GPU_STEPS
-    else:
-        most = max(1, steps)
-    return max(1, -(-steps // max(1, -(-steps // most))))
-
-
-def kept_shape(
-    device: torch.device, kernel_name: str, shape: tuple[int, int, int], linear: bool, keep: str, dtype: torch.dtype
-) -> tuple[tuple[int, ...], torch.dtype]:
-    """Shape and format of `forward`'s kept tensor for `shape` [T, B, N]; `keep` is one of KEEPS, "" for inference."""
-    steps, batch, neurons = shape
-    if not keep:
-        return (0,), dtype
-    if alone.serves(kernel_name, linear, keep):
-        return alone.states_shape(kernel_name, shape), state_dtype(dtype)
-    if keep == "nothing":
-        length = stretch(device, kernel_name, batch, steps, linear, keep)
-        return (-(-steps // length), batch, neurons), state_dtype(dtype)
-    return shape, torch.bfloat16 if keep == "bfloat16" else state_dtype(dtype)
 
 
 def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
@@ -69,11 +29,11 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
     linear, keep = layer.weight is not None, layer.keep
     if alone.serves(layer.kernel_name, linear, keep):
         return alone.forward(layer)
+    if plan := linear_cpu.plan(layer):
+        return linear_cpu.forward(layer, plan)
     inputs, size = layer.inputs, layer.shape
     shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
     saved = buffers.empty(shape, dtype, inputs.device)
-    if linear_cpu.serves(layer):
-        return *linear_cpu.forward(layer, _length(layer), saved), saved
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
     last = layer.start if layer.potential is None else layer.potential.clone(memory_format=torch.contiguous_format)
     run, offset, length = module(layer.kernel_name).forward, layer.offset, _length(layer)
@@ -94,8 +54,8 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
     inputs, weight = layer.inputs, layer.weight
     if alone.serves(layer.kernel_name, weight is not None, layer.keep):
         return alone.backward(layer, cotangent, carried, saved, wanted)
-    if linear_cpu.serves(layer):
-        return linear_cpu.backward(layer, _length(layer), cotangent, carried, saved, wanted)
+    if plan := linear_cpu.plan(layer):
+        return linear_cpu.backward(layer, plan, cotangent, carried, saved, wanted)
     steps, batch, neurons = cotangent.shape
     dtype = state_dtype(inputs.dtype)
     run, length = module(layer.kernel_name).backward, _length(layer)

@@ -20,7 +20,7 @@ from torch.autograd.function import once_differentiable
 
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.blocks import default_blocks
-from snnbench.kernels import alone, buffers, layer, pipeline
+from snnbench.kernels import alone, arguments, buffers, pipeline
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.parts import pieces
 from snnbench.kernels.passes import Layer, Wanted, state_dtype
@@ -66,16 +66,14 @@ def temporal_lif(
     """
     if isinstance(beta, Tensor) or isinstance(threshold, Tensor):
         raise ValueError("beta and threshold are numbers in temporal_lif: their gradients are not divided among ranks")
-    neuron = Neuron(float(beta), float(threshold), reset, detach_reset, surrogate, slope)
-    layer.check(current, None, None, None, keep, kernel)
+    given = float(beta), float(threshold), reset, detach_reset, surrogate, slope, keep, kernel
+    neuron, keep, name = arguments.arranged(arguments.kind(current), None, None, None, *given)
     if blocks is not None and blocks < 1:
         raise ValueError(f"{blocks} blocks: expected 1 or more")
     chain = _chain(group, current.device)
     columns = current.shape[1] * current.shape[2]
     count = default_blocks(chain.ranks, columns) if blocks is None else max(1, min(blocks, columns))
     differentiated = torch.is_grad_enabled() and current.requires_grad
-    name = layer.chosen(kernel, current.device, current.dtype)
-    keep = pipeline.automatic_keep(name, linear=False) if keep == "auto" else keep
     unit = LINE if columns >= LINE * count else 1
     plan = _Plan(chain, pieces(columns, count, unit), neuron, keep if differentiated else "", name)
     spikes: Tensor = _Segment.apply(current, plan)

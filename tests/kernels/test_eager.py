@@ -88,3 +88,15 @@ def test_a_second_derivative_is_refused() -> None:
 def test_a_learned_threshold_of_zero_is_refused() -> None:
     with pytest.raises(ValueError, match="threshold 0"):
         linear_lif(torch.zeros(3, 1, 2), None, beta=0.9, threshold=torch.zeros((), requires_grad=True))
+
+
+def test_each_call_is_checked() -> None:
+    inputs, weight = torch.zeros(4, 2, 3), torch.zeros(5, 3)
+    assert linear_lif(inputs, weight, beta=0.9, threshold=1.0).shape == (4, 2, 5)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="weight has the shape"):
+            linear_lif(inputs, weight.T, beta=0.9, threshold=1.0)
+        with pytest.raises(ValueError, match="one format"):
+            linear_lif(inputs, weight.double(), beta=0.9, threshold=1.0)
+        with pytest.raises(ValueError, match="reset"):
+            linear_lif(inputs, weight, beta=0.9, threshold=1.0, reset="none")  # type: ignore[arg-type]

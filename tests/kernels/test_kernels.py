@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from snnbench.cases.case import Surrogate
-from snnbench.kernels import KEEPS, Neuron, lif, lif_ref, linear_lif, pipeline
+from snnbench.kernels import KEEPS, Neuron, lif, lif_ref, linear_cpu, linear_lif, stretches
 from tests.oracle import FEW_NEURONS, distance, identifier
 
 EXACT = [(kernel, keep) for kernel in ("torch", "cpu") for keep in ("potential", "nothing")]
@@ -68,9 +68,15 @@ def by_linear_lif(
     return spikes.detach(), list(torch.autograd.grad(loss, leaves + learned))
 
 
+def stretches_of(rows: int, patch: pytest.MonkeyPatch) -> None:
+    """Let a stretch have so many rows of products, and plan every pass anew."""
+    patch.setattr(stretches, "CPU_ROWS", rows)
+    patch.setattr(linear_cpu, "_plan", linear_cpu._plan.__wrapped__)
+
+
 def check_every_gradient(neuron: Neuron, kernel: str, keep: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spikes and all gradients match the plain loop's, in float64 and in float32."""
-    monkeypatch.setattr(pipeline, "CPU_ROWS", 21)  # seven steps in a stretch, the last one shorter
+    stretches_of(21, monkeypatch)  # seven steps in a stretch, the last one shorter
     given = problem(23, 3, 11, 17)
     spikes, gradients = expected(given, neuron)
     fired, got = by_linear_lif(given, neuron, torch.float64, kernel=kernel, keep=keep)
@@ -123,12 +129,9 @@ def check_shape(
     """Spikes and all gradients match the plain loop's in float64, in stretches of so many rows."""
     given = problem(steps, batch, entering, neurons, seed)
     kind = Neuron(beta, threshold, *(getattr(neuron, name) for name in Neuron.__slots__[2:]))
-    before = pipeline.CPU_ROWS
-    pipeline.CPU_ROWS = rows
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        stretches_of(rows, patch)
         fired, got = by_linear_lif(given, kind, torch.float64, kernel=kernel, keep=keep)
-    finally:
-        pipeline.CPU_ROWS = before
     if not steps:
         assert fired.shape == (0, batch, neurons) and torch.equal(got[3], given["carried"])
         assert not any(bool(gradient.any()) for gradient in (*got[:3], *got[4:]))

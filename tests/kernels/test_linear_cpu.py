@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, pipeline
+from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif
 from snnbench.kernels.passes import prepared
-from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem
+from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
 from tests.oracle import FEW_NEURONS, distance, identifier
 
 pytestmark = pytest.mark.skipif(
@@ -22,7 +22,7 @@ NEURON = Neuron(0.9, 1.0)
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """So many threads divide even a small layer, in stretches of seven steps."""
     monkeypatch.setattr(linear_cpu, "ONE_THREAD", 0)
-    monkeypatch.setattr(pipeline, "CPU_ROWS", 21)
+    stretches_of(21, monkeypatch)
     before = torch.get_num_threads()
     torch.set_num_threads(request.param)
     yield request.param
@@ -54,7 +54,7 @@ def test_any_number_of_neurons_can_be_divided(neurons: int, threads: int) -> Non
 def test_pipeline_has_the_same_numbers(keep: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(23, 3, 11, 70)
     fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
-    monkeypatch.setattr(linear_cpu, "serves", lambda layer: False)
+    monkeypatch.setattr(linear_cpu, "plan", lambda layer: None)
     others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
     assert torch.equal(fired, others_fired)
     for name, gradient, other in zip(NAMES, got, others, strict=True):
@@ -125,13 +125,15 @@ def test_products_of_others_keep_their_threads() -> None:
 @pytest.mark.parametrize(("shape", "dtype"), [((0, 2, 3), torch.float32), ((4, 2, 3), torch.bfloat16)])
 def test_other_passes_run_in_the_pipeline(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     arguments = torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), None, None, NEURON, "potential", "cpu"
-    assert not linear_cpu.serves(prepared(*arguments))
-    assert linear_cpu.serves(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:]))
-    assert not linear_cpu.serves(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:-1], "torch"))
+    assert not linear_cpu.plan(prepared(*arguments))
+    assert linear_cpu.plan(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:]))
+    assert not linear_cpu.plan(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:-1], "torch"))
 
 
 def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_cpu, "_blas", lambda: None)
+    stretches_of(21, monkeypatch)
+    monkeypatch.setattr(linear_cpu, "forward", lambda *_: pytest.fail("a call of C"))
     given = problem(23, 3, 11, 17)
     fired, _ = by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
     assert torch.equal(fired.double(), expected(given, NEURON)[0])

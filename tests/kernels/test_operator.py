@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, lif, linear_lif, pipeline
+from snnbench.kernels import KEEPS, lif, linear_lif, pipeline, stretches
 from snnbench.kernels.passes import Wanted
-from tests.kernels.test_kernels import EXACT, problem
+from tests.kernels.test_kernels import EXACT, problem, stretches_of
 
 
 def test_unneeded_gradients_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,7 +35,7 @@ def test_without_gradients_nothing_is_kept() -> None:
             sizes.append(spikes.requires_grad)
     assert sizes == [True, False]
     shape = (6, 2, 5)
-    assert pipeline.kept_shape(torch.device("cpu"), "torch", shape, False, "", torch.float32)[0] == (0,)
+    assert stretches.kept_shape(torch.device("cpu"), "torch", shape, False, "", torch.float32)[0] == (0,)
 
 
 @pytest.mark.parametrize("kernel", ["torch", "cpu"])
@@ -139,7 +139,7 @@ def test_a_backward_pass_outside_of_vmap_is_refused() -> None:
 
 @pytest.mark.parametrize("rows", [1024, 12])
 def test_autocast_rounds_no_gradient(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "CPU_ROWS", rows)
+    stretches_of(rows, monkeypatch)
     given = {name: one.float() for name, one in problem(20, 3, 10, 14).items()}
     weight, gradients = given["weight"].requires_grad_(), []
     for enabled in (False, True):
