@@ -19,6 +19,7 @@ import random
 import subprocess
 import sys
 from dataclasses import dataclass, field, fields
+from itertools import product
 from statistics import median, quantiles
 from typing import Any
 
@@ -62,14 +63,39 @@ class Turn:
         return self.answer()
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All contenders of a case after their turns, and why others were refused."""
+
+    work: Case
+    turns: list[Turn]
+    refused: list[str]
+
+    def named(self, name: str) -> Turn:
+        """The contender of this name."""
+        return next(turn for turn in self.turns if turn.name == name)
+
+    def ratio(self, turn: Turn, base: str) -> float:
+        """The median over rounds of the ratio within a round."""
+        pairs = zip(turn.durations_ns, self.named(base).durations_ns, strict=True)
+        return float(median(mine / other for mine, other in pairs))
+
+    @property
+    def fastest_other(self) -> Turn | None:
+        """The fastest exact contender that is not ours."""
+        ours = (FLOOR, BASE.split("/")[0])
+        others = [turn for turn in self.turns if not turn.name.startswith(ours) and "deviates" not in turn.note]
+        return min(others, key=lambda turn: self.ratio(turn, BASE), default=None)
+
+
 def main() -> int:
     """Every size and profile in turn."""
     options = arguments()
-    slower = False
-    for neurons in options.neurons:
-        for profile in options.profiles:
-            slower = compare(case(options, neurons, profile), options) or slower
-    return 1 if slower else 0
+    sizes = product(options.profiles, options.neurons, options.time_steps)
+    compared = [compare(case(options, *size), options) for size in sizes]
+    if options.brief:
+        show_brief(compared, options)
+    return 1 if any(each.fastest_other and each.ratio(each.fastest_other, BASE) < 1 for each in compared) else 0
 
 
 def arguments() -> argparse.Namespace:
@@ -79,12 +105,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--profiles", nargs="+", default=["subtract", "zero"], choices=tuple(PROFILES))
     parser.add_argument("--libraries", nargs="+", default=["*", *LONG], help="patterns: norse, norse/box, !*/compile")
     parser.add_argument("--batch", type=int, default=16)
-    parser.add_argument("--time-steps", type=int, default=500)
+    parser.add_argument("--time-steps", type=int, nargs="+", default=[500])
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--rounds", type=several, default=9)
     parser.add_argument("--input-gradient", action="store_true", help="ask for the input's gradient too")
     parser.add_argument("--alone", action="store_true", help="the neuron without the linear layer")
     parser.add_argument("--busy", type=cores, default=0, metavar="N", help="processes that keep N cores busy")
+    parser.add_argument("--brief", action="store_true", help="a single table, with a row for each case")
     return parser.parse_args()
 
 
@@ -102,13 +129,13 @@ def cores(text: str) -> int:
     return number
 
 
-def case(options: argparse.Namespace, neurons: int, profile: str) -> Case:
+def case(options: argparse.Namespace, profile: str, neurons: int, time_steps: int) -> Case:
     """The work."""
     reset, detach_reset = PROFILES[profile]
     layer = CASE.with_(
         neurons=neurons,
         batch=options.batch,
-        time_steps=options.time_steps,
+        time_steps=time_steps,
         threads=options.threads,
         reset=reset,
         detach_reset=detach_reset,
@@ -119,8 +146,8 @@ def case(options: argparse.Namespace, neurons: int, profile: str) -> Case:
     return lif.Case(**{field.name: getattr(layer, field.name) for field in fields(lif.Case)})
 
 
-def compare(work: Case, options: argparse.Namespace) -> bool:
-    """Start all, take turns, print the table. Returns whether an exact contender beat the yardstick."""
+def compare(work: Case, options: argparse.Namespace) -> Compared:
+    """Start all, take turns, and print the table, unless one table shows all cases."""
     turns, refused = start(work, options)
     if missing := {FLOOR, BASE} - {turn.name for turn in turns}:
         raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(refused)}")
@@ -138,7 +165,10 @@ def compare(work: Case, options: argparse.Namespace) -> bool:
         for process in processes:
             process.kill()
             process.wait()
-    return show(work, turns, refused, options)
+    compared = Compared(work, turns, refused)
+    if not options.brief:
+        show(compared, options)
+    return compared
 
 
 def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str]]:
@@ -177,24 +207,34 @@ def full(pattern: str) -> str:
     return pattern if "/" in pattern else f"{pattern}/*"
 
 
-def show(work: Case, turns: list[Turn], refused: list[str], options: argparse.Namespace) -> bool:
+def show(compared: Compared, options: argparse.Namespace) -> None:
     """A table, the fastest first."""
-    by_name = {turn.name: turn.durations_ns for turn in turns}
-
-    def ratio(turn: Turn, base: str) -> float:
-        return median(mine / other for mine, other in zip(turn.durations_ns, by_name[base], strict=True))
-
     rows = []
-    for turn in sorted(turns, key=lambda turn: median(turn.durations_ns)):
+    for turn in sorted(compared.turns, key=lambda turn: median(turn.durations_ns)):
         ms = [ns / 1e6 for ns in turn.durations_ns]
         low, _, high = quantiles(ms, n=4, method="inclusive")
-        ratios = (f"{ratio(turn, BASE):.2f}", f"{ratio(turn, FLOOR):.3f}")
+        ratios = (f"{compared.ratio(turn, BASE):.2f}", f"{compared.ratio(turn, FLOOR):.3f}")
         rows.append((f"{turn.name}{turn.note}", f"{median(ms):.2f}", f"{low:.2f}-{high:.2f}", *ratios))
-    what = f"{'neuron alone' if options.alone else 'layer'}, {work.profile}"
-    sizes = f"N={work.neurons}, B={work.batch}, T={work.time_steps}, {work.threads} threads"
-    sizes += f", {options.busy} busy processes beside it" * bool(options.busy)
+    work = compared.work
     columns = ("contender", "ms", "quartiles", f"ratio to {BASE}", "ratio to the floor")
-    show_table(f"{what}: {sizes}, {options.rounds} rounds", columns, rows, refused)
-    ours = (FLOOR, BASE.split("/")[0])
-    others = [turn for turn in turns if not turn.name.startswith(ours) and "deviates" not in turn.note]
-    return any(ratio(turn, BASE) < 1 for turn in others)
+    title = f"{work.profile}: N={work.neurons}, T={work.time_steps}"
+    show_table(f"{described(options)}, {title}", columns, rows, compared.refused)
+
+
+def show_brief(every: list[Compared], options: argparse.Namespace) -> None:
+    """A table with a row for each case."""
+    columns = ("case", f"{BASE} ms", "x floor", "fastest other", f"its ratio to {BASE}")
+    rows = []
+    for compared in every:
+        work, ours, other = compared.work, compared.named(BASE), compared.fastest_other
+        case_ = f"{work.profile}, N={work.neurons}, T={work.time_steps}"
+        times = f"{median(ours.durations_ns) / 1e6:.2f}", f"{compared.ratio(ours, FLOOR):.2f}"
+        rows.append((case_, *times, *((other.name, f"{compared.ratio(other, BASE):.2f}") if other else ("-", "-"))))
+    show_table(described(options), columns, rows, sorted({line for each in every for line in each.refused}))
+
+
+def described(options: argparse.Namespace) -> str:
+    """The work and the machine's load."""
+    work = f"{'neuron alone' if options.alone else 'layer'}, B={options.batch}, {options.threads} threads"
+    busy = f", beside {options.busy} busy processes" * bool(options.busy)
+    return f"{work}{busy}, {options.rounds} rounds"
