@@ -67,18 +67,19 @@ class Empty(torch.autograd.Function):  # type: ignore[misc]
     """What autograd itself costs in a pass of the layer: the memory of results, and no work."""
 
     @staticmethod
-    def forward(
-        ctx: Any, inputs: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, *settings: Any
-    ) -> torch.Tensor:
+    def forward(ctx: Any, inputs: torch.Tensor, weight: torch.Tensor | None, *others: Any) -> torch.Tensor:
         """Spikes [T, B, N] without values."""
-        ctx.save_for_backward(inputs, weight, bias)
-        return buffers.empty((*inputs.shape[:2], len(weight)), inputs.dtype, inputs.device)
+        ctx.save_for_backward(inputs, weight, *others)
+        neurons = inputs.shape[2] if weight is None else len(weight)
+        return buffers.empty((*inputs.shape[:2], neurons), inputs.dtype, inputs.device)
 
     @staticmethod
     def backward(ctx: Any, cotangent: torch.Tensor) -> Any:
         """Gradients without values."""
-        gradients = (buffers.empty(tuple(each.shape), each.dtype, each.device) for each in ctx.saved_tensors)
-        return *gradients, *[None] * 7
+        return tuple(
+            None if each is None else buffers.empty(tuple(each.shape), each.dtype, each.device)
+            for each in ctx.saved_tensors
+        )
 
 
 def main() -> int:
