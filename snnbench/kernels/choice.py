@@ -22,6 +22,7 @@ def automatic(device: torch.device, dtype: torch.dtype) -> str:
     return "torch"
 
 
+@cache
 def module(name: str) -> Any:
     """The module of a kernel, imported at first use."""
     return import_module(f"snnbench.kernels.lif_{name}")

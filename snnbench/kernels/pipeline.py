@@ -43,9 +43,9 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
     for number, part in enumerate(_parts(size[0], length)):
         if keep == "nothing":
             saved[number].copy_(last)
-        current = _current(layer, part, saved[part] if in_place else buffer)
-        distance = _steps(saved[part]) if whole else None
-        run(_steps(current), last.view(-1), _steps(spikes[part]), distance, layer.neuron, offset)
+        current = _steps(_current(layer, part, _cut(saved, part) if in_place else buffer))
+        distance = current if in_place else _steps(_cut(saved, part)) if whole else None
+        run(current, last.view(-1), _steps(_cut(spikes, part)), distance, layer.neuron, offset)
     return spikes, last, saved
 
 
@@ -75,16 +75,19 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
         if again is not None:
             start, distance = saved[number], again.distance(part, saved[number])
         else:
-            distance = saved[part]
+            distance = _cut(saved, part)
             if wanted.parameters:
                 start = _start(layer, part, saved)
-        gradient = gradients_.input[part] if gradients is None else gradients[: part.stop - part.start]
-        arrays = _steps(cotangent[part]), _steps(distance), gradients_.potential.view(-1), _steps(gradient)
+        if gradients is None:
+            gradient = _cut(gradients_.input, part)
+        else:
+            gradient = _cut(gradients, slice(0, part.stop - part.start))
+        arrays = _steps(_cut(cotangent, part)), _steps(distance), gradients_.potential.view(-1), _steps(gradient)
         run(*arrays, layer.neuron, sums._replace(start=None if start is None else start.reshape(-1)))
         if weight is not None and wanted.weight:
-            gradients_.weight = _accumulate(gradients_.weight, gradient, inputs[part])
+            gradients_.weight = _accumulate(gradients_.weight, gradient, _cut(inputs, part))
         if weight is not None and wanted.input:
-            torch.mm(_rows(gradient), weight, out=_rows(gradients_.input[part]))
+            torch.mm(_rows(gradient), weight, out=_rows(_cut(gradients_.input, part)))
     if weight is not None and wanted.weight:
         gradients_.weight = (
             torch.zeros_like(weight) if gradients_.weight is None else gradients_.weight.to(weight.dtype)
@@ -111,8 +114,8 @@ class _Again:
     def distance(self, part: slice, start: Tensor) -> Tensor:
         """u - threshold [t, B, N] of the steps in `part`, from the potential `start` [B, N] on."""
         count = part.stop - part.start
-        current, distance = _current(self.layer, part, self.current), self.distances[:count]
-        state, spikes = start.clone().view(-1), self.spikes[:count]
+        current, distance = _current(self.layer, part, self.current), _cut(self.distances, slice(0, count))
+        state, spikes = start.clone().view(-1), _cut(self.spikes, slice(0, count))
         self.run(_steps(current), state, _steps(spikes), _steps(distance), self.layer.neuron, self.offset)
         return distance
 
@@ -125,11 +128,11 @@ def _length(layer: Layer) -> int:
 
 def _current(layer: Layer, part: slice, to: Tensor | None) -> Tensor:
     """Currents of the steps in `part`, without the bias; products with the weight fill the first steps of `to`."""
-    inputs = layer.inputs[part]
+    inputs = _cut(layer.inputs, part)
     if layer.weight is None:
         return inputs
     assert to is not None
-    current = to[: len(inputs)]
+    current = _cut(to, slice(0, part.stop - part.start))
     torch.mm(_rows(inputs), layer.weight.t(), out=_rows(current))
     return current
 
@@ -137,6 +140,11 @@ def _current(layer: Layer, part: slice, to: Tensor | None) -> Tensor:
 def _parts(steps: int, length: int) -> Iterator[slice]:
     for start in range(0, steps, length):
         yield slice(start, min(steps, start + length))
+
+
+def _cut(tensor: Tensor, part: slice) -> Tensor:
+    """The steps in `part`: the tensor itself if it has no others, for each view costs the host a microsecond."""
+    return tensor if part.stop - part.start == tensor.shape[0] else tensor[part]
 
 
 def _accumulate(so_far: Tensor | None, gradient: Tensor, inputs: Tensor) -> Tensor:
