@@ -26,9 +26,13 @@ from snnbench.run.endings import record_of
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
+from snnbench.worker import floor
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
+RELAYED_TIMES = 64
+"""The least bytes of a cell must fit into the memory so often, or no other worker waits meanwhile: a library may need
+many times the least bytes, and the other worker's library takes some, too."""
 
 
 class Progress(Interface):
@@ -97,7 +101,7 @@ class Executor:
         early: list[Task] = []  # a single cell on the CPU, which may have another one after it
         for group in together(cells):
             left = self._left(group)
-            single = len(left) == 1 and card is None and self._uses_one_process(left[0].cell)
+            single = len(left) == 1 and card is None and self._can_be_relayed(left[0].cell)
             if early and single:
                 self._measure([*early, *left], measure_in_relay([*early, *left], self.run, self._known, stop))
                 early = []
@@ -110,9 +114,10 @@ class Executor:
         if early:
             self._measure(early, measure_together(early, self.run, self._known, card, stop, lane))
 
-    def _uses_one_process(self, cell: Cell) -> bool:
-        """Whether the cell needs a worker, and the worker no other processes."""
-        return cell.case.processes == 1 and known_outcome(cell, self.run, self._known) is None
+    def _can_be_relayed(self, cell: Cell) -> bool:
+        """Whether the cell needs a worker, and this one no other processes and no large part of the memory."""
+        is_small = floor.least_bytes(cell.case, "train") * RELAYED_TIMES <= self.run.memory_bytes
+        return cell.case.processes == 1 and is_small and known_outcome(cell, self.run, self._known) is None
 
     def _left(self, group: Iterable[Cell]) -> list[Task]:
         """The cells of a group that have no outcome yet."""

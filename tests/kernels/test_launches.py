@@ -24,7 +24,7 @@ def launched(function: object, *shapes: tuple[int, ...]) -> tuple[int, list[str]
     return counted.calls, [launches.name_of(call[0]) for call in operators]
 
 
-def test_layer_launches_the_kernel_once_each_way_and_three_products() -> None:
+def test_layer_launches_the_kernel_and_three_products() -> None:
     kernels, operators = launched(linear_lif, launches.SHAPE, MATRIX, MATRIX[:1])
     assert kernels == 2 and operators.count("mm") == 3
     assert sorted(operators) == sorted([*["mm"] * 3, "clone", "sum", *["new_zeros"] * 3])

@@ -14,6 +14,7 @@ from snnbench.environments.interpreters import Interpreter
 from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS
 from snnbench.recording.record import Record
+from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_in_relay
 from snnbench.run.setup import Run, Setup
@@ -143,3 +144,13 @@ return right
     assert first.status == second.status == "measured", (first, second)
     assert set((tmp_path / "log").read_text().split()) == {"1"}
     assert bench.watcher.started == plan
+
+
+def test_large_cell_has_the_memory_for_itself(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(tmp_path / "log")
+    for name in "ab":
+        bench.add(name, log.source(name))
+    plan = [Cell(SMALL, name, "default", 0, "time") for name in "ab"]
+    monkeypatch.setattr(executor, "RELAYED_TIMES", 1 << 40)
+    assert [record.status for record in bench.run(plan)] == ["measured"] * 2
+    assert max(log.times("a works")) <= min(log.times("b exam"))
