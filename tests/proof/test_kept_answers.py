@@ -147,8 +147,15 @@ return Network(forward, right.backward)
 
 
 def test_answer_that_saves_half_of_the_work_is_found(tmp_path: Path) -> None:
-    """Passes of 3 ms: in shorter passes the allowance of 0.1 ms would hide much of the saving."""
-    reply = timed(tmp_path, altered(SAVED.format(steps=120)), time_steps=240, phases=("inference",))
+    """Passes of 3 ms: in shorter passes the allowance of 0.1 ms would hide much of the saving.
+
+    A disturbance as long as a pass may hide it from a trial, so three trials look for it.
+    """
+    for trial in range(3):
+        source = altered(SAVED.format(steps=120))
+        reply = timed(tmp_path / str(trial), source, time_steps=240, phases=("inference",))
+        if reply.outcome.status == "failed":
+            break
     assert_incorrect(reply, r"a pass of inference takes [\d.]+ times as long on content")
 
 
