@@ -11,7 +11,7 @@ turns of a difference of two times:
     autograd    a pass of a torch.autograd.Function with the same tensors that computes nothing, after the products
     dispatch    all but that and the C calls: Python, and the memory of what is kept
     neurons     the C calls without products and without the inputs' gradient
-    barriers    what the inputs' gradient adds to them: a barrier in each stretch, and a second buffer
+    phases      what the inputs' gradient adds to them: tasks of two phases in each stretch wait for each other
     products    the products in the C calls beyond the floor: one thread each, in stretches, by columns
 """
 
@@ -41,7 +41,7 @@ COLUMNS = (
     "autograd us",
     "dispatch us",
     "neurons us",
-    "barriers us",
+    "phases us",
     "products us",
 )
 

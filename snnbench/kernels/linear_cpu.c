@@ -1,8 +1,8 @@
-/* The linear layer and the fused LIF neuron on a CPU: one call each way, and at most one parallel region in it.
+/* The linear layer and the fused LIF neuron on a CPU: one call each way, in tasks that threads share (team.h).
 
-   A thread takes a range of neurons through all stretches of time: its columns of the product, its neurons, its rows of
+   A task takes a range of neurons through all stretches of time: its columns of the product, its neurons, its rows of
    the weight's gradient and of the bias's. Each product is the framework's own, on one thread. Only the gradient of the
-   inputs needs the neurons of all threads: one barrier in each stretch, and two buffers that take turns.
+   inputs needs the neurons of all ranges. Then each stretch has two phases of tasks: ranges of neurons, then of inputs.
 
    Matrices are stored by rows. BLAS stores them by columns, so it sees each of them transposed. Macros and formats are
    those of lif_block.h; STORE is FLOAT32 or FLOAT64.
@@ -14,17 +14,15 @@
            135    246    848    881          dispatch: Python, autograd, memory; slow where a pass empties the caches
             19     67    443    908   2812   neurons: bytes of the caches, then of memory
              7     13     77                 products, on a range of neurons each
-   Barriers take 0 to 40 us, and cannot be told from noise. */
-#include <omp.h>
-
+   The end of a phase takes 0 to 40 us, and cannot be told from noise. */
 #include "lif_block.h"
+#include "team.h"
 
 /* ?gemm of the framework. Sizes have 64 bits: a library that reads 32 of them sees the same number. */
 typedef void (*product_t)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const store_t *,
                           const store_t *, const int64_t *, const store_t *, const int64_t *, const store_t *, store_t *,
                           const int64_t *);
-/* Sets the number of threads of the calling thread's products, and returns the one before. Each thread of a parallel
-   region calls it, because a library with another pool of threads does not know that it is in one. */
+/* Sets the number of threads of the calling thread's products, and returns the one before. */
 typedef int (*limit_t)(int);
 static product_t product;
 static limit_t limit;
@@ -37,22 +35,24 @@ void use(product_t a_product, limit_t a_limit) {
 
 enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads never share */
 enum { CACHED = 4 << 20 };         /* bytes of spikes that a cache may keep until they are read */
+enum { RANGES = 2 };               /* of neurons for a thread: a thread that is late leaves the other ones to others */
 
 typedef struct {
   int64_t T, B, K, N, length; /* time steps, batch, inputs, neurons, time steps of a stretch */
   const store_t *inputs, *weight;
   const real *bias, *start; /* absent: zeros */
   real beta, threshold, slope;
+  int ranges; /* of neurons, which are tasks of their own */
 } layer_t;
 
 typedef struct {
   int64_t from, to;
 } range_t;
 
-/* The range of `count` items that belongs to thread `rank` of `threads`, in whole units. */
-static range_t share(int64_t count, int64_t unit, int rank, int threads) {
+/* Range `number` of `ranges` that divide `count` items, in whole units. */
+static range_t share(int64_t count, int64_t unit, int64_t number, int ranges) {
   int64_t units = (count + unit - 1) / unit;
-  range_t range = {units * rank / threads * unit, units * (rank + 1) / threads * unit};
+  range_t range = {units * number / ranges * unit, units * (number + 1) / ranges * unit};
   if (range.from > count) range.from = count;
   if (range.to > count) range.to = count;
   return range;
@@ -93,6 +93,12 @@ static void offsets(const layer_t *layer, int64_t at, int64_t columns, real *off
     offset[j] = layer->bias ? layer->bias[neuron] : (real)0;
 }
 
+/* The ranges of neurons for so many threads. */
+static int ranges_of(int64_t neurons, int threads) {
+  int64_t units = (neurons + UNIT - 1) / UNIT, wanted = threads > 1 ? RANGES * (int64_t)threads : 1;
+  return (int)(wanted < units ? wanted : units);
+}
+
 /* `kept` [T, B, N], whose memory has the currents first if there is no `scratch` for them, or absent; `states`, the
    potential before each stretch, or absent. */
 static void forward_range(const layer_t *layer, range_t neurons, real *potential, store_t *spikes, keep_t *kept,
@@ -122,29 +128,42 @@ static void forward_range(const layer_t *layer, range_t neurons, real *potential
   }
 }
 
+typedef struct {
+  const layer_t *layer;
+  real *potential;
+  store_t *spikes;
+  keep_t *kept;
+  real *states;
+  store_t *scratch;
+} forward_t;
+
+static void forward_task(const void *work, int64_t number) {
+  const forward_t *pass = work;
+  int before = limit(1);
+  forward_range(pass->layer, share(pass->layer->N, UNIT, number, pass->layer->ranges), pass->potential, pass->spikes,
+                pass->kept, pass->states, pass->scratch);
+  limit(before);
+}
+
 void linear_forward(const store_t *inputs, const store_t *weight, const real *bias, const real *start, real *potential,
                     store_t *spikes, keep_t *kept, real *states, store_t *scratch, int64_t T, int64_t B, int64_t K,
                     int64_t N, int64_t length, double beta, double threshold, int threads) {
-  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, 0};
-#pragma omp parallel num_threads(threads) if (threads > 1)
-  {
-    range_t neurons = share(N, UNIT, omp_get_thread_num(), omp_get_num_threads());
-    int before = limit(1);
-    if (neurons.to > neurons.from) forward_range(&layer, neurons, potential, spikes, kept, states, scratch);
-    limit(before);
-  }
+  const int ranges = ranges_of(N, threads);
+  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, 0, ranges};
+  const forward_t pass = {&layer, potential, spikes, kept, states, scratch};
+  run_tasks(forward_task, &pass, ranges, ranges, threads);
 }
 
 /* What a backward pass reads and writes beside the layer; absent where it is not wanted. `kept` or `states` is there. */
 typedef struct {
+  const layer_t *layer;
   const store_t *cotangent;
   const keep_t *kept;
   const real *states;
   keep_t *again;          /* [length, B, N], for values that are computed again from `states` */
   const real *carried;    /* absent: zeros */
   real *first;            /* dL/dv: of the last step first, then that before the first step */
-  store_t *gradient;      /* [1 or 2, length, B, N]: dL/d current */
-  int buffers;            /* how many of them there are */
+  store_t *gradient;      /* [length, B, N]: dL/d current */
   store_t *by_input, *by_weight;
   real *by_bias, *by_beta, *by_threshold; /* [N] */
 } gradients_t;
@@ -195,56 +214,78 @@ static void backward_columns(const layer_t *layer, const gradients_t *pass, int6
   }
 }
 
-/* One thread's share of a backward pass, from the last stretch to the first. */
-static void backward_range(const layer_t *layer, const gradients_t *pass, int rank, int threads) {
-  const int64_t M = layer->B * layer->N, K = layer->K;
-  const range_t neurons = share(layer->N, UNIT, rank, threads);
-  const int64_t count = neurons.to - neurons.from, last = (layer->T - 1) / layer->length;
-  const columns_t all = columns_of(layer, neurons);
+/* The sums and the last step's dL/dv of a range of neurons, before its first stretch. */
+static void begin_backward(const layer_t *layer, const gradients_t *pass, range_t neurons) {
   real *sums[] = {pass->by_bias, pass->by_beta, pass->by_threshold};
   for (int i = 0; i < 3; ++i)
-    if (sums[i]) memset(sums[i] + neurons.from, 0, (size_t)count * sizeof(real));
+    if (sums[i]) memset(sums[i] + neurons.from, 0, (size_t)(neurons.to - neurons.from) * sizeof(real));
   for (int64_t b = 0; b < layer->B; ++b)
     for (int64_t j = b * layer->N + neurons.from; j < b * layer->N + neurons.to; ++j)
       pass->first[j] = pass->carried ? pass->carried[j] : (real)0;
-  for (int64_t stretch = last; stretch >= 0; --stretch) {
-    int64_t t = stretch * layer->length, rows = steps_from(layer, t) * layer->B;
-    const store_t *inputs = layer->inputs + t * layer->B * K;
-    store_t *gradient = pass->gradient + (pass->buffers > 1 && stretch & 1 ? layer->length * M : 0);
-    if (count) {
-      if (pass->states) multiply(layer, neurons, t, (store_t *)pass->again);
-      for (int64_t number = 0; number < all.strips * all.pieces; ++number) {
-        int64_t columns, at = block_at(layer, all, number, &columns);
-        backward_columns(layer, pass, t, at, columns, gradient);
-      }
-      if (pass->by_weight)
-        product("N", "T", &K, &count, &rows, &ONE, inputs, &K, gradient + neurons.from, &layer->N,
-                stretch == last ? &ZERO : &ONE, pass->by_weight + neurons.from * K, &K);
-    }
-    if (!pass->by_input) continue;
-    if (threads > 1) {
-#pragma omp barrier
-    }
-    range_t part = share(rows, 1, rank, threads);
-    int64_t own = part.to - part.from;
-    if (own)
-      product("N", "N", &K, &own, &layer->N, &ONE, layer->weight, &K, gradient + part.from * layer->N, &layer->N, &ZERO,
-              pass->by_input + (t * layer->B + part.from) * K, &K);
+}
+
+/* A range of neurons in the stretch at step `t`: their gradients, and their rows of the weight's. */
+static void backward_neurons(const layer_t *layer, const gradients_t *pass, range_t neurons, int64_t t) {
+  const int64_t K = layer->K, rows = steps_from(layer, t) * layer->B, count = neurons.to - neurons.from;
+  const columns_t all = columns_of(layer, neurons);
+  if (pass->states) multiply(layer, neurons, t, (store_t *)pass->again);
+  for (int64_t number = 0; number < all.strips * all.pieces; ++number) {
+    int64_t columns, at = block_at(layer, all, number, &columns);
+    backward_columns(layer, pass, t, at, columns, pass->gradient);
   }
+  if (pass->by_weight)
+    product("N", "T", &K, &count, &rows, &ONE, layer->inputs + t * layer->B * K, &K, pass->gradient + neurons.from,
+            &layer->N, t + layer->length >= layer->T ? &ZERO : &ONE, pass->by_weight + neurons.from * K, &K);
+}
+
+/* The inputs' gradient for a range of samples and steps in the stretch at step `t`. */
+static void backward_inputs(const layer_t *layer, const gradients_t *pass, range_t rows, int64_t t) {
+  int64_t count = rows.to - rows.from;
+  if (count)
+    product("N", "N", &layer->K, &count, &layer->N, &ONE, layer->weight, &layer->K,
+            pass->gradient + rows.from * layer->N, &layer->N, &ZERO,
+            pass->by_input + (t * layer->B + rows.from) * layer->K, &layer->K);
+}
+
+/* A range of neurons through all stretches, from the last one on. */
+static void backward_task(const void *work, int64_t number) {
+  const gradients_t *pass = work;
+  const layer_t *layer = pass->layer;
+  const range_t neurons = share(layer->N, UNIT, number, layer->ranges);
+  int before = limit(1);
+  begin_backward(layer, pass, neurons);
+  for (int64_t t = (layer->T - 1) / layer->length * layer->length; t >= 0; t -= layer->length)
+    backward_neurons(layer, pass, neurons, t);
+  limit(before);
+}
+
+/* The same with the inputs' gradient: a task of one stretch, in a phase of neurons or in the phase of inputs after it. */
+static void backward_phase_task(const void *work, int64_t number) {
+  const gradients_t *pass = work;
+  const layer_t *layer = pass->layer;
+  const int64_t phase = number / layer->ranges, range = number % layer->ranges;
+  const int64_t t = ((layer->T - 1) / layer->length - phase / 2) * layer->length;
+  int before = limit(1);
+  if (phase % 2) {
+    backward_inputs(layer, pass, share(steps_from(layer, t) * layer->B, 1, range, layer->ranges), t);
+  } else {
+    const range_t neurons = share(layer->N, UNIT, range, layer->ranges);
+    if (!phase) begin_backward(layer, pass, neurons);
+    backward_neurons(layer, pass, neurons, t);
+  }
+  limit(before);
 }
 
 void linear_backward(const store_t *inputs, const store_t *weight, const real *bias, const real *start,
                      const store_t *cotangent, const keep_t *kept, const real *states, keep_t *again,
                      const real *carried, real *first, store_t *gradient, store_t *by_input, store_t *by_weight,
                      real *by_bias, real *by_beta, real *by_threshold, int64_t T, int64_t B, int64_t K, int64_t N,
-                     int64_t length, double beta, double threshold, double slope, int buffers, int threads) {
-  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, (real)slope};
-  const gradients_t pass = {cotangent, kept,    states,   again,     carried, first,   gradient,
-                            buffers,   by_input, by_weight, by_bias, by_beta, by_threshold};
-#pragma omp parallel num_threads(threads) if (threads > 1)
-  {
-    int before = limit(1);
-    backward_range(&layer, &pass, omp_get_thread_num(), omp_get_num_threads());
-    limit(before);
-  }
+                     int64_t length, double beta, double threshold, double slope, int threads) {
+  const int ranges = ranges_of(N, threads);
+  const int64_t stretches = (T + length - 1) / length;
+  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, (real)slope, ranges};
+  const gradients_t pass = {&layer,   cotangent, kept,      states,  again,   carried,     first,
+                            gradient, by_input,  by_weight, by_bias, by_beta, by_threshold};
+  if (by_input) run_tasks(backward_phase_task, &pass, 2 * stretches * ranges, ranges, threads);
+  else run_tasks(backward_task, &pass, ranges, ranges, threads);
 }

@@ -1,7 +1,7 @@
 """The linear layer and its neuron on a CPU in one C call each way (linear_cpu.c), with the products of torch's BLAS.
 
 A pass through pipeline.py has a call of Python for each stretch of time and each product, which takes longer than the
-work of a small layer. Here a pass is one call, in which a thread takes a range of neurons through all stretches.
+work of a small layer. Here a pass is one call, whose tasks take ranges of neurons through all stretches.
 
 torch's library exports its BLAS on some platforms only, and formats of 16 bits have no product there: pipeline.py
 computes these passes with torch.mm.
@@ -23,6 +23,8 @@ from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
 from snnbench.kernels.stretches import kept_shape, stretch
 
 SOURCE = Path(__file__).with_suffix(".c")
+TEAM = SOURCE.with_name("team.h")
+"""Threads that share tasks."""
 PRODUCTS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
 LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
@@ -99,9 +101,8 @@ def backward(
     assert weight is not None
     steps, batch, entering, neurons, length = plan.sizes
     dtype, device = inputs.dtype, inputs.device
-    turns = 2 if wanted.input and plan.threads > 1 and length < steps else 1
     again, bias = layer.keep == "nothing", _bias(layer)
-    gradient = buffers.empty((turns, length, batch, neurons), dtype, device)
+    gradient = buffers.empty((length, batch, neurons), dtype, device)
     values = buffers.empty((length, batch, neurons), dtype, device) if again else None
     carried = None if carried is None else carried.to(dtype).contiguous()
     gradients = Gradients(inputs.new_empty((batch, neurons)))
@@ -122,7 +123,7 @@ def backward(
         *(_pointer(by_beta), _pointer(by_threshold)),
         *plan.sizes,
         *(neuron.beta, neuron.threshold, neuron.slope),
-        *(turns, plan.threads),
+        plan.threads,
     )
     if by_beta is not None and by_threshold is not None:
         gradients.beta, gradients.threshold = by_beta.sum(), by_threshold.sum()
@@ -186,10 +187,10 @@ def _loaded(reset: str, detach: bool, name: str, store: torch.dtype, keep: torch
         "DETACH": str(int(detach)),
         "SURROGATE": surrogate(name, C),
     }
-    library = compiler.library(SOURCE, macros, BLOCK)
+    library = compiler.library(SOURCE, macros, BLOCK, TEAM)
     pointer, size, number, count = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int
     library.linear_forward.argtypes = [*[pointer] * 9, *[size] * 5, *[number] * 2, count]
-    library.linear_backward.argtypes = [*[pointer] * 16, *[size] * 5, *[number] * 3, count, count]
+    library.linear_backward.argtypes = [*[pointer] * 16, *[size] * 5, *[number] * 3, count]
     library.use.argtypes = [pointer, pointer]
     library.use.restype = library.linear_forward.restype = library.linear_backward.restype = None
     use(library, product(store))

@@ -1,6 +1,9 @@
 """Tests of the linear layer and its neuron in one C call: threads, kept formats, and passes left to the pipeline."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -112,6 +115,44 @@ def test_pass_is_one_call_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(500, 16, 11, 70)
     by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
     assert calls == ["linear_forward", "linear_backward"]
+
+
+def test_calls_at_the_same_time_have_the_same_numbers(threads: int) -> None:
+    given = problem(40, 3, 11, 70)
+
+    def gradients(_: int) -> list[torch.Tensor]:
+        torch.set_num_threads(threads)  # each thread has a number of its own
+        spikes, gradients = by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
+        return [spikes, *gradients]
+
+    first = gradients(0)
+    with ThreadPoolExecutor(4) as pool:
+        for others in pool.map(gradients, range(40)):
+            assert all(map(torch.equal, first, others))
+
+
+FORK = """
+import os, torch
+from snnbench.kernels import linear_cpu, linear_lif
+
+linear_cpu.ONE_THREAD = 0
+torch.set_num_threads(2)
+inputs, weight = (torch.rand(40, 3, 11) < 0.5).float(), torch.randn(70, 11)
+
+def same():
+    return all(torch.equal(first, linear_lif(inputs, weight, beta=0.9, threshold=1.0)) for _ in range(3))
+
+first = linear_lif(inputs, weight, beta=0.9, threshold=1.0)
+child = os.fork()
+if not child:
+    os._exit(0 if same() else 1)
+assert os.waitpid(child, 0)[1] == 0 and same()
+"""
+
+
+def test_child_after_a_fork_needs_no_thread_of_its_parent() -> None:
+    done = subprocess.run([sys.executable, "-c", FORK], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_products_of_others_keep_their_threads() -> None:

@@ -1,0 +1,125 @@
+/* Tasks that threads share, without waiting for a thread: each takes the next task, and the caller takes part.
+
+   A parallel region of OpenMP ends when all of its threads have arrived. If another process keeps a core busy, a thread
+   may arrive milliseconds late, even if nothing is left to do. Here a call ends when all tasks are done, so the caller
+   does what a late thread does not take. The tasks of a phase begin when all tasks of the phases before are done.
+
+   Helpers sleep between calls. A second caller at the same time, and a child after a fork, do all tasks alone. */
+#ifndef TEAM_H
+#define TEAM_H
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <unistd.h>
+
+enum { MOST_HELPERS = 255 };
+enum { YIELD_AFTER = 2000 };  /* looks for the end of tasks before a thread lets others run */
+enum { SLEEP_AFTER = 20000 }; /* looks of a helper for the next call before it sleeps: a fraction of a millisecond */
+
+typedef void (*task_t)(const void *work, int64_t number);
+
+static struct {
+  pthread_mutex_t called, asleep;
+  pthread_cond_t awake;
+  pid_t process;
+  int started; /* helpers, in this process */
+  task_t run;
+  const void *work;
+  int64_t phase; /* tasks of a phase */
+  int64_t count; /* tasks of the call */
+  _Atomic int helpers;
+  _Atomic int64_t done;
+  _Atomic uint64_t left; /* the number of the call << 32 | its tasks that no thread has taken */
+} team = {.called = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .awake = PTHREAD_COND_INITIALIZER};
+
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#endif
+}
+
+static inline uint32_t call_now(void) { return (uint32_t)(atomic_load_explicit(&team.left, memory_order_acquire) >> 32); }
+
+static void wait_until_done(int64_t tasks) {
+  for (int looks = 0; atomic_load_explicit(&team.done, memory_order_acquire) < tasks;)
+    if (++looks < YIELD_AFTER) pause_briefly();
+    else sched_yield();
+}
+
+/* Take tasks of a call until none is left. A call ends after its last task, so a thread that holds a task reads the
+   fields of this call; before it has one, it reads `left` only, which a later call may have changed. */
+static void take_tasks(uint32_t call) {
+  uint64_t left = atomic_load_explicit(&team.left, memory_order_acquire);
+  while ((uint32_t)(left >> 32) == call && (uint32_t)left) {
+    if (!atomic_compare_exchange_weak_explicit(&team.left, &left, left - 1, memory_order_acq_rel, memory_order_acquire))
+      continue;
+    int64_t number = team.count - (uint32_t)left;
+    wait_until_done(number / team.phase * team.phase);
+    team.run(team.work, number);
+    atomic_fetch_add_explicit(&team.done, 1, memory_order_acq_rel);
+    left = atomic_load_explicit(&team.left, memory_order_acquire);
+  }
+}
+
+static void *helper(void *rank) {
+  for (uint32_t seen = 0;;) {
+    for (int looks = 0; call_now() == seen && looks < SLEEP_AFTER; ++looks) pause_briefly();
+    if (call_now() == seen) {
+      pthread_mutex_lock(&team.asleep);
+      while (call_now() == seen) pthread_cond_wait(&team.awake, &team.asleep);
+      pthread_mutex_unlock(&team.asleep);
+    }
+    seen = call_now();
+    if ((intptr_t)rank < atomic_load_explicit(&team.helpers, memory_order_relaxed)) take_tasks(seen);
+  }
+  return 0;
+}
+
+/* Start helpers that are missing, as many as the system allows. */
+static void start_helpers(int wanted) {
+  pthread_attr_t detached;
+  pthread_t thread;
+  if (team.started >= wanted || pthread_attr_init(&detached)) return;
+  pthread_attr_setdetachstate(&detached, PTHREAD_CREATE_DETACHED);
+  while (team.started < wanted && !pthread_create(&thread, &detached, helper, (void *)(intptr_t)team.started)) ++team.started;
+  pthread_attr_destroy(&detached);
+}
+
+/* After a fork the helpers are gone, and locks of other threads stay locked. */
+static void notice_fork(void) {
+  if (team.process == getpid()) return;
+  if (team.process) {
+    pthread_mutex_init(&team.called, 0);
+    pthread_mutex_init(&team.asleep, 0);
+    pthread_cond_init(&team.awake, 0);
+    team.started = 0;
+  }
+  team.process = getpid();
+}
+
+/* Run tasks 0 to `count` - 1 of some work on so many threads at most. */
+static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase, int threads) {
+  notice_fork();
+  if (threads < 2 || phase < 2 || count > UINT32_MAX || pthread_mutex_trylock(&team.called)) {
+    for (int64_t number = 0; number < count; ++number) run(work, number);
+    return;
+  }
+  int helpers = threads - 1 < MOST_HELPERS ? threads - 1 : MOST_HELPERS;
+  start_helpers(helpers);
+  team.run = run;
+  team.work = work;
+  team.phase = phase;
+  team.count = count;
+  atomic_store_explicit(&team.helpers, helpers, memory_order_relaxed);
+  atomic_store_explicit(&team.done, 0, memory_order_relaxed);
+  uint32_t call = call_now() + 1;
+  atomic_store_explicit(&team.left, (uint64_t)call << 32 | (uint32_t)count, memory_order_release);
+  pthread_mutex_lock(&team.asleep);
+  pthread_cond_broadcast(&team.awake);
+  pthread_mutex_unlock(&team.asleep);
+  take_tasks(call);
+  wait_until_done(count);
+  pthread_mutex_unlock(&team.called);
+}
+#endif
