@@ -10,11 +10,12 @@
    What bounds a training pass, by `benchmarks limit` on 2 cores of an EPYC (Zen 4, AVX-512, gcc 12), B = 16, T = 100,
    float32, with the inputs' gradient. The floor is the three products alone; the parts are microseconds beyond it:
      N       16     64    256    512   2048
-     pass  5.76   2.19   1.35   1.11   1.02 x floor
-           135    246    848    881          dispatch: Python, autograd, memory; slow where a pass empties the caches
-            19     67    443    908   2812   neurons: bytes of the caches, then of memory
-             7     13     77                 products, on a range of neurons each
-   The end of a phase takes 0 to 40 us, and cannot be told from noise. */
+     pass  5.70   2.79   1.75   1.18   1.03 x floor
+            70     81    184    876    481   autograd, with an empty function in this one's place
+            42    241   1777    230    664   dispatch: Python and memory; slow where a pass empties the caches
+            18    101    345    602   9047   neurons: bytes of the caches, then of memory
+             0     62    115     68    122   ends of phases: waiting for tasks of others
+            10                  719          products, on a range of neurons each */
 #include "lif_block.h"
 #include "team.h"
 
