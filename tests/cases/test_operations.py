@@ -1,0 +1,114 @@
+"""Tests of operations: values and gradients are those of PyTorch's own functions, in whole and in part."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from snnbench.cases.operations import (
+    Average,
+    Convolution,
+    Linear,
+    MaximumPool,
+    Neurons,
+    Normalisation,
+    Operation,
+    Sum,
+)
+
+F = torch.nn.functional
+IMAGES, CHANNELS, SIDE = 6, 5, 9
+IMAGE = (CHANNELS, SIDE, SIDE)
+CASES: dict[str, tuple[Operation, Callable[..., Any]]] = {
+    "convolution": (
+        Convolution(name="x", of=("a",), shape=(4, 9, 9), inputs=CHANNELS, size=3, padding=1),
+        lambda x, w: F.conv2d(x, w, None, 1, 1),
+    ),
+    "strided": (
+        Convolution(name="x", of=("a",), shape=(4, 5, 5), inputs=CHANNELS, size=7, stride=2, padding=3),
+        lambda x, w: F.conv2d(x, w, None, 2, 3),
+    ),
+    "projection": (
+        Convolution(name="x", of=("a",), shape=(4, 5, 5), inputs=CHANNELS, size=1, stride=2),
+        lambda x, w: F.conv2d(x, w, None, 2),
+    ),
+    "normalisation": (
+        Normalisation(name="x", of=("a",), shape=IMAGE),
+        lambda x, w, b: F.batch_norm(x, None, None, w, b, True, 0.0, 1e-5),
+    ),
+    "frozen": (
+        Normalisation(name="x", of=("a",), shape=IMAGE, variance=0.3),
+        lambda x, w, b: F.batch_norm(
+            x, torch.zeros(5).double(), torch.full((5,), 0.3).double(), w, b, False, 0.0, 1e-5
+        ),
+    ),
+    "pool": (
+        MaximumPool(name="x", of=("a",), shape=(CHANNELS, 5, 5), size=3, stride=2, padding=1),
+        lambda x: F.max_pool2d(x, 3, 2, 1),
+    ),
+    "average": (Average(name="x", of=("a",), shape=(CHANNELS,)), lambda x: x.mean((2, 3))),
+    "sum": (Sum(name="x", of=("a", "b"), shape=IMAGE), lambda x, y: x + y),
+    "linear": (Linear(name="x", of=("a",), shape=(4,), inputs=CHANNELS), F.linear),
+}
+
+
+def drawn(operation: Operation) -> tuple[list[Any], list[Any], Any]:
+    """Entering values, parameters and a cotangent. Values are spikes, so a pool has equal maxima."""
+    random = np.random.default_rng(3)
+    shape = (CHANNELS,) if isinstance(operation, Linear) else IMAGE
+    entering = [(random.random((IMAGES, *shape)) < 0.4).astype(np.float64) for _ in operation.of]
+    parameters = [random.standard_normal(size) for size in operation.parameters.values()]
+    return entering, parameters, random.standard_normal((IMAGES, *operation.shape))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_operation_is_the_one_of_pytorch(name: str) -> None:
+    operation, function = CASES[name]
+    entering, parameters, cotangent = drawn(operation)
+    leaves = [torch.tensor(array, requires_grad=True) for array in (*entering, *parameters)]
+    value = function(*leaves)
+    gradients = torch.autograd.grad(value, leaves, torch.tensor(cotangent))
+    np.testing.assert_allclose(operation.value(entering, parameters), value.detach(), atol=1e-12)
+    ours = [
+        *operation.backward(entering, parameters, cotangent),
+        *operation.gradients(entering, parameters, cotangent),
+    ]
+    for got, expected in zip(ours, gradients, strict=True):
+        np.testing.assert_allclose(got, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_some_channels_by_themselves_are_equal(name: str) -> None:
+    operation, _ = CASES[name]
+    entering, parameters, cotangent = drawn(operation)
+    channels = [0, 3]
+    part = [value[:, channels] for value in entering] if operation.channelwise else entering
+    some = [parameter[channels] for parameter in parameters]
+    whole = operation.value(entering, parameters)
+    np.testing.assert_allclose(operation.value(part, some), whole[:, channels], atol=1e-12)
+    gradients = operation.gradients(entering, parameters, cotangent)
+    for got, expected in zip(operation.gradients(part, some, cotangent[:, channels]), gradients, strict=True):
+        np.testing.assert_allclose(got, expected[channels], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, (operation, _) in CASES.items() if not operation.mixes_images])
+def test_some_images_by_themselves_are_equal(name: str) -> None:
+    operation, _ = CASES[name]
+    entering, parameters, cotangent = drawn(operation)
+    some = [value[1:3] for value in entering]
+    whole = operation.backward(entering, parameters, cotangent)
+    for got, expected in zip(operation.backward(some, parameters, cotangent[1:3]), whole, strict=True):
+        np.testing.assert_allclose(got, expected[1:3], atol=1e-12)
+
+
+def test_neurons_have_no_value_by_image() -> None:
+    neurons = Neurons(name="x", of=("a",), shape=IMAGE)
+    assert neurons.count == math.prod(IMAGE)
+    with pytest.raises(TypeError, match="no value by image"):
+        neurons.value([np.zeros((1, *IMAGE))], [])
+    with pytest.raises(TypeError, match="no gradient by image"):
+        neurons.backward([np.zeros((1, *IMAGE))], [], np.zeros((1, *IMAGE)))
