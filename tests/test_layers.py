@@ -34,6 +34,7 @@ OF_TORCH = (
         "backends.torch.team",
         "backends.torch.graph",
         "backends.torch.network",
+        "backends.torch.operations",
         "backends.torch.session",
     ),
     *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),

@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A layout: `order` is a permutation of "TBN", `latency` the number of steps by which the output is late."""
+    """A layout: `order` is a permutation of "TBN", `latency` the number of steps by which the output is late.
+
+    An input may have more axes: those of an image, after its channels.
+    """
 
     order: str
     latency: int = 0
@@ -36,7 +39,12 @@ class Layout:
         return back[: len(back) - self.latency]
 
     def _arrange(self, array: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray(array.transpose(["TBN".index(axis) for axis in self.order]))
+        return np.ascontiguousarray(array.transpose(_axes("TBN", self.order, array)))
 
     def _back(self, array: NDArray[Any]) -> NDArray[Any]:
-        return array.transpose([self.order.index(axis) for axis in "TBN"]) if array.ndim == 3 else array
+        return array.transpose(_axes(self.order, "TBN", array)) if array.ndim == 3 else array
+
+
+def _axes(of: str, order: str, array: NDArray[Any]) -> list[int]:
+    """The axes of an array in the order `of`, sorted to be in `order`; all others stay."""
+    return [*(of.index(axis) for axis in order), *range(3, array.ndim)]

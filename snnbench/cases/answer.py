@@ -8,9 +8,22 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outputs of a pass, in the order [T, B, N]; None for outputs that it does not compute. Gradients by layer."""
+    """The outputs of a pass, in the order [T, B, N]; None for outputs that it does not compute. Gradients by layer.
+
+    A network that is no stack answers with its outputs [T, B, classes] in place of spikes. Its `weights` are the
+    gradients of all its parameters in order, and its `biases` are empty.
+    """
 
     spikes: NDArray[Any] | None
     weights: list[NDArray[Any]] | None = None
     biases: list[NDArray[Any]] | None = None
     input: NDArray[Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """The answer of a pass, with the value of each operation and its gradient, [T, B, ...], in the harness's units."""
+
+    answer: Answer
+    values: dict[str, NDArray[Any]]
+    cotangents: dict[str, NDArray[Any]]

@@ -1,7 +1,7 @@
 """A case: one fully specified piece of work. Equal cases are equal work.
 
 Each workload has a frozen dataclass of its own for its cases (snnbench/workloads/). Here is their base, with the fields
-that all have: the sizes of a layer, the device, the number format, the seed, and the leaky integrate-and-fire neuron
+that all have: time steps and batch, the device, the number format, the seed, and the leaky integrate-and-fire neuron
 with its input current x:
 
     u[t] = beta * v[t-1] + x[t]
@@ -63,7 +63,8 @@ class Case:
     """The fields that the cases of every workload have. `threads` is the number of CPUs a worker may use.
 
     The work is `sites` equal layers of neurons, one after another. Each answers with spikes [T, B, N]: T is
-    `time_steps`, B is `batch` and N is `neurons`.
+    `time_steps`, B is `batch` and N is `neurons`, a field or a property of each workload's case. A network with layers
+    of different sizes counts as one layer.
 
     `SIZES` are a workload's axes of size: field -> (letter, words). The first is the axis that reports draw times
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
@@ -74,7 +75,6 @@ class Case:
     PREFIX: ClassVar[str] = ""
 
     workload: str
-    neurons: Count
     batch: Count
     time_steps: Count
     device: str
@@ -90,6 +90,10 @@ class Case:
     seed: CountOrNone
 
     if TYPE_CHECKING:  # a field of some workloads, a constant of others
+
+        @property
+        def neurons(self) -> int:
+            """The neurons of a layer, or of the whole network if its layers differ."""
 
         @property
         def input_gradient(self) -> bool:
@@ -145,6 +149,11 @@ class Case:
         return 0
 
     @property
+    def summed(self) -> int:
+        """The most terms of an entry of a parameter's gradient: those of all steps and samples."""
+        return self.time_steps * self.batch
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """[T, B, N]."""
         return self.time_steps, self.batch, self.neurons
@@ -183,11 +192,12 @@ class Case:
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The names of the fields: the workload, the sizes, all others, and the seed."""
+        """The names of the fields: the workload, the sizes in their order, all others, and the seed."""
         return _names(cls)  # type: ignore[arg-type]  # a class has a hash
 
 
 @cache
 def _names(case: Any) -> tuple[str, ...]:
     names = [field.name for field in fields(case) if field.name not in ("workload", "seed")]
-    return ("workload", *sorted(names, key=lambda name: name not in case.SIZES), "seed")
+    sizes = [name for name in case.SIZES if name in names]
+    return ("workload", *sizes, *(name for name in names if name not in sizes), "seed")

@@ -5,14 +5,15 @@ passes: no pass has seen their content, so a kept answer cannot pass for a new o
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.cases.case import Case
+from snnbench.cases.operations import Operation
 
 Drawn = TypeVar("Drawn")
 Array = NDArray[np.float32]
@@ -101,6 +102,25 @@ class Stack(Problem):
     @abstractmethod
     def first(self, count: int) -> "Stack":
         """The problem of the first layers, with inputs and cotangents of its own."""
+
+
+class Graph(Problem):
+    """A problem whose network is a sequence of operations, with a library's neuron at each site of neurons."""
+
+    @abstractmethod
+    def operations(self) -> Sequence[Operation]:
+        """The operations in order; the value of the last is the network's output."""
+
+    @abstractmethod
+    def parameters(self) -> dict[str, list[Array]]:
+        """The parameters of each operation that has some, float32."""
+
+    @abstractmethod
+    def site(self, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
+        """The problem of the neurons of one site by themselves.
+
+        Content 0 is their current [T, B, N] and the cotangent of their spikes.
+        """
 
 
 def generator(case: Case, name: str, number: int) -> np.random.Generator:

@@ -8,7 +8,6 @@ from typing import Any
 from snnbench import workloads
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
-from snnbench.cases.problem import EXAM_SHAPE
 from snnbench.plan.config import Protocol
 from snnbench.proof.comparison import verdict
 from snnbench.proof.exam import PASSES as EXAM_PASSES
@@ -95,8 +94,8 @@ def _places(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, la
     one (`layered`), the places of each layer are compared.
     """
     if name.startswith("exam-"):
-        sample = EXAM_SHAPE["time_steps"] * EXAM_SHAPE["neurons"]
-        whole = EXAM_SHAPE["batch"] * sample
+        steps, batch, answers = workloads.of(case).exams(case)[0].case.shape
+        sample, whole = steps * answers, steps * batch * answers
         return (sample if ending.own_rule is not None and name != "exam-1" else whole), len(EXAM_PASSES) * whole
     sample = case.time_steps * case.neurons
     judged = case.sites if layered else 1
@@ -128,14 +127,15 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
     exam, errors = name.startswith("exam"), check["gradient_errors"]
     magnified = max(1.0, ending.own_rule["slope"]) if ending.own_rule is not None else 1.0
     for gradient, error in errors.items():
-        summed = max(1, case.fan_in) if gradient == "input" else case.time_steps * case.batch
+        summed = max(1, case.fan_in) if gradient == "input" else case.summed
         sums = {"roundoffs": EXAM_GRADIENT_ROUNDOFFS} if exam else {"summed": summed}
         tolerance = magnified * gradient_tolerance(case, **sums)
         if not 0 <= error <= tolerance:
             yield f"gradient of {gradient} off by {error:.2g} ({tolerance:.1g} allowed)"
     differentiated = exam or name.removeprefix("spot-") in ("train", "backward")
     if differentiated and ending.inference_only is None and (layered or not check["differing"]):
-        expected = {*workloads.of(case).PARAMETERS, *(["input"] if exam or case.input_gradient else [])}
+        has_input = (workloads.of(case).exams(case)[0].case if exam else case).input_gradient
+        expected = {*workloads.of(case).PARAMETERS, *(["input"] if has_input else [])}
         yield from (f"no gradient of {lacking}" for lacking in sorted(expected - {one.split(" ")[0] for one in errors}))
 
 
@@ -188,7 +188,7 @@ def floors(record: Record) -> Complaints:
         yield f"no peak of {', '.join(lacking)}"
         return
     for product in set(peaks) - {floor.COPY, floor.CALL}:
-        if peaks[product].work != (flops := workloads.of(case).product_flops(case)):
+        if peaks[product].work != (flops := workloads.of(case).product_flops(case, product)):
             yield f"peak {product} is of {peaks[product].work} FLOPs, where the case has {flops}"
     for phase, timing in record.phases.items():
         if complaint := floor.complaint(case, phase, peaks, timing["repetitions_ns"], timing["passes"]):

@@ -12,6 +12,7 @@ from snnbench.backends import Session
 from snnbench.cases.answer import Answer
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Content, Contents, Memory, compare_gradients, copied, differing, in_first_order
+from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.proof.spotcheck import SpotCheck
 
 LOOKS = 3
@@ -36,8 +37,8 @@ class PhaseProof:
 
     session: Session
     read: Callable[[Any], Answer]
-    check: SpotCheck
-    check_drawn: Callable[[int], SpotCheck]
+    check: SpotCheck | RecordedCheck
+    check_drawn: Callable[[int], SpotCheck | RecordedCheck]
     contents: Contents
     on_cpu: bool
     spot: Finding | None = None
@@ -98,7 +99,7 @@ class PhaseProof:
         if self.verified is None:
             self.spot, self.verified = self.check.check(answer), copied(answer)
             return
-        tolerance = max(self.check.tolerance(case.time_steps * case.batch), self.check.tolerance(max(1, case.fan_in)))
+        tolerance = max(self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_in)))
         differs = differing(answer, self.verified)
         if differs is None:
             self._add(self.check.check(answer))
@@ -106,6 +107,7 @@ class PhaseProof:
             self._add(self.check.check_where(answer, differs))
         else:
             compare_gradients(self.fresh, answer, self.verified, tolerance)
+            self.fresh.rate = self.spot.rate if self.spot else self.fresh.rate
 
     def _read(self, outputs: Any) -> Answer:
         first, again = self._memory

@@ -4,13 +4,17 @@ from collections.abc import Callable
 from functools import partial
 
 from snnbench.backends import Session
-from snnbench.cases.problem import Problem, Stack
+from snnbench.cases.answer import Recording
+from snnbench.cases.problem import Graph, Problem, Stack
 from snnbench.cases.rule import Rule
 from snnbench.proof.chain import Chain
 from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import answer_of
 from snnbench.proof.phase_proof import random_seed
+from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.proof.spotcheck import SpotCheck
+
+Check = SpotCheck | RecordedCheck
 
 
 class SpotChecks:
@@ -25,30 +29,56 @@ class SpotChecks:
     ) -> None:
         self.problem = problem
         self._rule, self._budget_ns, self._session = rule, budget_ns, session
-        self._whole: SpotCheck | None = None
+        self._whole: Check | None = None
         self._chain: Chain | None = None
+        self._recorder: Session | None = None
 
-    def check(self, which: int, phase: str) -> SpotCheck:
+    def check(self, which: int, phase: str) -> Check:
         """The spot check of the answers of a phase to one of the problem's two inputs."""
         if self._whole is None or self._whole.which != which:
             check = self._new(which, phase, self._budget_ns)
+            if isinstance(check, RecordedCheck):
+                self._whole = check  # one recording serves all phases
+                return check
             if not check.everything or self.problem.case.is_judged_by_layer:
                 return check
             self._whole = check
         return self._whole
 
-    def check_drawn(self, number: int, phase: str) -> SpotCheck:
+    def check_drawn(self, number: int, phase: str) -> Check:
         """The spot check of content drawn anew: of a small part, because every phase has one."""
         return self._new(number, phase, 0)
 
+    def prepare(self) -> None:
+        """Build what the checks run beside the timed network, before it: building resets a compiler."""
+        if isinstance(self.problem, Graph):
+            self.recorder()
+        elif self.problem.case.is_judged_by_layer:
+            self.layers()
+
+    def recorder(self) -> Session:
+        """A second network of operations, to be recorded."""
+        if self._recorder is None:
+            self._recorder = self._session(self.problem)
+        return self._recorder
+
     def layers(self) -> Chain:
-        """The layers of the network by themselves. Building them resets a compiler."""
+        """The layers of the network by themselves."""
         if self._chain is None:
             assert isinstance(self.problem, Stack), "only a stack is judged by its layers"
             self._chain = Chain(self.problem, self._session)
         return self._chain
 
-    def _new(self, which: int, phase: str, budget_ns: int) -> SpotCheck:
+    def _recording(self, which: int) -> Recording:
+        recorder = self.recorder()
+        recorder.load(which, which)
+        recording: Recording = recorder.recorded()  # type: ignore[attr-defined]  # of sessions that build operations
+        return recording
+
+    def _new(self, which: int, phase: str, budget_ns: int) -> Check:
+        if isinstance(self.problem, Graph):
+            record = partial(self._recording, which)
+            return RecordedCheck(self.problem, which, record, budget_ns > 0, budget_ns, random_seed())
         case, rule, seed = self.problem.case, self._rule, random_seed()
         guarded = rule is None  # a deviating neuron that is silent here fired in the exam
 

@@ -57,7 +57,7 @@ class Peak:
 def flops(case: Case, phase: str) -> int:
     """FLOPs of the products in a pass of a phase."""
     workload = workloads.of(case)
-    return workload.product_flops(case) * sum(workload.products(case, phase).values())
+    return sum(count * workload.product_flops(case, name) for name, count in workload.products(case, phase).items())
 
 
 def least_bytes(case: Case, phase: str) -> int:

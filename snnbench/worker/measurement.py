@@ -20,7 +20,7 @@ from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import answer_of, pieces
 from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
-from snnbench.proof.spot_checks import SpotChecks
+from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.worker import afterwork, floor, memory
 from snnbench.worker.instructions import Count, uncounted
@@ -169,8 +169,7 @@ class Measurement:
 
     def _verify(self, session: Session, reply: Reply) -> None:
         """Run every phase on one input, then on another, without a clock; check the second answer."""
-        if self.request.case.is_judged_by_layer:
-            self._checks.layers()
+        self._checks.prepare()
         for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
             for which in (0, CHECKED_INPUT):
                 session.load(which, which)
@@ -189,8 +188,7 @@ class Measurement:
     def _time(self, session: Session, reply: Reply) -> None:
         """Time every phase, check its answers to old and new content, and compare its time with the floor."""
         case = self.request.case
-        if case.is_judged_by_layer:
-            self._checks.layers()
+        self._checks.prepare()
         busy = busy_ns(case.device)
         peaks = Peaks(
             self.backend, session, case, self.phases, **({"busy_ns": busy} if busy else {"settle": afterwork.settle})
@@ -234,7 +232,7 @@ class Measurement:
             reply.outcome = failed("incorrect", reason)
         return not reply.outcome
 
-    def _spot(self, reply: Reply, name: str, check: SpotCheck, finding: Finding, answer: Answer | None) -> bool:
+    def _spot(self, reply: Reply, name: str, check: Check, finding: Finding, answer: Answer | None) -> bool:
         reply.checks[f"spot-{name}"] = finding.as_dict()
         if answer and self.variant.deviation and name == ("inference" if self.variant.inference_only else "train"):
             reply.checks[f"common-{name}"] = SpotCheck(self.problem, check.which).distance(answer).as_dict()

@@ -53,8 +53,11 @@ class Peaks:
         self.backend, self.session, self.case, self.clock = backend, session, case, clock
         self.busy_ns, self.settle = busy_ns, settle
         self.copied_bytes = copied_bytes(case, phases)
-        self.by_name = {name: Peak(workloads.of(case).product_flops(case)) for name in floor.needed(case, phases)}
-        self.by_name |= {COPY: Peak(2 * self.copied_bytes), CALL: Peak(CALL_FLOPS)}
+        own = {COPY: 2 * self.copied_bytes, CALL: CALL_FLOPS}
+        flops = workloads.of(case).product_flops
+        self.by_name = {
+            name: Peak(own[name] if name in own else flops(case, name)) for name in floor.needed(case, phases)
+        }
         self.spent_ns = 0
         self._started = clock()
 
@@ -63,6 +66,9 @@ class Peaks:
         started = self.clock()
         operands = workloads.of(self.case).operands(self.case, PATTERN_ROWS)
         runs = self.backend.peaks(*operands, self.copied_bytes)
+        if kinds := workloads.convolutions(self.case):  # only of networks, which not every backend builds
+            convolve: Callable[..., dict[str, Run]] = self.backend.convolutions  # type: ignore[attr-defined]
+            runs |= convolve(kinds, self.case.time_steps * self.case.batch)
         busy = self._phase(runs[next(iter(self.by_name))])
         timing.keep_busy(busy, self.busy_ns, self.clock)  # the operands took the host seconds, and the card idled
         for name, peak in self.by_name.items():

@@ -11,13 +11,13 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import lif, lif_devices, linear_lif
+from snnbench.workloads import lif, lif_devices, linear_lif, network
 
 Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module; it may also have the `pipeline_blocks` of the function below."""
+    """The parts of a workload's module. It may also have `pipeline_blocks` and `convolutions`, as below."""
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -42,8 +42,8 @@ class Workload(Protocol):
     def products(self, case: Any, phase: str) -> Mapping[str, int]:
         """The number of each product, by the names of Backend.peaks, in a pass of a phase."""
 
-    def product_flops(self, case: Any) -> int:
-        """FLOPs of one product."""
+    def product_flops(self, case: Any, name: str) -> int:
+        """FLOPs of one product of this name."""
 
     def least_values(self, case: Any, phase: str) -> int:
         """Numbers that a pass of a phase must at least read and write, with any fusion or recomputation."""
@@ -55,7 +55,7 @@ class Workload(Protocol):
         """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
 
 
-MODULES = (linear_lif, lif, lif_devices)
+MODULES = (linear_lif, lif, lif_devices, network)
 """Every workload; the first is that of a config that names none."""
 WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))
@@ -73,6 +73,15 @@ def pipeline_blocks(case: Case, split: str) -> int | None:
     """
     count = getattr(of(case), "pipeline_blocks", None)
     return count(case, split) if count else None
+
+
+def convolutions(case: Case) -> Mapping[str, Any]:
+    """A convolution of each kind in a case, with the shape of the image that enters; empty if it has none.
+
+    `products` counts them, as "KIND.value", "KIND.kernel-gradient" and "KIND.image-gradient".
+    """
+    kinds = getattr(of(case), "convolutions", None)
+    return kinds(case) if kinds else {}
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

@@ -23,6 +23,7 @@ import numpy as np
 from snnbench.adapter import reading
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
+from snnbench.cases.case import Count
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 
 NAME = "lif"
@@ -48,6 +49,7 @@ class Case(case.Case):
     PREFIX: ClassVar[str] = "lif "
 
     workload: Literal["lif"] = "lif"
+    neurons: Count
 
     @property
     def product_format(self) -> str:
@@ -100,7 +102,7 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {}
 
 
-def product_flops(case: Case) -> int:
+def product_flops(case: Case, name: str) -> int:
     """No product."""
     return 0
 

@@ -59,6 +59,7 @@ class Case(case.Case):
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ("layers",)
 
     workload: Literal["linear_lif"] = "linear_lif"
+    neurons: Count
     layers: Count
     input_kind: InputKind = "spikes"
     input_rate: Rate
@@ -171,7 +172,7 @@ def products(case: Case, phase: str) -> dict[str, int]:
     return {name: count for name, count in of_phase.items() if count}
 
 
-def product_flops(case: Case) -> int:
+def product_flops(case: Case, name: str) -> int:
     """FLOPs of one product; all three products have the same number."""
     return 2 * case.time_steps * case.batch * case.neurons**2
 

@@ -149,7 +149,7 @@ def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
     }
     assert {name for name, kind in types.items() if kind == "bool"} == {"detach_reset", "input_gradient"}
     assert {name for name, kind in types.items() if kind == "int64"} == {
-        *("neurons", "batch", "time_steps", "layers", "devices", "threads", "seed", "trial")
+        *("neurons", "batch", "time_steps", "layers", "devices", "width", "threads", "seed", "trial")
     }
 
 

@@ -72,7 +72,11 @@ def test_look_keeps_every_repetition_and_the_first_call() -> None:
     peaks = at(Machine(pass_ns=100_000, first_ns=7 * MS))
     peaks.look()
     passes = REPETITION_NS // 100_000
-    for name, work in (("current", linear_lif.product_flops(CASE)), ("copy", 2 * peaks.copied_bytes), ("call", 2)):
+    for name, work in (
+        ("current", linear_lif.product_flops(CASE, "current")),
+        ("copy", 2 * peaks.copied_bytes),
+        ("call", 2),
+    ):
         assert peaks.as_dict()[name] == {
             "work": work,
             "passes": passes,

@@ -1,6 +1,8 @@
 """The backend for PyTorch on CPU and CUDA."""
 
 import sys
+from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,6 +16,7 @@ from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, Weights
 from snnbench.backends.torch.session import Session
 from snnbench.cases.case import Case
+from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
@@ -109,6 +112,21 @@ class Backend:
             "copy": lambda: target.copy_(source),
             "call": lambda: torch.mm(scalar, scalar, out=product),
         }
+
+    def convolutions(self, kinds: Mapping[str, tuple[Convolution, tuple[int, ...]]], images: int) -> dict[str, Run]:
+        """Runs of each kind of convolution on so many images: its value, and the gradients of its kernel and image."""
+        runs: dict[str, Run] = {}
+        for name, (operation, entering) in kinds.items():
+            options = {"device": self.device, "dtype": self.dtype}
+            x, g = torch.rand(images, *entering, **options), torch.randn(images, *operation.shape, **options)
+            w = torch.randn(operation.parameters["weight"], **options)
+            steps = [operation.stride] * 2, [operation.padding] * 2
+            conv, back = torch.nn.functional.conv2d, torch.ops.aten.convolution_backward
+            given = (None, *steps, [1, 1], False, [0, 0], 1)
+            runs[f"{name}.value"] = partial(conv, x, w, None, *steps)
+            runs[f"{name}.kernel-gradient"] = partial(back, g, x, w, *given, [False, True, False])
+            runs[f"{name}.image-gradient"] = partial(back, g, x, w, *given, [True, False, False])
+        return runs
 
 
 def set_precision(precision: str) -> None:

@@ -6,6 +6,18 @@ from typing import Any
 
 import torch
 
+from snnbench.backends.torch.operations import Operations, Placed
+from snnbench.cases.operations import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A network of operations without its neurons: the operations, their parameters on the device, and the order."""
+
+    operations: Sequence[Operation]
+    parameters: Placed
+    order: str
+
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -77,6 +89,12 @@ class Neuron:
         """A layer of neurons on currents."""
         layer = self.layer(neurons)
         return Network(layer, [], self.gain, provider=self.provider, reset=self._reset_of([layer]))
+
+    def network(self, plan: Plan) -> Network:
+        """The operations of a plan, with a layer of neurons at each of its sites."""
+        operations = Operations(plan.operations, plan.parameters, plan.order, self.layer, self.gain)
+        reset = self._reset_of(operations.layers)
+        return Network(operations, [], self.gain, provider=self.provider, reset=reset)
 
     def _reset_of(self, layers: Sequence[Any]) -> Callable[[], None] | None:
         if (reset := self.reset) is None:

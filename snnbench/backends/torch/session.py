@@ -11,14 +11,15 @@ import torch
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect
+from snnbench.adapter.refusal import Incorrect, Unsupported
 from snnbench.backends import Build
 from snnbench.backends.layout import Layout
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
-from snnbench.backends.torch.network import Network, Weights
-from snnbench.cases.answer import Answer
-from snnbench.cases.problem import Problem
+from snnbench.backends.torch.network import Network, Plan, Weights
+from snnbench.backends.torch.operations import Operations
+from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.problem import Graph, Problem
 
 
 class Session:
@@ -28,18 +29,23 @@ class Session:
         case = problem.case
         held = case.with_(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
-        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        given = self._given(problem, variant)
         compilations_before = modes.compilations()
-        self.network: Network = build(held, layers, variant.built_as)
+        self.network: Network = build(held, given, variant.built_as)
         self.forwards = self.network.forward
         if variant.way == "compile":
             self.forwards = compiled(self.forwards)
         elif held.dtype != case.dtype:
             self.forwards = mixed(self.forwards, device.type, getattr(torch, case.dtype))
         self.compiles, self._graphs_before = modes.compilations() > compilations_before, modes.graphs()
+        self.scales: list[float] = []
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
         self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
+        if isinstance(given, Plan):
+            ordered = self.network.forward.parameters_in_order()
+            self.parameters, self.scales = [each for each, _ in ordered], [scale for _, scale in ordered]
+            self.layout = layout = Layout(_leading(variant.order))
         self.unit = 1.0 if self.parameters else self.network.gain
         self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
         self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
@@ -128,12 +134,33 @@ class Session:
         if gradients is None:
             return Answer(got)
         count = len(self.parameters)
+        if self.scales:
+            return Answer(got, [_numpy(g) * scale for g, scale in zip(gradients, self.scales, strict=True)], [])
         weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
         biases = [_numpy(g).reshape(-1) * self.network.gain for g in gradients[1:count:2]]
         if len(gradients) == count:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(_numpy(gradients[count]))
         return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
+
+    def recorded(self) -> Recording:
+        """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack."""
+        network = self.network.forward
+        if not isinstance(network, Operations):
+            raise TypeError("a stack has no operations to record")
+        if self.network.reset:
+            self.network.reset()
+        output, values, zeros = network.recorded(self.input)
+        gradients = torch.autograd.grad(output, [*self.parameters, *zeros], self.cotangent)
+        answer = self.answer(output, gradients[: len(self.parameters)])
+        recording = Recording(answer, {}, {})
+        leads = self.input.shape[:2]
+        for name, value, gradient in zip(network.names, values, gradients[len(self.parameters) :], strict=True):
+            scale = network.scaled.get(name, 1.0)
+            seen, arrived = (self._by_step(each.unflatten(0, leads)) for each in (value, gradient))
+            recording.values[name] = seen if scale == 1.0 else seen.astype(np.float64) / scale
+            recording.cotangents[name] = arrived if scale == 1.0 else arrived.astype(np.float64) * scale
+        return recording
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
@@ -166,6 +193,25 @@ class Session:
         events = sorted(seen.key_averages(), key=lambda event: -getattr(event, spent))
         return [event.key for event in events]
 
+    def _by_step(self, value: torch.Tensor) -> NDArray[Any]:
+        """A value with time before the batch."""
+        array: NDArray[Any] = _numpy(value)
+        return array if self.layout.order.startswith("TB") else array.swapaxes(0, 1)
+
+    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | Plan:
+        """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
+        if not isinstance(problem, Graph):
+            return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        if variant.way or variant.latency:
+            how = f"the way {variant.way}" if variant.way else "neurons that answer some steps late"
+            raise Unsupported(f"networks do not run with {how}, so far")
+        if variant.deviation:
+            raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
+        if not problem.case.is_exact_format:
+            raise Unsupported("networks run in float32 and float64 only, so far")
+        placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
+        return Plan(problem.operations(), placed, variant.order)
+
     def _input(self, which: int) -> NDArray[np.float32]:
         """The numbered input in the library's order; currents in its unit."""
         entering = self.layout.input(self.problem.input(which))
@@ -179,3 +225,8 @@ class Session:
 def _numpy(tensor: torch.Tensor) -> Any:
     tensor = tensor.detach().cpu()
     return (tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()).numpy()
+
+
+def _leading(order: str) -> str:
+    """The order of a network of operations: a library's order of time and batch, and all else after them."""
+    return order.replace("N", "") + "N"

@@ -1,0 +1,150 @@
+"""A network of operations as PyTorch's own modules, with a library's neuron at every site.
+
+Values have time and batch as one axis of images. At a site the two are axes of their own again, and all places of all
+channels are one axis of neurons, in the library's order. These are views, unless the order has the neurons before time.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+from snnbench.cases.operations import (
+    INPUT,
+    Average,
+    Convolution,
+    Linear,
+    MaximumPool,
+    Neurons,
+    Normalisation,
+    Operation,
+    Sum,
+)
+
+Layer = Callable[[torch.Tensor], torch.Tensor]
+Placed = dict[str, list[torch.Tensor]]
+"""The parameters of each operation, on the device."""
+
+
+class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
+    """The operations of a problem, whose input is in an `order` such as "BTN": N stands for [channels, side, side].
+
+    `layer(neurons)` makes a layer of so many neurons, which takes a current times `gain`. So the gain is in the
+    normalisation before a site, and in a shortcut of spikes. `recorded` is a pass that also returns each value. It adds
+    zeros to each value, and their gradient is the value's.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        parameters: Placed,
+        order: str,
+        layer: Callable[[int], Layer],
+        gain: float,
+    ) -> None:
+        super().__init__()
+        self.operations, self.order = operations, order
+        self.leading = order.replace("N", "")
+        self.scaled = {operation.name: gain for operation in operations if isinstance(operation, Normalisation | Sum)}
+        self.layers = [layer(each.count) for each in operations if isinstance(each, Neurons)]
+        layers = iter(self.layers)
+        self.names = [INPUT, *(operation.name for operation in operations)]
+        self.steps: list[Callable[..., torch.Tensor]] = []
+        self.modules_of: dict[str, nn.Module] = {}
+        for operation in operations:
+            if isinstance(operation, Neurons):
+                self.steps.append(self._site(next(layers)))
+            elif isinstance(operation, Sum):
+                self.steps.append(self._sum(operation, gain))
+            else:
+                module = _module(operation, parameters.get(operation.name, ()), gain)
+                self.modules_of[operation.name] = module
+                self.steps.append(module)
+        self.parts = nn.ModuleList(self.modules_of.values())
+        numbers = {name: number for number, name in enumerate(self.names)}
+        self.takes = [[numbers[name] for name in operation.of] for operation in operations]
+        last = {number: step for step, taken in enumerate(self.takes) for number in taken}
+        self.ends = [[number for number in set(taken) if last[number] == step] for step, taken in enumerate(self.takes)]
+
+    def parameters_in_order(self) -> list[tuple[torch.Tensor, float]]:
+        """Each parameter of the harness, and the number by which it was multiplied."""
+        return [
+            (parameter, self.scaled.get(operation.name, 1.0))
+            for operation in self.operations
+            if operation.parameters
+            for parameter in self.modules_of[operation.name].parameters()
+        ]
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """The output, its first two axes those of `x`. A value is dropped after its last use."""
+        values: list[Any] = [x.flatten(0, 1)]
+        self._leads = x.shape[:2]
+        for step, taken, ends in zip(self.steps, self.takes, self.ends, strict=True):
+            values.append(step(*[values[number] for number in taken]))
+            for number in ends:
+                values[number] = None
+        output: torch.Tensor = values[-1].unflatten(0, self._leads)
+        return output
+
+    def recorded(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
+        """The output of `forward`, the value of each of `names`, and the zeros that were added to each."""
+        values: list[torch.Tensor] = []
+        zeros: list[torch.Tensor] = []
+        self._leads = x.shape[:2]
+
+        def add(value: torch.Tensor) -> None:
+            zeros.append(torch.zeros_like(value, requires_grad=True))
+            values.append(value + zeros[-1])
+
+        add(x.flatten(0, 1))
+        for step, taken in zip(self.steps, self.takes, strict=True):
+            add(step(*[values[number] for number in taken]))
+        return values[-1].unflatten(0, self._leads), values, zeros
+
+    def _site(self, layer: Layer) -> Layer:
+        given = f"{self.leading}N"
+        there = [given.index(axis) for axis in self.order]
+        back = [self.order.index(axis) for axis in given]
+
+        def site(current: torch.Tensor) -> torch.Tensor:
+            by_step = current.unflatten(0, self._leads).flatten(2)
+            if self.order == given:
+                return layer(by_step).reshape(current.shape)
+            return layer(by_step.permute(there)).permute(back).reshape(current.shape)
+
+        return site
+
+    def _sum(self, operation: Sum, gain: float) -> Callable[..., torch.Tensor]:
+        scales = [1.0 if name in self.scaled else gain for name in operation.of]
+        if scales[0] != 1.0:
+            raise ValueError("the first term of a sum is a branch, which ends in a normalisation")
+        return lambda branch, shortcut: torch.add(branch, shortcut, alpha=scales[1])
+
+
+def _module(operation: Operation, parameters: Sequence[torch.Tensor], gain: float) -> nn.Module:
+    """PyTorch's module of an operation, with these parameters."""
+    match operation:
+        case Convolution():
+            sizes = (operation.inputs, operation.shape[0], operation.size, operation.stride, operation.padding)
+            module: nn.Module = nn.Conv2d(*sizes, bias=False, device="meta")
+        case Normalisation():
+            module = nn.BatchNorm2d(
+                operation.shape[0], operation.epsilon, track_running_stats=operation.variance is not None, device="meta"
+            )
+            if operation.variance is not None:
+                module.running_mean = torch.zeros_like(parameters[0])
+                module.running_var = torch.full_like(parameters[0], operation.variance)
+                module.eval()
+            parameters = [parameter * gain for parameter in parameters]
+        case MaximumPool():
+            return nn.MaxPool2d(operation.size, operation.stride, operation.padding)
+        case Average():
+            return nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+        case Linear():
+            module = nn.Linear(operation.inputs, operation.shape[0], device="meta")
+        case _:
+            raise TypeError(f"{operation.name}: PyTorch's module of a {type(operation).__name__} is not known here")
+    for name, parameter in zip(operation.parameters, parameters, strict=True):
+        setattr(module, name, nn.Parameter(parameter))
+    return module

@@ -1,0 +1,232 @@
+"""The check of a network of operations, from a recording: a pass that also shows each value and its gradient.
+
+A reference that runs from the images on its own cannot predict the answer of a deep network, because a spike that
+rounding moves changes everything after it. So a pass is recorded, and three things are compared:
+
+* Each site of neurons by itself, on the current and the cotangent that it really got, like a network of one layer.
+* Each operation between sites, in float64, from the values that it really took: its value and the gradients of its
+  parameters on some channels, and the gradient of each value, summed over all operations that take it. Gradients of
+  values are compared on some images, or on some channels where an operation mixes images.
+* The timed answer with the recorded one, bit by bit. The same program on the same numbers gives the same bits, so a
+  neuron that is honest only while it is recorded is found.
+
+Content drawn anew has a smaller check: each site, in part, and all bits.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.operations import INPUT, Neurons, Operation
+from snnbench.cases.problem import Graph
+from snnbench.cases.rule import Rule
+from snnbench.proof.comparison import Finding, compare_gradient
+from snnbench.proof.extent import sampled
+from snnbench.proof.spotcheck import SpotCheck
+from snnbench.proof.tolerance import gradient_tolerance
+
+Array = NDArray[np.float64]
+CHANNELS = 4
+"""Channels of each operation that are computed again."""
+IMAGES = 4
+"""Images of each value whose gradients are computed again."""
+
+
+class RecordedCheck:
+    """The check of answers to content `which` of a problem. `record` runs that content, and records it.
+
+    A `whole` check compares the operations between sites, too. Its sites share `budget_ns`, and `seed` draws the parts.
+    """
+
+    rule: Rule | None = None
+    everything = False
+
+    def __init__(
+        self, problem: Graph, which: int, record: Callable[[], Recording], whole: bool, budget_ns: int, seed: int
+    ) -> None:
+        self.which, self.case, self._problem = which, problem.case, problem
+        self._record, self._whole, self._budget_ns, self._seed = record, whole, budget_ns, seed
+
+    def tolerance(self, summed: int) -> float:
+        """Relative error allowed in a gradient whose entries are sums of so many terms."""
+        return gradient_tolerance(self.case, summed=summed)
+
+    def check(self, answer: Answer) -> Finding:
+        """Compare an answer, which may have no gradients, with the recording, after the check of the recording."""
+        judged = self._judged
+        finding = Finding(
+            judged.compared, judged.differing, judged.unexplained, judged.first_wrong, judged.rate,
+            neurons=judged.neurons, samples=judged.samples, seed=judged.seed, complaints=list(judged.complaints),
+        )  # fmt: skip
+        if answer.weights is not None:
+            finding.gradient_errors, finding.cosines = dict(judged.gradient_errors), dict(judged.cosines)
+        if finding.correct:
+            self._compare_bits(finding, answer)
+        return finding
+
+    def check_where(self, answer: Answer, differs: NDArray[np.bool_]) -> Finding:
+        """Do `check`: all bits are compared."""
+        return self.check(answer)
+
+    @cached_property
+    def recording(self) -> Recording:
+        """The recorded pass."""
+        return self._record()
+
+    @cached_property
+    def _judged(self) -> Finding:
+        finding = Finding()
+        network, recording = self._problem.operations(), self.recording
+        missing = [each.name for each in network if each.name not in recording.values]
+        if missing:
+            finding.complaints.append(f"no value of {', '.join(missing)}")
+            return finding
+        sites = [operation for operation in network if isinstance(operation, Neurons)]
+        rates = []
+        for operation in sites:
+            of_site = self._judge_site(operation, len(sites))
+            _add(finding, of_site, operation.name)
+            rates.append(of_site.rate)
+        finding.rate = float(np.mean(rates))
+        neurons = sum(operation.count for operation in sites)
+        is_everything = finding.neurons == neurons
+        finding.samples, finding.seed = (self.case.batch, None) if is_everything else (0, self._seed)
+        if not np.array_equal(recording.values[INPUT], self._problem.input(self.which)):
+            finding.complaints.append("the recorded input is not the input")
+        if self._whole and finding.correct:
+            _Links(self._problem, recording, self._seed, self.tolerance).compare(finding)
+        return finding
+
+    def _judge_site(self, operation: Operation, sites: int) -> Finding:
+        (current,), cotangents = operation.of, self.recording.cotangents
+        cotangent = _by_neuron(cotangents[operation.name])
+        if not np.isfinite(cotangent).all() or not cotangent.any():
+            return Finding(complaints=["their cotangent is not finite" if cotangent.any() else "no cotangent arrives"])
+        problem = self._problem.site(operation, _by_neuron(self.recording.values[current]), cotangent)
+        check = SpotCheck(problem, 0, budget_ns=self._budget_ns // sites, seed=self._seed)
+        spikes, gradient = self.recording.values[operation.name], cotangents[current]
+        return check.check(Answer(_by_neuron(spikes), [], [], _by_neuron(gradient)))
+
+    def _compare_bits(self, finding: Finding, answer: Answer) -> None:
+        recorded = self.recording.answer
+        if answer.spikes is None or recorded.spikes is None or answer.spikes.shape != recorded.spikes.shape:
+            finding.complaints.append("no output, or one of another shape than when the pass is recorded")
+            return
+        if differing := int((answer.spikes != recorded.spikes).sum()):
+            size = recorded.spikes.size
+            finding.complaints.append(f"{differing} of {size} outputs are others than when the pass is recorded")
+        if answer.weights is None:
+            return
+        names = [f"{parameter} of {each.name}" for each in self._problem.operations() for parameter in each.parameters]
+        for name, got, expected in zip(names, answer.weights, recorded.weights or [], strict=True):
+            if self.case.device != "cpu":  # a card's sums may have another order in each pass
+                compare_gradient(finding, name, got, expected, self.tolerance(self.case.summed))
+            elif not np.array_equal(got, expected):
+                finding.complaints.append(f"the gradient of {name} is another than when the pass is recorded")
+
+
+class _Links:
+    """The operations between the sites of a recording."""
+
+    def __init__(self, problem: Graph, recording: Recording, seed: int, tolerance: Callable[[int], float]) -> None:
+        self._problem, self._network, self._seed = problem, problem.operations(), seed
+        self._answer, self._tolerance = recording.answer, tolerance
+        self._values = {name: _by_image(value) for name, value in recording.values.items()}
+        self._cotangents = {name: _by_image(value) for name, value in recording.cotangents.items()}
+        self._parameters = problem.parameters()
+        self._images = len(self._values[INPUT])
+
+    def compare(self, finding: Finding) -> None:
+        """Compare each operation's value and parameters, and each value's gradient."""
+        gradients = iter(self._answer.weights or [])
+        for operation in self._network:
+            of_parameters = [next(gradients, None) for _ in operation.parameters]
+            if not isinstance(operation, Neurons):
+                self._compare_operation(finding, operation, of_parameters)
+        consumers: dict[str, list[Operation]] = {}
+        for operation in self._network:
+            for name in operation.of:
+                consumers.setdefault(name, []).append(operation)
+        for name, taking in consumers.items():
+            if not any(isinstance(operation, Neurons) for operation in taking):
+                self._compare_cotangent(finding, name, taking)
+
+    def _compare_operation(
+        self, finding: Finding, operation: Operation, gradients: Sequence[NDArray[np.generic] | None]
+    ) -> None:
+        channels = sampled(operation.shape[0], CHANNELS, self._seed)
+        entering, parameters = self._part(operation, channels)
+        expected = operation.value(entering, parameters)
+        value = self._values[operation.name][:, channels]
+        _compare(finding, f"value of {operation.name}", value, expected, self._tolerance(operation.terms))
+        cotangent = _float64(self._cotangents[operation.name][:, channels])
+        wanted = operation.gradients(entering, parameters, cotangent)
+        tolerance = self._tolerance(self._images * int(np.prod(operation.shape[1:])))
+        for name, got, gradient in zip(operation.parameters, gradients, wanted, strict=True):
+            part = None if got is None else got[channels]
+            compare_gradient(finding, f"{name} of {operation.name}", part, gradient, tolerance)
+
+    def _compare_cotangent(self, finding: Finding, name: str, taking: Sequence[Operation]) -> None:
+        got = self._cotangents[name]
+        if any(operation.mixes_images for operation in taking):
+            (operation,) = taking
+            channels = sampled(operation.shape[0], CHANNELS, self._seed)
+            entering, parameters = self._part(operation, channels)
+            cotangent = _float64(self._cotangents[operation.name][:, channels])
+            (expected,) = operation.backward(entering, parameters, cotangent)
+            got = got[:, channels]
+        else:
+            images = sampled(self._images, IMAGES, self._seed)
+            got, expected = got[images], np.zeros(got[images].shape)
+            for operation in taking:
+                entering = [_float64(self._values[each][images]) for each in operation.of]
+                parameters = [_float64(array) for array in self._parameters.get(operation.name, ())]
+                back = operation.backward(entering, parameters, _float64(self._cotangents[operation.name][images]))
+                for each, gradient in zip(operation.of, back, strict=True):
+                    expected += gradient if each == name else 0.0
+        terms = max(operation.terms for operation in taking)
+        _compare(finding, f"gradient of the value of {name}", got, expected, self._tolerance(terms))
+
+    def _part(self, operation: Operation, channels: NDArray[np.intp]) -> tuple[list[Array], list[Array]]:
+        """The entering values and the parameters of some of an operation's channels."""
+        entering = [self._values[name] for name in operation.of]
+        if operation.channelwise:
+            entering = [value[:, channels] for value in entering]
+        parameters = self._parameters.get(operation.name, ())
+        return [_float64(value) for value in entering], [_float64(each[channels]) for each in parameters]
+
+
+def _compare(finding: Finding, name: str, got: NDArray[np.generic], expected: Array, tolerance: float) -> None:
+    """Compare a value or its gradient as `compare_gradient` does. The finding lists gradients of parameters only."""
+    part = Finding()
+    compare_gradient(part, name, got, expected, tolerance)
+    finding.complaints += [complaint.removeprefix("gradient of ") for complaint in part.complaints]
+
+
+def _add(finding: Finding, of_site: Finding, name: str) -> None:
+    finding.compared += of_site.compared
+    finding.differing += of_site.differing
+    finding.unexplained += of_site.unexplained
+    finding.neurons = (finding.neurons or 0) + (of_site.neurons or 0)
+    if of_site.first_wrong and not finding.first_wrong:
+        finding.first_wrong = f"{name}, {of_site.first_wrong}"
+    finding.gradient_errors |= {f"current of {name}": error for error in of_site.gradient_errors.values()}
+    finding.cosines |= {f"current of {name}": cosine for cosine in of_site.cosines.values()}
+    finding.complaints += [f"{name} by themselves: {complaint}" for complaint in of_site.complaints]
+
+
+def _by_neuron(value: NDArray[np.generic]) -> NDArray[np.generic]:
+    """[T, B, ...] as [T, B, N]."""
+    return value.reshape(*value.shape[:2], -1)
+
+
+def _by_image(value: NDArray[np.generic]) -> NDArray[np.generic]:
+    """[T, B, ...] as [images, ...]."""
+    return value.reshape(-1, *value.shape[2:])
+
+
+def _float64(array: NDArray[np.generic]) -> Array:
+    return np.asarray(array, np.float64)

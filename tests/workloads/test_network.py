@@ -1,0 +1,209 @@
+"""Tests of networks: every site fires, honest networks are exact, and a lie at one site is found and named."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.adapter.loading import load, own_rule
+from snnbench.adapter.reading import read
+from snnbench.adapter.refusal import Unsupported
+from snnbench.cases import operations
+from snnbench.cases.operations import INPUT, Convolution, Neurons
+from snnbench.cases.outcome import Outcome
+from snnbench.proof.tolerance import RATE_WINDOW
+from snnbench.worker import floor
+from snnbench.workloads import models, network
+from tests.fakes import LIF, PHASES, profile, request
+
+torch = pytest.importorskip("torch")
+
+from snnbench.backends.torch import Backend
+from snnbench.backends.torch import operations as modules
+from snnbench.worker.measurement import Measurement
+from snnbench.worker.messages import Reply
+
+ROOT = Path(__file__).parents[2]
+LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
+SHARED = {name: value for name, value in LIF.as_dict().items() if name not in ("workload", "neurons")}
+SMALL = network.Case(
+    **SHARED | {"time_steps": 6, "batch": 3, "beta": 0.9},
+    width=6,
+    model="convolutional",
+    image="mnist",
+    normalisation="batch",
+    input_rate=0.3,
+)
+RESNET = SMALL.with_(model="spiking-resnet18", image="cifar10", width=4)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Networks this small are slower on two threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def reply_to(folder: Path, source: str, case: network.Case) -> Reply:
+    """The reply to a request to verify the adapter with this text, in this process."""
+    path = folder / "loop.py"
+    path.write_text(source)
+    module, asked_for = load(path), replace(request("verify", case, phases=PHASES), variant="unbind")
+    reply = Reply({})
+    variant = read(path).variants["unbind"]
+    Measurement(asked_for, Backend(case), network.builder(module), own_rule(module), variant).run(reply)
+    return reply
+
+
+def lying(site: int, old: str, new: str) -> str:
+    """The loop in plain torch, with one replacement at a site of networks that are larger than the exam."""
+    assert LOOP.count(old) == 1
+    head, _, body = LOOP.partition("    def layer(current):\n")
+    honest, _, _ = body.partition("    return Neuron(")
+    wrong = honest.replace(old, new)
+    return (
+        f"{head}    sites = []\n\n    def layer(current):\n{honest}    def wrong(current):\n{wrong}"
+        "    def of_site(neurons):\n        sites.append(neurons)\n"
+        f"        return wrong if len(sites) == {site} and case.width > 5 else layer\n\n    return Neuron(of_site)\n"
+    )
+
+
+def values_of(problem: network.Problem) -> dict[str, Any]:
+    """The value of every operation in float64, on input 0."""
+    inputs = problem.input(0).astype(np.float64)
+    return operations.run(problem.operations(), problem.parameters(), inputs, problem.case)
+
+
+@pytest.mark.parametrize("name", models.MODELS)
+@pytest.mark.parametrize("reset", ["subtract", "zero"])
+def test_every_site_fires(name: Any, reset: str) -> None:
+    case = SMALL.with_(model=name, image="cifar10", width=8, normalisation="frozen", **profile(reset))
+    for problem in (network.Problem(case), network.Problem(case.with_(normalisation="batch")), *network.exams(case)):
+        values = values_of(problem)
+        for operation in problem.operations():
+            if isinstance(operation, Neurons):
+                rate = values[operation.name].mean()
+                assert RATE_WINDOW[0] <= rate <= RATE_WINDOW[1], f"{operation.name}: {rate}"
+
+
+@pytest.mark.parametrize("name", models.MODELS)
+def test_currents_of_the_exam_are_exact(name: Any) -> None:
+    (problem,) = network.exams(SMALL.with_(model=name))
+    values = values_of(problem)
+    for operation in problem.operations():
+        if isinstance(operation, Neurons):
+            currents = values[operation.of[0]]
+            assert np.array_equal(16 * currents, np.round(16 * currents)) and np.abs(currents).max() <= 3.5
+
+
+def test_models_have_the_sites_of_their_papers() -> None:
+    sites = {name: 0 for name in models.MODELS}
+    for name in models.MODELS:
+        case = SMALL.with_(model=name, width=64, image="cifar10")
+        sites[name] = sum(isinstance(operation, Neurons) for operation in network.parts(case).operations)
+    resnets = {"spiking-resnet18": 17, "spiking-resnet34": 33, "spiking-resnet50": 49}
+    assert sites == resnets | {"vgg": 6, "convolutional": 2}
+    assert SMALL.with_(model="spiking-resnet18", width=64, image="cifar10").neurons == 47_104
+    assert SMALL.with_(model="spiking-resnet50", width=64, image="cifar10").neurons == 196_096
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        SMALL,
+        SMALL.with_(normalisation="frozen", **profile("zero")),
+        SMALL.with_(dtype="float64", model="vgg"),
+        RESNET,
+    ],
+)
+def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
+    reply = reply_to(tmp_path, LOOP, case)
+    assert reply.outcome == Outcome(status="measured", verdict="exact")
+    check = reply.checks["spot-train"]
+    assert check["compared"] == case.updates and check["unexplained"] == 0
+    parameters = sum(len(operation.parameters) for operation in network.parts(case).operations)
+    sites = sum(isinstance(operation, Neurons) for operation in network.parts(case).operations)
+    assert len(check["gradient_errors"]) == parameters + sites
+
+
+LIES = {
+    "wrong decay": ("case.beta * v", "0.899 * v"),
+    "threshold": ("u - case.threshold, case.slope", "u - 1.01 * case.threshold, case.slope"),
+    "detached reset": ("s.detach() if case.detach_reset else s", "s.detach()"),
+    "other reset": ("u - case.threshold * reset_spike if", "u * (1 - reset_spike) if"),
+    "truncated": ("case.beta * v +", "case.beta * (v.detach() if t == 3 else v) +"),
+    "slope": ("case.threshold, case.slope)", "case.threshold, 1.05 * case.slope)"),
+    "silent neuron": ("return torch.stack(spikes)", "return torch.stack(spikes) * (torch.arange(len(u[0])) != 7)"),
+    "last sample": (
+        "return torch.stack(spikes)",
+        "return torch.stack(spikes) * (torch.arange(len(u)) < len(u) - 1)[:, None]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LIES)
+@pytest.mark.parametrize("site", [1, 2])
+def test_lie_at_a_site_is_named(tmp_path: Path, name: str, site: int) -> None:
+    outcome = reply_to(tmp_path, lying(site, *LIES[name]), SMALL).outcome
+    assert outcome and outcome.kind == "incorrect" and f"group {site} 1 neurons by themselves" in outcome.reason
+
+
+def test_neuron_that_is_honest_while_recorded_is_found(tmp_path: Path) -> None:
+    is_recorded = (
+        "(current.grad_fn is not None and 'Add' in current.grad_fn.next_functions[0][0].next_functions[0][0].name())"
+    )
+    lie = ("case.beta * v +", f"(case.beta if {is_recorded} else 0.5) * v +")
+    outcome = reply_to(tmp_path, lying(2, *lie), SMALL).outcome
+    assert outcome and outcome.kind == "incorrect" and "than when the pass is recorded" in outcome.reason
+
+
+def test_convolution_with_other_weights_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = modules._module
+
+    def make(operation: Any, parameters: Any, gain: float) -> Any:
+        if isinstance(operation, Convolution) and operation.shape[0] == SMALL.width:
+            parameters = [parameter.flip(0) for parameter in parameters]
+        return made(operation, parameters, gain)
+
+    monkeypatch.setattr(modules, "_module", make)
+    outcome = reply_to(tmp_path, LOOP, SMALL).outcome
+    assert outcome and outcome.kind == "incorrect" and "value of group 1 1 convolution is off" in outcome.reason
+
+
+def test_exam_finds_two_sites_in_each_others_place(tmp_path: Path) -> None:
+    lie = LOOP.replace("case.beta * v", "(case.beta if current.shape[2] > 100 else 0.25) * v")
+    outcome = reply_to(tmp_path, lie, RESNET).outcome
+    assert outcome and outcome.kind == "incorrect" and outcome.reason.startswith("exam")
+
+
+def test_network_without_a_proof_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="float32 and float64 only"):
+        reply_to(tmp_path, LOOP, SMALL.with_(dtype="bfloat16"))
+    with pytest.raises(Unsupported, match="another rule"):
+        network.exams(SMALL, drive=1.0)
+
+
+def test_floor_counts_each_convolution() -> None:
+    case = SMALL.with_(model="spiking-resnet18", width=64, image="cifar10")
+    counts = network.products(case, "train")
+    convolutions = [each for each in network.parts(case).operations if isinstance(each, Convolution)]
+    assert len(convolutions) == 20 and sum(counts.values()) == 3 * 20 - 1, "the image needs no gradient"
+    assert sum(network.products(case, "inference").values()) == 20
+    forward = sum(2 * case.time_steps * case.batch * np.prod(each.shape) * each.terms for each in convolutions)
+    assert floor.flops(case, "inference") == forward
+    kernels = {name.partition(".")[0] for name in counts}
+    assert set(network.convolutions(case)) == kernels
+
+
+def test_site_is_a_problem_of_neurons_alone() -> None:
+    problem = network.Problem(SMALL)
+    operation = next(each for each in problem.operations() if isinstance(each, Neurons))
+    current = np.ones((6, 3, operation.count))
+    site = problem.site(operation, current, current)
+    assert site.case.neurons == operation.count and site.input(0) is current
+    assert operation.of != (INPUT,)
