@@ -1,8 +1,8 @@
-/* Tasks that threads share, without waiting for a thread: each takes the next task, and the caller takes part.
+/* Tasks that threads share: each thread takes the next task, and the caller takes part.
 
    A parallel region of OpenMP ends when all of its threads have arrived. If another process keeps a core busy, a thread
    may arrive milliseconds late, even if nothing is left to do. Here a call ends when all tasks are done, so the caller
-   does what a late thread does not take. The tasks of a phase begin when all tasks of the phases before are done.
+   does the tasks that a late thread does not take, and waits only for a thread that has taken one. The tasks of a phase begin when all tasks of the phases before are done.
 
    Helpers sleep between calls. A second caller at the same time, and a child after a fork, do all tasks alone. */
 #ifndef TEAM_H
