@@ -7,23 +7,18 @@ Every operation but Neurons can be computed in part. For some channels it takes 
 it is `channelwise` their entering values. For some images it takes their entering values and cotangents, unless it
 `mixes_images`.
 
-This file is long: each operation has its value and its two gradients in one place.
+This file is long: it lists every operation, each with its value and its gradients.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import reference
-from snnbench.cases.case import Case
-
 Array = NDArray[np.float64]
-Parameters = Mapping[str, Sequence[NDArray[Any]]]
-"""The parameters of each operation that has some, in the order of its `parameters`."""
 INPUT = "input"
 
 
@@ -63,6 +58,10 @@ class Operation(ABC):
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """dL/d(parameter) of each parameter."""
         return []
+
+    def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
+        """The size of each gradient's sums: its norm, unless terms cancel."""
+        return [float(np.linalg.norm(each)) for each in self.gradients(entering, parameters, cotangent)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +108,19 @@ class Convolution(Operation):
         for row, column, image in self._shifted(entering[0]):
             gradient[:, :, row, column] = np.tensordot(cotangent, image, ((0, 2, 3), (0, 2, 3)))
         return [gradient]
+
+    def gradient_sizes(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[float]:
+        """The largest norm of the sum over the first images, of any number.
+
+        A normalisation of the batch after the convolution makes the images cancel, so sums of fewer of them are larger.
+        """
+        largest = 0.0
+        total: Array | float = 0.0
+        for image in range(len(cotangent)):
+            (gradient,) = self.gradients([entering[0][image : image + 1]], parameters, cotangent[image : image + 1])
+            total = total + gradient
+            largest = max(largest, float(np.linalg.norm(total)))
+        return [largest]
 
     def _shifted(self, image: Array) -> Iterator[tuple[int, int, Array]]:
         return _shifted(_padded(image, self.padding, 0.0), self.size, self.stride)
@@ -268,45 +280,6 @@ class Linear(Operation):
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Sums over images."""
         return [cotangent.T @ entering[0], cotangent.sum(0)]
-
-
-def run(operations: Sequence[Operation], parameters: Parameters, images: Array, case: Case) -> dict[str, Array]:
-    """The value of each operation, and the INPUT, for `images` [T, B, channels, ...] of the case's neurons."""
-    steps = len(images)
-    values = {INPUT: images.reshape(-1, *images.shape[2:])}
-    for operation in operations:
-        entering = [values[name] for name in operation.of]
-        if isinstance(operation, Neurons):
-            trace = reference.forward(_by_step(entering[0], steps), case)
-            values[operation.name] = trace.spikes.reshape(entering[0].shape)
-        else:
-            values[operation.name] = operation.value(entering, parameters.get(operation.name, ()))
-    return values
-
-
-def run_back(
-    operations: Sequence[Operation], parameters: Parameters, values: Mapping[str, Array], cotangent: Array, case: Case
-) -> list[Array]:
-    """The gradients of all parameters in order, for the cotangent [T, B, classes] of the last operation's value."""
-    steps = len(cotangent)
-    arriving: dict[str, Array | float] = {operations[-1].name: cotangent.reshape(-1, *cotangent.shape[2:])}
-    gradients: dict[str, list[Array]] = {}
-    for operation in reversed(operations):
-        entering, own = [values[name] for name in operation.of], parameters.get(operation.name, ())
-        upstream = np.asarray(arriving[operation.name])
-        if isinstance(operation, Neurons):
-            trace = reference.forward(_by_step(entering[0], steps), case)
-            back = [reference.backward(_by_step(upstream, steps), trace, case).reshape(entering[0].shape)]
-        else:
-            gradients[operation.name] = operation.gradients(entering, own, upstream)
-            back = operation.backward(entering, own, upstream)
-        for name, gradient in zip(operation.of, back, strict=True):
-            arriving[name] = arriving.get(name, 0.0) + gradient
-    return [gradient for operation in operations for gradient in gradients.get(operation.name, [])]
-
-
-def _by_step(images: Array, steps: int) -> Array:
-    return images.reshape(steps, -1, *images.shape[1:])
 
 
 def _broadcast(by_channel: Array) -> Array:

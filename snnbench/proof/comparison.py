@@ -102,9 +102,18 @@ def compare_spikes(
 
 
 def compare_gradient(
-    finding: Finding, name: str, got: NDArray[Any] | None, expected: NDArray[Any], tolerance: float
+    finding: Finding,
+    name: str,
+    got: NDArray[Any] | None,
+    expected: NDArray[Any],
+    tolerance: float,
+    least_size: float = 0.0,
 ) -> None:
-    """Compare one gradient in the Euclidean norm, and complain."""
+    """Compare one gradient in the Euclidean norm, and complain.
+
+    The error is relative to the size of what is expected, or to `least_size` if that is larger: sums of terms that
+    cancel are rounded as larger sums are.
+    """
     if got is None or got.shape != expected.shape:
         shape = "none" if got is None else list(got.shape)
         finding.complaints.append(f"gradient of {name}: got shape {shape}, expected {list(expected.shape)}")
@@ -112,7 +121,8 @@ def compare_gradient(
     got = np.asarray(got, np.float64)
     scale, size = float(np.linalg.norm(expected)), float(np.linalg.norm(got))
     error = float(np.linalg.norm(got - expected))
-    relative = error / scale if scale else float(error > 0)
+    against = max(scale, least_size)
+    relative = error / against if against else float(error > 0)
     # A reply is JSON, which has no NaN and no infinity, so a value that is not finite is a complaint of its own.
     if not np.isfinite([size, relative]).all():
         finding.complaints.append(f"gradient of {name} is not finite")

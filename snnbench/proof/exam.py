@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases import operations, reference
+from snnbench.cases import network_reference, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.problem import REVERSED, Graph, Problem
@@ -55,7 +55,9 @@ def continuation(problem: Problem, spikes: NDArray[Any] | None) -> str:
     first, second = (problem.input(which).astype(np.float64) for which in (0, 1))
     in_a_row, alone = _outputs(problem, np.concatenate([first, second]))[len(first) :], _outputs(problem, second)
     for kind, expected in (("continues", in_a_row), ("restarts", alone)):
-        if spikes is not None and np.allclose(spikes, expected, rtol=0, atol=OUTPUT_ROUNDING):
+        if spikes is None or spikes.shape != expected.shape:
+            continue
+        if np.allclose(spikes, expected, rtol=0, atol=OUTPUT_ROUNDING):
             return kind
     return "neither"
 
@@ -64,7 +66,7 @@ def _outputs(problem: Problem, inputs: NDArray[np.float64]) -> NDArray[np.float6
     """The spikes, or the outputs of a network of operations, for inputs of any number of time steps."""
     if isinstance(problem, Graph):
         network = problem.operations()
-        values = operations.run(network, problem.parameters(), inputs, problem.case)
+        values = network_reference.run(network, problem.parameters(), inputs, problem.case)
         return values[network[-1].name].reshape(*inputs.shape[:2], -1)
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     return reference.network_forward(layers, inputs, problem.case)[-1].spikes

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from snnbench.cases import operations, reference
+from snnbench.cases import network_reference, reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.operations import Neurons
 from snnbench.cases.problem import Graph
@@ -21,18 +21,14 @@ Passes = tuple[tuple[int, int], ...]
 
 
 def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backward: bool = True) -> Finding:
-    """Put `run(input, cotangent)` to the exam; return one finding for all passes. `rate` is that of all neurons.
-
-    The gradient of a site is a sum of terms that were rounded at all sites after it, so the tolerance grows with their
-    number.
-    """
+    """Put `run(input, cotangent)` to the exam; return one finding for all passes. `rate` is the reference's."""
     finding = Finding()
     case, network = problem.case, problem.operations()
     parameters = problem.parameters()
     sites = [operation for operation in network if isinstance(operation, Neurons)]
-    tolerance = len(sites) * gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
+    tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
     for which_input, which_cotangent in passes:
-        values = operations.run(network, parameters, problem.input(which_input).astype(np.float64), case)
+        values = network_reference.run(network, parameters, problem.input(which_input).astype(np.float64), case)
         answer = run(which_input, which_cotangent)
         spikes = sum(values[site.name].sum() for site in sites)
         finding.rate = float(spikes / (case.time_steps * case.batch * sum(site.count for site in sites)))
@@ -45,7 +41,7 @@ def sit(problem: Graph, run: Callable[[int, int], Answer], passes: Passes, backw
         del finding.gradient_errors["output"], finding.cosines["output"]
         if backward and finding.correct:
             cotangent = problem.cotangent(which_cotangent).astype(np.float64)
-            gradients = operations.run_back(network, parameters, values, cotangent, case)
+            gradients = network_reference.run_back(network, parameters, values, cotangent, case)
             names = [f"{parameter} of {each.name}" for each in network for parameter in each.parameters]
             for name, got, wanted in zip_longest(names, answer.weights or [], gradients):
                 compare_gradient(finding, name, got, wanted, tolerance)

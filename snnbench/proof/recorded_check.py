@@ -165,9 +165,10 @@ class _Links:
         cotangent = _float64(self._cotangents[operation.name][:, channels])
         wanted = operation.gradients(entering, parameters, cotangent)
         tolerance = self._tolerance(self._images * int(np.prod(operation.shape[1:])))
-        for name, got, gradient in zip(operation.parameters, gradients, wanted, strict=True):
+        sizes = operation.gradient_sizes(entering, parameters, cotangent)
+        for name, got, gradient, size in zip(operation.parameters, gradients, wanted, sizes, strict=True):
             part = None if got is None else got[channels]
-            compare_gradient(finding, f"{name} of {operation.name}", part, gradient, tolerance)
+            compare_gradient(finding, f"{name} of {operation.name}", part, gradient, tolerance, size)
 
     def _compare_cotangent(self, finding: Finding, name: str, taking: Sequence[Operation]) -> None:
         got = self._cotangents[name]

@@ -105,6 +105,21 @@ def test_some_images_by_themselves_are_equal(name: str) -> None:
         np.testing.assert_allclose(got, expected[1:3], atol=1e-12)
 
 
+def test_sums_that_cancel_have_the_size_of_their_parts() -> None:
+    operation, _ = CASES["convolution"]
+    (entering,), parameters, cotangent = drawn(operation)
+    twice, opposite = np.concatenate([entering] * 2), np.concatenate([cotangent, -cotangent])
+    (gradient,) = operation.gradients([twice], parameters, opposite)
+    (size,) = operation.gradient_sizes([twice], parameters, opposite)
+    (half,) = operation.gradient_sizes([entering], parameters, cotangent)
+    assert np.linalg.norm(gradient) < 1e-12 and size == half > 1
+    for name in ("linear", "normalisation"):
+        operation, _ = CASES[name]
+        entering, parameters, cotangent = drawn(operation)
+        norms = [np.linalg.norm(each) for each in operation.gradients(entering, parameters, cotangent)]
+        assert operation.gradient_sizes(entering, parameters, cotangent) == norms
+
+
 def test_neurons_have_no_value_by_image() -> None:
     neurons = Neurons(name="x", of=("a",), shape=IMAGE)
     assert neurons.count == math.prod(IMAGE)

@@ -11,7 +11,7 @@ import pytest
 from snnbench.adapter.loading import load, own_rule
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
-from snnbench.cases import operations
+from snnbench.cases import network_reference
 from snnbench.cases.operations import INPUT, Convolution, Neurons
 from snnbench.cases.outcome import Outcome
 from snnbench.proof.tolerance import RATE_WINDOW
@@ -24,7 +24,7 @@ torch = pytest.importorskip("torch")
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch import operations as modules
 from snnbench.worker.measurement import Measurement
-from snnbench.worker.messages import Reply
+from snnbench.worker.messages import Measure, Reply
 
 ROOT = Path(__file__).parents[2]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
@@ -49,11 +49,12 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(threads)
 
 
-def reply_to(folder: Path, source: str, case: network.Case) -> Reply:
-    """The reply to a request to verify the adapter with this text, in this process."""
+def reply_to(folder: Path, source: str, case: network.Case, measure: Measure = "verify", **changes: Any) -> Reply:
+    """The reply to a request to measure the adapter with this text, in this process."""
     path = folder / "loop.py"
     path.write_text(source)
-    module, asked_for = load(path), replace(request("verify", case, phases=PHASES), variant="unbind")
+    wanted = {"phases": PHASES} | changes
+    module, asked_for = load(path), replace(request(measure, case, **wanted), variant="unbind")
     reply = Reply({})
     variant = read(path).variants["unbind"]
     Measurement(asked_for, Backend(case), network.builder(module), own_rule(module), variant).run(reply)
@@ -76,7 +77,7 @@ def lying(site: int, old: str, new: str) -> str:
 def values_of(problem: network.Problem) -> dict[str, Any]:
     """The value of every operation in float64, on input 0."""
     inputs = problem.input(0).astype(np.float64)
-    return operations.run(problem.operations(), problem.parameters(), inputs, problem.case)
+    return network_reference.run(problem.operations(), problem.parameters(), inputs, problem.case)
 
 
 @pytest.mark.parametrize("name", models.MODELS)
@@ -129,6 +130,42 @@ def test_honest_network_is_exact(tmp_path: Path, case: network.Case) -> None:
     parameters = sum(len(operation.parameters) for operation in network.parts(case).operations)
     sites = sum(isinstance(operation, Neurons) for operation in network.parts(case).operations)
     assert len(check["gradient_errors"]) == parameters + sites
+
+
+def gained() -> str:
+    """The loop in plain torch, of a library whose neuron divides its current by 3."""
+    source = LOOP.replace("def layer(current):\n", "def layer(current):\n        current = current / 3\n")
+    return source.replace("Neuron(lambda neurons: layer)", "Neuron(lambda neurons: layer, gain=3.0)")
+
+
+def ordered(order: str) -> str:
+    """The loop in plain torch, of a library with its axes in another order."""
+    there = tuple(order.index(axis) for axis in "TBN")
+    back = tuple("TBN".index(axis) for axis in order)
+    source = LOOP.replace('BACKEND = "torch"', f'BACKEND = "torch"\nORDER = "{order}"')
+    return source.replace(
+        "Neuron(lambda neurons: layer)",
+        f"Neuron(lambda neurons: lambda current: layer(current.permute({there})).permute({back}))",
+    )
+
+
+@pytest.mark.parametrize("source", [gained(), ordered("BTN"), ordered("BNT"), ordered("NTB")])
+def test_unit_and_order_of_a_library_are_kept(tmp_path: Path, source: str) -> None:
+    assert source != LOOP
+    reply = reply_to(tmp_path, source, RESNET)
+    assert reply.outcome == Outcome(status="measured", verdict="exact")
+
+
+def test_timed_network_has_a_floor_and_keeps_the_rules(tmp_path: Path) -> None:
+    settings = {"phases": ("inference", "train"), "repetitions": 3, "min_repetition_ns": 1, "max_phase_ns": 10**9}
+    reply = reply_to(tmp_path, LOOP, SMALL, "time", **settings)
+    assert reply.outcome == Outcome(status="measured", verdict="exact")
+    assert {*network.products(SMALL, "train"), "copy", "call"} == set(reply.peaks)
+    for name, phase in reply.phases.items():
+        assert phase["flops"] == floor.flops(SMALL, name) and phase["times_floor"] > 0.5
+    assert {name for name in reply.checks if name.startswith("fresh-")} == {"fresh-inference", "fresh-train"}
+    low, high = RATE_WINDOW
+    assert all(low <= check["rate"] <= high for check in reply.checks.values())
 
 
 LIES = {

@@ -205,6 +205,8 @@ class Session:
         if variant.way or variant.latency:
             how = f"the way {variant.way}" if variant.way else "neurons that answer some steps late"
             raise Unsupported(f"networks do not run with {how}, so far")
+        if variant.inference_only:
+            raise Unsupported(f"a network is proved with its gradients: {variant.inference_only}")
         if variant.deviation:
             raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
         if not problem.case.is_exact_format:
