@@ -115,7 +115,7 @@ def test_unsupported_case_is_not_tried_again(bench: Bench) -> None:
     records = bench.run(cells([Work(SMALL, "a", "default")], bench.protocol))
     assert [record.outcome.reason for record in records] == ["no such reset"] * 4
     assert {record.status for record in records} == {"skipped"}
-    assert bench.workers("a") == 2, "the second one prepared beside the first"
+    assert bench.workers("a") in {1, 2}, "the second worker prepares beside the first, and may end before it builds"
 
 
 def test_larger_sizes_are_inferred_after_out_of_memory(bench: Bench) -> None:
