@@ -80,7 +80,7 @@ def build(case, weights, variant):
     from snnbench.backends.torch import Network
 
     make, gain = of_torch(case, variant)
-    linears, modules = [], [] if weights else [make(case, case.neurons)]
+    linears, modules = [], []
     for layer in weights:
         weight = (layer.weight.T * gain).contiguous()
         linears.append(LinearTorch(weight.shape, weight=weight, bias=layer.bias * gain, has_bias=True))
@@ -88,6 +88,33 @@ def build(case, weights, variant):
     network, provider = Sequential(*modules).to(case.device), "exodus" if variant == "exodus" else "torch"
     reset = network.reset_state
     return Network(lambda x: network(x)[0], linears, gain, transposed=True, provider=provider, reset=reset)
+
+
+def neuron(case, variant):
+    if variant == "jax":
+        from snnbench.backends.jax import Neuron
+
+        make, gain = jax_neurons(case)
+        return Neuron(lambda neurons: lambda current: make(neurons)(current)[0], gain)
+
+    from snnbench.backends.torch import Neuron
+
+    make, gain = of_torch(case, variant)
+    provider = "exodus" if variant == "exodus" else "torch"
+    return Neuron(lambda neurons: Spikes(make(case, neurons).to(case.device)), gain, provider, Spikes.reset)
+
+
+class Spikes:
+    """A layer of neurons that returns its spikes, without its state and its records."""
+
+    def __init__(self, neurons):
+        self.neurons = neurons
+
+    def __call__(self, current):
+        return self.neurons(current)[0]
+
+    def reset(self):
+        self.neurons.reset_state()
 
 
 def of_torch(case, variant):
@@ -165,33 +192,17 @@ def exodus_neurons(case, neurons):
 
 
 def with_jax(case, weights):
-    import jax.numpy as jnp
     from rockpool.nn.combinators import Sequential
-    from rockpool.nn.modules import LIFJax, LinearJax
+    from rockpool.nn.modules import LinearJax
 
     from snnbench.backends.jax import Network
 
-    check(case)
-    require(case, "LIFJax's surrogate gradient is always one_sided with slope 1", surrogate="one_sided", slope=1.0)
-    tau_syn = jnp.asarray(-DT / math.log(SYNAPSE_DECAY))
-    gain = float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it
-
-    def neurons(count):
-        return LIFJax(
-            (count,),
-            tau_mem=jnp.asarray(-DT / math.log(case.beta)),
-            tau_syn=tau_syn,
-            threshold=jnp.asarray(case.threshold),
-            bias=jnp.asarray(0.0),
-            dt=DT,
-            max_spikes_per_dt=1.0,
-        )
-
-    modules = [] if weights else [neurons(case.neurons)]
+    make, gain = jax_neurons(case)
+    modules = []
     for layer in weights:
         outputs, inputs = layer.weight.shape
         linear = LinearJax((inputs, outputs), weight=layer.weight.T * gain, bias=layer.bias * gain, has_bias=True)
-        modules += [linear, neurons(outputs)]
+        modules += [linear, make(outputs)]
     network = Sequential(*modules)
     names = [name for name in network.parameters() if "Linear" in name]
     params = {name: network.parameters()[name] for name in names}
@@ -200,3 +211,26 @@ def with_jax(case, weights):
         return network.set_attributes(params)(x)[0]
 
     return Network(apply, params, lambda tree: [(tree[n]["weight"], tree[n]["bias"]) for n in names], gain, True)
+
+
+def jax_neurons(case):
+    """A function that makes the neurons, and the gain of their current."""
+    import jax.numpy as jnp
+    from rockpool.nn.modules import LIFJax
+
+    check(case)
+    require(case, "LIFJax's surrogate gradient is always one_sided with slope 1", surrogate="one_sided", slope=1.0)
+    tau_syn = jnp.asarray(-DT / math.log(SYNAPSE_DECAY))
+
+    def make(neurons):
+        return LIFJax(
+            (neurons,),
+            tau_mem=jnp.asarray(-DT / math.log(case.beta)),
+            tau_syn=tau_syn,
+            threshold=jnp.asarray(case.threshold),
+            bias=jnp.asarray(0.0),
+            dt=DT,
+            max_spikes_per_dt=1.0,
+        )
+
+    return make, float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it
