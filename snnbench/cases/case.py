@@ -68,11 +68,13 @@ class Case:
 
     `SIZES` are a workload's axes of size: field -> (letter, words). The first is the axis that reports draw times
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
+    `SAMPLES` is the plural of what a sample is; with it, tables show how many a contender processes in a second.
     """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ()
     PREFIX: ClassVar[str] = ""
+    SAMPLES: ClassVar[str] = ""
 
     workload: str
     batch: Count

@@ -60,6 +60,7 @@ class Case(case.Case):
         "time_steps": ("T", "time steps"),
         "width": ("W", "channels of the first stage"),
     }
+    SAMPLES: ClassVar[str] = "images"
 
     workload: Literal["network"] = "network"
     width: Count

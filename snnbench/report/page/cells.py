@@ -13,7 +13,7 @@ LIBRARY, WORK = "library", "work"
 def section(findings: Findings) -> Section:
     """The tables of all cases in one, with the work and its sizes as columns."""
     title = "Every number"
-    tables = {case: measurements(results, findings.baseline) for case, results in findings.results.items()}
+    tables = {case: measurements(case, results, findings.baseline) for case, results in findings.results.items()}
     filled = {case: table for case, table in tables.items() if table.rows}
     if not findings.headline:
         return Section("cells", title, ["Left out: nothing was timed."])

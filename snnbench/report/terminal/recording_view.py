@@ -70,7 +70,7 @@ def _show_reasons(console: Console, by_case: Iterable[list[Result]]) -> None:
 
 
 def _measurements(results: Findings, case: Case) -> Table:
-    return measurements(results.results[case], results.baseline)
+    return measurements(case, results.results[case], results.baseline)
 
 
 def _distances(results: Findings, case: Case) -> Table:

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from snnbench.analysis.results import PHASES, Result, headline, results_by_case
+from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
@@ -48,23 +49,23 @@ def _recording(recording: Recording, heading: str) -> list[str]:
     ]
     by_case = results_by_case(recording.records)
     for case, results in by_case.items():
-        parts += [f"{heading}# {title(case)}", "", *_table(results, recording.baseline), ""]
+        parts += [f"{heading}# {title(case)}", "", *_table(case, results, recording.baseline), ""]
     for phase in headline(recording.records):
         if (pipelines := predictions(by_case, phase)).rows:
             parts += [f"{heading}# {TITLE}", "", tables.markdown(pipelines), "", LOWER_BOUNDS, ""]
     return parts
 
 
-def _table(results: list[Result], baseline: str) -> list[str]:
+def _table(case: Case, results: list[Result], baseline: str) -> list[str]:
     shown = [result for result in results if result.verdict]
-    times = measurements(results, baseline)
+    times = measurements(case, results, baseline)
     lines = [tables.markdown(times), ""] if times.rows else []
     lines += _distances(shown)
     lines += _checked(shown)
     return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
 
 
-def measurements(results: list[Result], baseline: str) -> Table:
+def measurements(case: Case, results: list[Result], baseline: str) -> Table:
     """The times and the memory of each contender with a verdict in one case, by the time of the first phase."""
     shown = [result for result in results if result.verdict]
     base = next((s for s in shown if s.contender == baseline and s.verdict != "deviates"), None)
@@ -76,6 +77,8 @@ def measurements(results: list[Result], baseline: str) -> Table:
     columns = ["library", "version", "verdict"]
     columns += [f"{phase} ms" for phase in phases[:1]] + (["ratio"] if phases and base else [])
     columns += ["x floor"] if phases else []
+    rates = [f"{case.SAMPLES}/s"] if phases and case.SAMPLES else []
+    columns += rates
     columns += other_times + sizes
     columns += ["first call ms", "trials"] if phases else []
     rows = []
@@ -87,6 +90,7 @@ def measurements(results: list[Result], baseline: str) -> Table:
             cells += [_spread(result.summaries.get((phases[0], "time")), 1e6)]
             cells += [_ratio(result, base, phases[0])] if base else []
             cells += [_times_floor(result, phases[0])]
+            cells += [_rate(case, result.summaries.get((phases[0], "time")))] if rates else []
             cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
@@ -95,7 +99,7 @@ def measurements(results: list[Result], baseline: str) -> Table:
             cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
-    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", "x floor")
+    leaving = (*sizes[1:], "first call ms", *rates, *reversed(other_times), *sizes[:1], "trials", "version", "x floor")
     return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
@@ -150,6 +154,11 @@ def _ratio(result: Result, base: Result, phase: str) -> str:
 def _times_floor(result: Result, phase: str) -> str:
     mine, floor_ns = result.summaries.get((phase, "time")), result.floors_ns.get(phase)
     return f"{mine.median / floor_ns:.2f}" if mine and floor_ns and result.verdict != "deviates" else "-"
+
+
+def _rate(case: Case, summary: Summary | None) -> str:
+    """The samples that passes process in a second."""
+    return "-" if summary is None else number(case.batch / (summary.median / 1e9))
 
 
 def _value(summary: Summary | None, unit: float) -> str:
