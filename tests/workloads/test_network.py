@@ -38,6 +38,9 @@ SMALL = network.Case(
     input_rate=0.3,
 )
 RESNET = SMALL.with_(model="spiking-resnet18", image="cifar10", width=4)
+WIDER = RESNET.with_(width=8)
+"""A network of 17 sites that is larger than its exam."""
+MIDDLE = 10
 
 
 @pytest.fixture(autouse=True)
@@ -180,6 +183,20 @@ LIES = {
         "return torch.stack(spikes)",
         "return torch.stack(spikes) * (torch.arange(len(u)) < len(u) - 1)[:, None]",
     ),
+    "16 bits": ("case.beta * v + (x if", "case.beta * v + (x.bfloat16().float() if"),
+    "gradient of 16 bits": (
+        "current.unbind(0) if",
+        "(c := current.clone(), c.requires_grad and c.register_hook(lambda g: g.bfloat16().float()))[0].unbind(0) if",
+    ),
+    "state is carried": (
+        "torch.zeros_like(current[0]), []\n",
+        "Spike.__dict__.get('kept', torch.zeros_like(current[0])), []\n        Spike.kept = 0.1 + 0 * v.detach()\n",
+    ),
+    "answers are kept": (
+        "return torch.stack(spikes)",
+        "y = torch.stack(spikes)\n        Spike.kept = Spike.__dict__.get('kept', y.detach())\n"
+        "        return Spike.kept + y - y.detach()",
+    ),
 }
 
 
@@ -188,6 +205,14 @@ LIES = {
 def test_lie_at_a_site_is_named(tmp_path: Path, name: str, site: int) -> None:
     outcome = reply_to(tmp_path, lying(site, *LIES[name]), SMALL).outcome
     assert outcome and outcome.kind == "incorrect" and f"group {site} 1 neurons by themselves" in outcome.reason
+
+
+@pytest.mark.parametrize("name", LIES)
+def test_lie_in_the_middle_of_a_resnet_is_named(tmp_path: Path, name: str) -> None:
+    sites = [operation.name for operation in network.parts(WIDER).operations if isinstance(operation, Neurons)]
+    assert len(sites) == 17
+    outcome = reply_to(tmp_path, lying(MIDDLE, *LIES[name]), WIDER).outcome
+    assert outcome and outcome.kind == "incorrect" and f"{sites[MIDDLE - 1]} by themselves" in outcome.reason
 
 
 def test_neuron_that_is_honest_while_recorded_is_found(tmp_path: Path) -> None:
