@@ -21,6 +21,7 @@ RECORDING = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
 SWEEP = ROOT / "results" / "2026-11-23_sweep_epyc-2cpu"
 FUSION = ROOT / "results" / "2026-11-23_temporal-fusion_epyc-2cpu"
 DEPTH = ROOT / "results" / "2026-11-23_depth_epyc-2cpu"
+NETWORK = ROOT / "results" / "2026-11-24_network_epyc-2cpu"
 DEVICES = ROOT / "results" / "2026-11-23_devices_epyc-2cpu"
 IMAGES = ROOT / "docs" / "images"
 COLUMNS = 100

@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
-from tests.pictures import DEPTH, DEVICES, FUSION, ROOT
+from tests.pictures import DEPTH, DEVICES, FUSION, NETWORK, ROOT
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -67,6 +67,20 @@ def test_price_of_each_split() -> None:
     plain = [share for (split, _), share in shares.items() if split != "temporal"]
     assert f"takes {min(plain):.2f} to {max(plain):.2f} times the time of one device" in page("literature.md")
     assert all(result.verdict == "exact" for result in known.values())
+
+
+def test_share_of_the_neuron_in_a_network() -> None:
+    results = cells(NETWORK)
+    assert all(result.verdict == "exact" for result in results.values())
+    assert len({name for _, name in results} - {"fused/cpu", "torch-loop/unbind"}) == 5
+    times = {key: result.summaries[TIME].median for key, result in results.items()}
+    floors = [times[key] / result.floors_ns["train"] for key, result in results.items()]
+    loops = {case: ns for (case, name), ns in times.items() if name == "torch-loop/unbind"}
+    fused = [ns / loops[case] for (case, name), ns in times.items() if name == "fused/cpu"]
+    others = [ns / loops[case] for (case, name), ns in times.items() if not name.startswith(("fused", "torch-loop"))]
+    assert f"takes {min(floors):.1f} to {max(floors):.1f} times the floor" in page("work.md")
+    assert f"takes {min(fused):.2f} to {max(fused):.2f} times the time of `torch-loop`" in page("work.md")
+    assert f"the other libraries {min(others):.2f} to {max(others):.2f} times" in page("work.md")
 
 
 def test_speed_up_of_temporal_fusion() -> None:
