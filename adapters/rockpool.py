@@ -95,7 +95,7 @@ def neuron(case, variant):
         from snnbench.backends.jax import Neuron
 
         make, gain = jax_neurons(case)
-        return Neuron(lambda neurons: lambda current: make(neurons)(current)[0], gain)
+        return Neuron(lambda neurons: Spikes(make(neurons)), gain)
 
     from snnbench.backends.torch import Neuron
 

@@ -42,9 +42,10 @@ OF_TORCH = (
     *("kernels.arguments", "kernels.linear_cpu", "kernels.pipeline", "kernels.ranks", "kernels.stretches"),
     "kernels.sums",
 )
+OF_JAX = ("backends.jax", "backends.jax.network", "backends.jax.operations", "backends.jax.session")
 FRAMEWORKS = {
     **{module: {"torch"} for module in OF_TORCH},
-    **{module: {"jax"} for module in ("backends.jax", "backends.jax.session")},
+    **{module: {"jax"} for module in OF_JAX},
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_triton": {"torch", "triton"},
 }

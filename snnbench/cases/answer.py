@@ -22,8 +22,13 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The answer of a pass, with the value of each operation and its gradient, [T, B, ...], in the harness's units."""
+    """The answer of a pass, with the value of each operation and its gradient, [T, B, ...], in the harness's units.
+
+    `repeats_bits` says whether a pass that is not recorded has all bits of this one: each kernel always sums in one
+    order. Otherwise only the outputs have the same bits.
+    """
 
     answer: Answer
     values: dict[str, NDArray[Any]]
     cotangents: dict[str, NDArray[Any]]
+    repeats_bits: bool = True

@@ -168,7 +168,7 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
     def build(case: Any, operations: Any, variant: str) -> Any:
         neuron = adapter.neuron(case, variant)
         if not hasattr(neuron, "network"):
-            raise Unsupported("networks are built of PyTorch's modules only, so far")
+            raise Unsupported("networks are built in PyTorch and in JAX only")
         return neuron.network(operations)
 
     return build

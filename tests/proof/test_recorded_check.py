@@ -74,6 +74,26 @@ def test_every_wrong_gradient_of_a_parameter_is_named() -> None:
         assert f"gradient of {name} is off" in complaint, f"{name}: {complaint!r}"
 
 
+@pytest.mark.parametrize("repeats_bits", [True, False])
+def test_timed_answer_is_held_to_the_recorded_one(repeats_bits: bool) -> None:
+    problem, recording = recorded(SHORT)
+    recording = replace(recording, repeats_bits=repeats_bits)
+    check = RecordedCheck(problem, 0, lambda: recording, whole=True, budget_ns=10**9, seed=3)
+    right = recording.answer
+    assert right.weights is not None and right.spikes is not None
+    for number, weight in enumerate(right.weights):
+        near, far = (
+            [*right.weights[:number], weight * by, *right.weights[number + 1 :]] for by in (1 + 1e-6, SLIGHTLY)
+        )
+        assert check.check(replace(right, weights=near)).correct is not repeats_bits
+        assert "gradient of " in check.check(replace(right, weights=far)).message
+    every = [weight * SLIGHTLY for weight in right.weights]
+    if repeats_bits:
+        first = f"the gradient of weight of stem convolution is not the recorded one (and {len(every) - 1} more)"
+        assert check.check(replace(right, weights=every)).message == first
+    assert "outputs are others" in check.check(replace(right, spikes=right.spikes * np.float32(1 + 1e-6))).message
+
+
 def test_recording_without_a_value_or_cotangent_is_incorrect() -> None:
     problem, honest = recorded(SMALL)
     site = next(each.name for each in problem.operations() if isinstance(each, Neurons))

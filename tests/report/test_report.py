@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from snnbench.analysis.results import results_by_case
-from snnbench.cases import case
 from snnbench.cases.outcome import Outcome
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.text.recording_tables import markdown
 from snnbench.report.wording import title
-from snnbench.workloads import decode
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, recording, skipped, timed, weighed
 
@@ -97,15 +95,6 @@ def test_floor_is_of_its_own_case_and_leading_phase() -> None:
     assert re.findall(r"\| exact \| 4 \| ([\d.]+) \|", text) == ["2.00", "8.00"]
     (row,) = table(timed("a", forward=4.0, inference=1.0, floors_ms={"forward": 2.0, "inference": 1.0}))
     assert row["x floor"] == "2.00"
-
-
-def test_network_has_its_images_per_second() -> None:
-    fields = {name: value for name, value in CASE.as_dict().items() if name in case.Case.names()}
-    network = fields | {"workload": "network", "width": 8, "model": "vgg", "image": "mnist", "normalisation": "batch"}
-    images = decode(network | {"batch": 4, "input_rate": 0.3})
-    rows = table(timed("norse", case=images, train=100.0), timed("sinabs", case=images, inference=1.0))
-    assert column(rows, "images/s") == ["40", "-"]
-    assert "images/s" not in table(timed("norse", train=2.0))[0]
 
 
 def test_missing_floor_is_a_dash() -> None:

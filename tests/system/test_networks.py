@@ -1,9 +1,14 @@
 """Tests of whole networks by the real libraries, in their managed environments."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import pytest
 
 from snnbench.adapter.contender import label
+from snnbench.adapter.discovery import discover
 from snnbench.plan import config
+from snnbench.plan.cell import Work
 from snnbench.recording.record import Record
 from tests.managed import ROOT, recorded
 
@@ -27,11 +32,17 @@ def test_every_library_of_the_config_is_exact_and_timed(networks: list[Record]) 
         assert record.outcome.verdict == "exact", (record.library, record.outcome)
         assert set(record.phases) == {"inference", "train"}
         assert record.checks["spot-train"]["compared"] == record.case.updates
-    planned = {label(work.library, work.variant) for work in config.read(ROOT / "configs" / "network.toml").plan()}
-    assert {label(record.library, record.variant) for record in networks} == planned
+    plan = config.expand(config.load(ROOT / "configs" / "network.toml", default_threads=2), discover())
+    assert contenders(networks) == contenders(plan) and len(networks) == len(plan)
 
 
-def test_library_of_another_framework_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    folder = tmp_path_factory.mktemp("refused") / "recording"
-    (record,) = recorded("network", folder, *SMALLEST, 'sweep.subtract.libraries=["jax-scan"]', only="library=jax-scan")
-    assert record.outcome.kind == "unsupported" and "PyTorch" in record.outcome.reason
+def contenders(cells: Iterable[Record | Work]) -> set[tuple[str, str, str]]:
+    """The contender, the reset and the statistics of each cell."""
+    return {(label(cell.library, cell.variant), cell.case.reset, cell.case.normalisation) for cell in cells}
+
+
+def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
+    changes = ('sweep.subtract.libraries=["jax-scan"]',)
+    only = "library=jax-scan,normalisation=batch"
+    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only)
+    assert record.outcome.kind == "unsupported" and "use frozen statistics" in record.outcome.reason

@@ -4,6 +4,7 @@ On the CPU dispatch is synchronous. Otherwise JAX would overlap passes; a traini
 the pass before it.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,11 @@ import numpy as np
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
-from snnbench.backends.jax.session import Network, Neuron, Session, Weights
+from snnbench.backends.jax.network import Network, Neuron, Weights
+from snnbench.backends.jax.operations import convolution
+from snnbench.backends.jax.session import Session
 from snnbench.cases.case import Case
+from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
@@ -112,8 +116,35 @@ class Backend:
             "call": _into(empty(scalar), _input_gradient, scalar, scalar),
         }
 
+    def convolutions(self, kinds: Mapping[str, tuple[Convolution, tuple[int, ...]]], images: int) -> dict[str, Run]:
+        """Runs of each kind of convolution on so many images: its value, and the gradients of its kernel and image."""
+        runs: dict[str, Run] = {}
+        for name, (operation, entering) in kinds.items():
+            shapes = (images, *entering), (images, *operation.shape), operation.parameters["weight"]
+            x, g, w = (self._random(shape) for shape in shapes)
+            value, of_kernel, of_image = (jax.jit(f) for f in _convolution(operation))
+            runs[f"{name}.value"] = partial(value, x, w)
+            runs[f"{name}.kernel-gradient"] = partial(of_kernel, x, w, g)
+            runs[f"{name}.image-gradient"] = partial(of_image, x, w, g)
+        return runs
+
+    def _random(self, shape: tuple[int, ...]) -> jax.Array:
+        return jax.device_put(
+            np.random.default_rng(0).standard_normal(shape, np.float32).astype(self.dtype), self.device
+        )
+
     def _count(self, event: str, duration: float, **_: Any) -> None:
         self._compiled += event == COMPILED
+
+
+def _convolution(operation: Convolution) -> tuple[Any, Any, Any]:
+    """Functions of (image, kernel) to the value, and of these and the value's cotangent to both gradients."""
+
+    def gradient(number: int, x: jax.Array, w: jax.Array, g: jax.Array) -> jax.Array:
+        of_image, of_kernel = jax.vjp(partial(convolution, operation), x, w)[1](g)
+        return (of_image, of_kernel)[number]
+
+    return partial(convolution, operation), partial(gradient, 1), partial(gradient, 0)
 
 
 def _into(output: jax.Array, function: Any, *operands: jax.Array) -> Run:

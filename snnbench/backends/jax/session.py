@@ -5,73 +5,22 @@ residuals, so they are two pieces of work. Weights, input and cotangent are argu
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.backends import Build
+from snnbench.adapter.refusal import Unsupported
+from snnbench.backends import Build, operations
+from snnbench.backends.jax.network import Network, Weights
+from snnbench.backends.jax.operations import Operations, Plan
 from snnbench.backends.layout import Layout
-from snnbench.cases.answer import Answer
-from snnbench.cases.problem import Problem
-
-
-@dataclass(frozen=True, slots=True)
-class Weights:
-    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
-
-    weight: jax.Array
-    bias: jax.Array
-
-
-@dataclass(frozen=True, slots=True)
-class Network:
-    """The network that an adapter for JAX builds.
-
-    `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
-    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
-    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
-    currents, and the harness hands them over times `gain`.
-    """
-
-    apply: Callable[[Any, jax.Array], jax.Array]
-    params: Any
-    linears: Callable[[Any], Sequence[tuple[jax.Array, jax.Array]]]
-    gain: float = 1.0
-    transposed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Neuron:
-    """A library's neuron, as an adapter for JAX builds it.
-
-    `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
-    spikes of the same shape. It takes the harness's currents times `gain`.
-    """
-
-    layer: Callable[[int], Callable[[jax.Array], jax.Array]]
-    gain: float = 1.0
-
-    def stack(self, weights: Sequence[Weights]) -> Network:
-        """Linear layers with these weights, each followed by a layer of neurons."""
-        layers = [self.layer(each.weight.shape[0]) for each in weights]
-
-        def apply(params: Any, x: jax.Array) -> jax.Array:
-            for (weight, bias), layer in zip(params, layers, strict=True):
-                x = layer(x @ weight.T + bias)
-            return x
-
-        params = [(each.weight * self.gain, each.bias * self.gain) for each in weights]
-        return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
-
-    def alone(self, neurons: int) -> Network:
-        """A layer of neurons on currents."""
-        layer = self.layer(neurons)
-        return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
+from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.problem import Graph, Problem
 
 
 class Session:
@@ -82,11 +31,12 @@ class Session:
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
         case = problem.case
         self.device, self.dtype = device, jnp.dtype(case.dtype)
-        layers = [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        self.network: Network = build(case, layers, variant.built_as)
+        given = self._given(problem, variant)
+        self.network: Network = build(case, given, variant.built_as)
         self.problem = problem
-        self.layout = Layout(variant.order, variant.latency)
-        self.unit = 1.0 if layers else self.network.gain
+        is_plan = isinstance(given, Plan)
+        self.layout = Layout(operations.leading(variant.order)) if is_plan else Layout(variant.order, variant.latency)
+        self.unit = 1.0 if given else self.network.gain
         self._inference: Any = jax.jit(self.network.apply)
         self._forward: Any = jax.jit(self._vjp_with_input if case.input_gradient else self._vjp)
         self._backward: Any = jax.jit(lambda pull, cotangent: pull(cotangent))
@@ -94,6 +44,7 @@ class Session:
         self._with_input = case.input_gradient
         self._planned_bytes: dict[str, int] = {}
         self._fired: Any = None
+        self._record: Any = None
         self.load(0, 0)
 
     def load(self, which: int, cotangent: int) -> None:
@@ -158,6 +109,8 @@ class Session:
         if gradients is None:
             return Answer(got)
         network = self.network
+        if network.operations:
+            return Answer(got, [_numpy(each) * scale for each, scale in network.operations.in_order(gradients[0])], [])
         pairs = network.linears(gradients[0])
         weights = [_numpy(w.T if network.transposed else w) * network.gain for w, _ in pairs]
         biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
@@ -165,6 +118,26 @@ class Session:
             return Answer(got, weights, biases)
         entering = self.layout.input_gradient(_numpy(gradients[1]))
         return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
+
+    def recorded(self) -> Recording:
+        """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.
+
+        Zeros are added to each value, and their gradient is the value's. They are arguments, so XLA cannot omit them.
+        """
+        if (network := self.network.operations) is None:
+            raise TypeError("a stack has no operations to record")
+        if self._record is None:
+            shapes = jax.eval_shape(partial(network.recorded, zeros={}), network.params, x=self.input)[1]
+            self._zeros = {name: self._place(np.zeros(each.shape)) for name, each in shapes.items()}
+            self._record = jax.jit(partial(_recorded, network))
+        (output, values), (gradients, arrived) = self._record(network.params, self._zeros, self.input, self.cotangent)
+        recording = Recording(self.answer(output, (gradients,)), {}, {})
+        for name in network.names:
+            scale = network.scaled.get(name, 1.0)
+            seen, cotangent = (self._by_step(_numpy(tree[name])) for tree in (values, arrived))
+            recording.values[name] = seen if scale == 1.0 else seen.astype(np.float64) / scale
+            recording.cotangents[name] = cotangent if scale == 1.0 else cotangent.astype(np.float64) * scale
+        return recording
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
@@ -196,9 +169,30 @@ class Session:
         spikes, pull = (self._vjp_with_input if self._with_input else self._vjp)(params, entering)
         return spikes, pull(cotangent)
 
+    def _by_step(self, value: NDArray[Any]) -> NDArray[Any]:
+        """A value with time before the batch."""
+        steps = value.reshape(*self.input.shape[:2], *value.shape[1:])
+        return steps if self.layout.order.startswith("TB") else steps.swapaxes(0, 1)
+
+    def _given(self, problem: Problem, variant: Variant) -> list[Weights] | Plan:
+        """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
+        if not isinstance(problem, Graph):
+            return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
+        operations.check(problem.case, variant)
+        if any(operation.mixes_images for operation in problem.operations()):
+            raise Unsupported("XLA fuses sums over a batch in another way in a recorded pass: use frozen statistics")
+        placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
+        return Plan(problem.operations(), placed, variant.order)
+
     def _place(self, array: Any) -> jax.Array:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
         return jax.device_put(jnp.array(array, self.dtype), self.device)
+
+
+def _recorded(network: Operations, params: Any, zeros: Any, entering: jax.Array, cotangent: jax.Array) -> Any:
+    """((output, values), gradients of parameters and zeros)."""
+    output, pull, values = jax.vjp(lambda p, z: network.recorded(p, z, entering), params, zeros, has_aux=True)
+    return (output, values), pull(cotangent)
 
 
 def _numpy(array: jax.Array) -> Any:

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect, Unsupported
-from snnbench.backends import Build
+from snnbench.adapter.refusal import Incorrect
+from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
@@ -45,7 +45,7 @@ class Session:
         if isinstance(given, Plan):
             ordered = self.network.forward.parameters_in_order()
             self.parameters, self.scales = [each for each, _ in ordered], [scale for _, scale in ordered]
-            self.layout = layout = Layout(_leading(variant.order))
+            self.layout = layout = Layout(operations.leading(variant.order))
         self.unit = 1.0 if self.parameters else self.network.gain
         self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
         self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
@@ -153,7 +153,8 @@ class Session:
         output, values, zeros = network.recorded(self.input)
         gradients = torch.autograd.grad(output, [*self.parameters, *zeros], self.cotangent)
         answer = self.answer(output, gradients[: len(self.parameters)])
-        recording = Recording(answer, {}, {})
+        on_cpu = self.device.type == "cpu"  # a card's sums may have another order in each pass
+        recording = Recording(answer, {}, {}, repeats_bits=on_cpu)
         leads = self.input.shape[:2]
         for name, value, gradient in zip(network.names, values, gradients[len(self.parameters) :], strict=True):
             scale = network.scaled.get(name, 1.0)
@@ -202,15 +203,7 @@ class Session:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        if variant.way or variant.latency:
-            how = f"the way {variant.way}" if variant.way else "neurons that answer some steps late"
-            raise Unsupported(f"networks do not run with {how}, so far")
-        if variant.inference_only:
-            raise Unsupported(f"a network is proved with its gradients: {variant.inference_only}")
-        if variant.deviation:
-            raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
-        if not problem.case.is_exact_format:
-            raise Unsupported("networks run in float32 and float64 only, so far")
+        operations.check(problem.case, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
@@ -227,8 +220,3 @@ class Session:
 def _numpy(tensor: torch.Tensor) -> Any:
     tensor = tensor.detach().cpu()
     return (tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()).numpy()
-
-
-def _leading(order: str) -> str:
-    """The order of a network of operations: a library's order of time and batch, and all else after them."""
-    return order.replace("N", "") + "N"

@@ -1,0 +1,69 @@
+"""The network and the neuron that an adapter for JAX builds, and the weights that it gets."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from snnbench.backends.jax.operations import Operations, Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """The harness's weight [N_out, N_in] and bias [N_out] of one layer, on the case's device in its dtype."""
+
+    weight: jax.Array
+    bias: jax.Array
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """The network that an adapter for JAX builds.
+
+    `apply(params, input)` gives the spikes. `params` holds only the weights and biases to differentiate.
+    `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
+    harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
+    currents, and the harness hands them over times `gain`. A network of `operations` has their parameters as `params`.
+    """
+
+    apply: Callable[[Any, jax.Array], jax.Array]
+    params: Any
+    linears: Callable[[Any], Sequence[tuple[jax.Array, jax.Array]]]
+    gain: float = 1.0
+    transposed: bool = False
+    operations: Operations | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Neuron:
+    """A library's neuron, as an adapter for JAX builds it.
+
+    `layer(neurons)` makes a layer of so many neurons: a pure function of currents [T, B, N], in the adapter's order, to
+    spikes of the same shape. It takes the harness's currents times `gain`.
+    """
+
+    layer: Callable[[int], Callable[[jax.Array], jax.Array]]
+    gain: float = 1.0
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        layers = [self.layer(each.weight.shape[0]) for each in weights]
+
+        def apply(params: Any, x: jax.Array) -> jax.Array:
+            for (weight, bias), layer in zip(params, layers, strict=True):
+                x = layer(x @ weight.T + bias)
+            return x
+
+        params = [(each.weight * self.gain, each.bias * self.gain) for each in weights]
+        return Network(apply, params, linears=lambda tree: tree, gain=self.gain)
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.layer(neurons)
+        return Network(lambda params, x: layer(x), (), linears=lambda tree: [], gain=self.gain)
+
+    def network(self, plan: Plan) -> Network:
+        """The operations of a plan, with a layer of neurons at each of its sites."""
+        whole = Operations(plan, self.layer, self.gain)
+        return Network(whole.apply, whole.params, linears=lambda tree: [], gain=self.gain, operations=whole)

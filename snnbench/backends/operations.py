@@ -1,0 +1,23 @@
+"""The part that the backends share for networks of operations."""
+
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.refusal import Unsupported
+from snnbench.cases.case import Case
+
+
+def check(case: Case, variant: Variant) -> None:
+    """Refuse a network that has no proof so far. Raises Unsupported."""
+    if variant.way or variant.latency:
+        how = f"the way {variant.way}" if variant.way else "neurons that answer some steps late"
+        raise Unsupported(f"networks do not run with {how}, so far")
+    if variant.inference_only:
+        raise Unsupported(f"a network is proved with its gradients: {variant.inference_only}")
+    if variant.deviation:
+        raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
+    if not case.is_exact_format:
+        raise Unsupported("networks run in float32 and float64 only, so far")
+
+
+def leading(order: str) -> str:
+    """The order of a network of operations: a library's order of time and batch, and all else after them."""
+    return order.replace("N", "") + "N"
