@@ -70,8 +70,8 @@ def test_price_of_each_split() -> None:
 
 
 def test_share_of_the_neuron_in_a_network() -> None:
-    results = cells(NETWORK)
-    assert all(result.verdict == "exact" for result in results.values())
+    assert all(result.verdict == "exact" for result in cells(NETWORK).values())
+    results = {key: result for key, result in cells(NETWORK).items() if key[1] != "jax-scan"}
     assert len({name for _, name in results} - {"fused/cpu", "torch-loop/unbind"}) == 5
     times = {key: result.summaries[TIME].median for key, result in results.items()}
     floors = [times[key] / result.floors_ns["train"] for key, result in results.items()]
@@ -80,7 +80,16 @@ def test_share_of_the_neuron_in_a_network() -> None:
     others = [ns / loops[case] for (case, name), ns in times.items() if not name.startswith(("fused", "torch-loop"))]
     assert f"takes {min(floors):.1f} to {max(floors):.1f} times the floor" in page("work.md")
     assert f"takes {min(fused):.2f} to {max(fused):.2f} times the time of `torch-loop`" in page("work.md")
-    assert f"the other libraries {min(others):.2f} to {max(others):.2f} times" in page("work.md")
+    assert f"the five libraries {min(others):.2f} to {max(others):.2f} times" in page("work.md")
+
+
+def test_convolutions_of_xla_take_most_of_a_network_in_jax() -> None:
+    by_name = {name: (case, result) for (case, name), result in cells(NETWORK).items() if name == "jax-scan"}
+    case, result = by_name["jax-scan"]
+    ratio = result.summaries[TIME].median / cells(NETWORK)[case, "torch-loop/unbind"].summaries[TIME].median
+    assert f"takes {ratio:.1f} times the time of `torch-loop`; XLA's convolutions" in page("work.md")
+    records = [record for record in read(NETWORK).records if record.library == "jax-scan" and record.phases]
+    assert max(record.phases["train"]["times_floor"] for record in records) < 2
 
 
 def test_speed_up_of_temporal_fusion() -> None:
