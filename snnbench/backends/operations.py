@@ -1,8 +1,26 @@
 """The part that the backends share for networks of operations."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
+from snnbench.cases.answer import Recording
 from snnbench.cases.case import Case
+from snnbench.cases.operations import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A network of operations without its neurons: the operations, their parameters on the device, and the order."""
+
+    operations: Sequence[Operation]
+    parameters: Mapping[str, list[Any]]
+    order: str
 
 
 def check(case: Case, variant: Variant) -> None:
@@ -21,3 +39,10 @@ def check(case: Case, variant: Variant) -> None:
 def leading(order: str) -> str:
     """The order of a network of operations: a library's order of time and batch, and all else after them."""
     return order.replace("N", "") + "N"
+
+
+def put(recording: Recording, name: str, value: NDArray[Any], cotangent: NDArray[Any], scale: float) -> None:
+    """Record a value, which the library holds times `scale`, and its gradient, in the harness's units."""
+    unscaled = scale == 1.0
+    recording.values[name] = value if unscaled else value.astype(np.float64) / scale
+    recording.cotangents[name] = cotangent if unscaled else cotangent.astype(np.float64) * scale

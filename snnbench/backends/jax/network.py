@@ -6,7 +6,8 @@ from typing import Any
 
 import jax
 
-from snnbench.backends.jax.operations import Operations, Plan
+from snnbench.backends.jax.operations import Operations
+from snnbench.backends.operations import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,14 @@ Values have time and batch as one axis of images, and then channels, rows and co
 of their own again, and all places of all channels are one axis of neurons, in the library's order.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
+from snnbench.backends.operations import Plan
 from snnbench.cases.operations import (
     INPUT,
     Average,
@@ -26,17 +26,8 @@ from snnbench.cases.operations import (
 
 Layer = Callable[[jax.Array], jax.Array]
 Placed = dict[str, list[jax.Array]]
-"""The parameters of each operation, on the device."""
+"""The parameters of each operation, on the device, or their gradients."""
 IMAGE_AXES = ("NCHW", "OIHW", "NCHW")
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A network of operations without its neurons: the operations, their parameters on the device, and the order."""
-
-    operations: Sequence[Operation]
-    parameters: Placed
-    order: str
 
 
 class Operations:

@@ -17,8 +17,9 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, operations
 from snnbench.backends.jax.network import Network, Weights
-from snnbench.backends.jax.operations import Operations, Plan
+from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout
+from snnbench.backends.operations import Plan
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
 
@@ -127,16 +128,15 @@ class Session:
         if (network := self.network.operations) is None:
             raise TypeError("a stack has no operations to record")
         if self._record is None:
-            shapes = jax.eval_shape(partial(network.recorded, zeros={}), network.params, x=self.input)[1]
-            self._zeros = {name: self._place(np.zeros(each.shape)) for name, each in shapes.items()}
             self._record = jax.jit(partial(_recorded, network))
-        (output, values), (gradients, arrived) = self._record(network.params, self._zeros, self.input, self.cotangent)
-        recording = Recording(self.answer(output, (gradients,)), {}, {})
+        shapes = jax.eval_shape(partial(network.recorded, zeros={}), network.params, x=self.input)[1]
+        zeros = {name: self._place(np.zeros(each.shape)) for name, each in shapes.items()}
+        (output, values), (gradients, arrived) = self._record(network.params, zeros, self.input, self.cotangent)
+        on_cpu = self.device.platform == "cpu"  # a card's sums may have another order in each pass
+        recording = Recording(self.answer(output, (gradients,)), {}, {}, repeats_bits=on_cpu)
         for name in network.names:
-            scale = network.scaled.get(name, 1.0)
-            seen, cotangent = (self._by_step(_numpy(tree[name])) for tree in (values, arrived))
-            recording.values[name] = seen if scale == 1.0 else seen.astype(np.float64) / scale
-            recording.cotangents[name] = cotangent if scale == 1.0 else cotangent.astype(np.float64) * scale
+            value, cotangent = (self._by_step(_numpy(tree[name])) for tree in (values, arrived))
+            operations.put(recording, name, value, cotangent, network.scaled.get(name, 1.0))
         return recording
 
     def spikes_of(self, saved: Any) -> Any:

@@ -6,17 +6,8 @@ from typing import Any
 
 import torch
 
-from snnbench.backends.torch.operations import Operations, Placed
-from snnbench.cases.operations import Operation
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A network of operations without its neurons: the operations, their parameters on the device, and the order."""
-
-    operations: Sequence[Operation]
-    parameters: Placed
-    order: str
+from snnbench.backends.operations import Plan
+from snnbench.backends.torch.operations import Operations
 
 
 @dataclass(frozen=True, slots=True)

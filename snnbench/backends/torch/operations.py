@@ -4,7 +4,7 @@ Values have time and batch as one axis of images. At a site the two are axes of 
 channels are one axis of neurons, in the library's order. These are views, unless the order has the neurons before time.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,7 +23,7 @@ from snnbench.cases.operations import (
 )
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
-Placed = dict[str, list[torch.Tensor]]
+Placed = Mapping[str, list[torch.Tensor]]
 """The parameters of each operation, on the device."""
 
 

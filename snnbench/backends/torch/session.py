@@ -14,9 +14,10 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout
+from snnbench.backends.operations import Plan
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.modes import compiled, mixed
-from snnbench.backends.torch.network import Network, Plan, Weights
+from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
@@ -157,10 +158,8 @@ class Session:
         recording = Recording(answer, {}, {}, repeats_bits=on_cpu)
         leads = self.input.shape[:2]
         for name, value, gradient in zip(network.names, values, gradients[len(self.parameters) :], strict=True):
-            scale = network.scaled.get(name, 1.0)
             seen, arrived = (self._by_step(each.unflatten(0, leads)) for each in (value, gradient))
-            recording.values[name] = seen if scale == 1.0 else seen.astype(np.float64) / scale
-            recording.cotangents[name] = arrived if scale == 1.0 else arrived.astype(np.float64) * scale
+            operations.put(recording, name, seen, arrived, network.scaled.get(name, 1.0))
         return recording
 
     def spikes_of(self, saved: Any) -> Any:
