@@ -24,7 +24,7 @@ class Answer:
 class Recording:
     """The answer of a pass, with the value of each operation and its gradient, [T, B, ...], in the harness's units.
 
-    `repeats_bits` says whether a pass that is not recorded has all bits of this one: each kernel always sums in one
+    `repeats_bits` says whether a pass that is not recorded has all bits of this one, because its sums have the same
     order. Otherwise only the outputs have the same bits.
     """
 

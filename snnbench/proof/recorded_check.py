@@ -8,8 +8,8 @@ rounding moves changes everything after it. So a pass is recorded, and three thi
   parameters on some channels, and the gradient of each value, summed over all operations that take it. Gradients of
   values are compared on some images, or on some channels where an operation mixes images.
 * The timed answer with the recorded one, bit by bit. The same program on the same numbers gives the same bits, so a
-  neuron that is honest only while it is recorded is found. On a card, whose sums may have another order in each pass,
-  the outputs have the same bits, and the gradients are equal but for rounding.
+  neuron that is honest only while it is recorded is found. A card or a compiler may give the sums of a recorded pass
+  another order. Then the outputs have the same bits, and the gradients are equal but for rounding.
 
 Content drawn anew has a smaller check: each site, in part, and all bits.
 """

@@ -132,8 +132,8 @@ class Session:
         shapes = jax.eval_shape(partial(network.recorded, zeros={}), network.params, x=self.input)[1]
         zeros = {name: self._place(np.zeros(each.shape)) for name, each in shapes.items()}
         (output, values), (gradients, arrived) = self._record(network.params, zeros, self.input, self.cotangent)
-        on_cpu = self.device.platform == "cpu"  # a card's sums may have another order in each pass
-        recording = Recording(self.answer(output, (gradients,)), {}, {}, repeats_bits=on_cpu)
+        # XLA may sum over images, as gradients of parameters do, in another order around the zeros.
+        recording = Recording(self.answer(output, (gradients,)), {}, {}, repeats_bits=False)
         for name in network.names:
             value, cotangent = (self._by_step(_numpy(tree[name])) for tree in (values, arrived))
             operations.put(recording, name, value, cotangent, network.scaled.get(name, 1.0))
@@ -180,7 +180,9 @@ class Session:
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
         operations.check(problem.case, variant)
         if any(operation.mixes_images for operation in problem.operations()):
-            raise Unsupported("XLA fuses sums over a batch in another way in a recorded pass: use frozen statistics")
+            raise Unsupported(
+                "XLA sums statistics of a batch in another order when it is recorded: use frozen statistics"
+            )
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
