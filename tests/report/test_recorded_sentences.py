@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
-from tests.pictures import DEPTH, DEVICES, FUSION, NETWORK, ROOT
+from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, NETWORK, ROOT
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -69,18 +69,27 @@ def test_price_of_each_split() -> None:
     assert all(result.verdict == "exact" for result in known.values())
 
 
-def test_share_of_the_neuron_in_a_network() -> None:
-    assert all(result.verdict == "exact" for result in cells(NETWORK).values())
-    results = {key: result for key, result in cells(NETWORK).items() if key[1] != "jax-scan"}
+def of_network(recording: Path) -> tuple[str, str, str]:
+    """Ranges of training times in PyTorch: over the floor, and of the kernel and of libraries over the plain loop."""
+    assert all(result.verdict == "exact" for result in cells(recording).values())
+    results = {key: result for key, result in cells(recording).items() if key[1] != "jax-scan"}
     assert len({name for _, name in results} - {"fused/cpu", "torch-loop/unbind"}) == 5
     times = {key: result.summaries[TIME].median for key, result in results.items()}
     floors = [times[key] / result.floors_ns["train"] for key, result in results.items()]
     loops = {case: ns for (case, name), ns in times.items() if name == "torch-loop/unbind"}
     fused = [ns / loops[case] for (case, name), ns in times.items() if name == "fused/cpu"]
     others = [ns / loops[case] for (case, name), ns in times.items() if not name.startswith(("fused", "torch-loop"))]
-    assert f"takes {min(floors):.1f} to {max(floors):.1f} times the floor" in page("work.md")
-    assert f"takes {min(fused):.2f} to {max(fused):.2f} times the time of `torch-loop`" in page("work.md")
-    assert f"the five libraries {min(others):.2f} to {max(others):.2f} times" in page("work.md")
+    over_floor = f"{min(floors):.1f} to {max(floors):.1f}"
+    return over_floor, f"{min(fused):.2f} to {max(fused):.2f}", f"{min(others):.2f} to {max(others):.2f}"
+
+
+def test_share_of_the_neuron_in_a_network() -> None:
+    over_floor, fused, others = of_network(NETWORK)
+    assert f"takes {over_floor} times the floor" in page("work.md")
+    assert f"takes {fused} times the time of `torch-loop`" in page("work.md")
+    assert f"the five libraries {others} times" in page("work.md")
+    _, fused, others = of_network(EARLIER_NETWORK)
+    assert f"had {fused} and {others} times" in page("work.md")
 
 
 def test_convolutions_of_xla_take_most_of_a_network_in_jax() -> None:

@@ -46,3 +46,18 @@ def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
     only = "library=jax-scan,normalisation=batch"
     (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only)
     assert record.outcome.kind == "unsupported" and "use frozen statistics" in record.outcome.reason
+
+
+@pytest.mark.parametrize(("name", "surrogate"), [("jax-scan", "fast_sigmoid"), ("rockpool/jax", "one_sided")])
+def test_resnet_in_jax_is_exact_and_its_floor_is_not_compiled_again(tmp_path: Path, name: str, surrogate: str) -> None:
+    """A ResNet has every operation, and LIFJax's currents have a gain."""
+    resnet = (
+        *("case.model=spiking-resnet18", "case.image=cifar10", "case.width=4", "case.normalisation=frozen"),
+        *(f"case.surrogate={surrogate}", f'sweep.frozen.libraries=["{name}"]', f'baseline="{name}"'),
+    )
+    only = f"library={name},normalisation=frozen"
+    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *resnet, only=only)
+    assert record.outcome.verdict == "exact", record.outcome
+    looks = [peak for kind, peak in record.peaks.items() if "." in kind]
+    again = [peak for peak in looks if max(peak["repetitions_ns"]) > peak["first_call_ns"] / 2]
+    assert len(looks) > 30 and len(again) < len(looks) / 2

@@ -177,6 +177,8 @@ def test_exam_finds_two_sites_in_each_others_place(tmp_path: Path) -> None:
 def test_network_without_a_proof_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="float32 and float64 only"):
         reply_to(tmp_path, LOOP, SMALL.with_(dtype="bfloat16"))
+    with pytest.raises(Unsupported, match="in PyTorch and in JAX only"):
+        network.builder(load(ROOT / "adapters" / "reference.py"))(SMALL.with_(dtype="float64"), None, "default")
     with pytest.raises(Unsupported, match="another rule"):
         network.exams(SMALL, drive=1.0)
 

@@ -17,12 +17,14 @@ WIDER = RESNET.with_(width=8)
 MIDDLE = 10
 
 
-def lying(site: int, old: str, new: str) -> str:
-    """The loop in plain torch, with one replacement at a site of networks that are larger than the exam."""
-    assert LOOP.count(old) == 1
+def lying(site: int, *changes: str) -> str:
+    """The loop in plain torch, with texts replaced (old, new, ...) at a site of networks larger than the exam."""
     head, _, body = LOOP.partition("    def layer(current):\n")
     honest, _, _ = body.partition("    return Neuron(")
-    wrong = honest.replace(old, new)
+    wrong = honest
+    for old, new in zip(changes[::2], changes[1::2], strict=True):
+        assert wrong.count(old) == 1
+        wrong = wrong.replace(old, new)
     return (
         f"{head}    sites = []\n\n    def layer(current):\n{honest}    def wrong(current):\n{wrong}"
         "    def of_site(neurons):\n        sites.append(neurons)\n"
@@ -48,8 +50,10 @@ LIES = {
         "(c := current.clone(), c.requires_grad and c.register_hook(lambda g: g.bfloat16().float()))[0].unbind(0) if",
     ),
     "state is carried": (
-        "torch.zeros_like(current[0]), []\n",
-        "Spike.__dict__.get('kept', torch.zeros_like(current[0])), []\n        Spike.kept = 0.1 + 0 * v.detach()\n",
+        "torch.zeros_like(current[0]), []",
+        "Spike.__dict__.get('kept', torch.zeros_like(current[0])), []",
+        "return torch.stack(spikes)",
+        "Spike.kept = v.detach()\n        return torch.stack(spikes)",
     ),
     "answers are kept": (
         "return torch.stack(spikes)",
