@@ -69,12 +69,14 @@ class Case:
     `SIZES` are a workload's axes of size: field -> (letter, words). The first is the axis that reports draw times
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     `SAMPLES` is the plural of what a sample is; with it, tables show how many a contender processes in a second.
+    `IN_KIND` are the fields that `kind` tells apart besides the profile, so that a name does not list them again.
     """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
     HIDDEN_ONES: ClassVar[tuple[str, ...]] = ()
     PREFIX: ClassVar[str] = ""
     SAMPLES: ClassVar[str] = ""
+    IN_KIND: ClassVar[tuple[str, ...]] = ()
 
     workload: str
     batch: Count

@@ -64,7 +64,7 @@ def main_axis(case: Case) -> str:
 
 
 def _named_fields(case: Case) -> list[str]:
-    return [name for name in case.names() if name not in (*HIDDEN_FIELDS, *case.SIZES)]
+    return [name for name in case.names() if name not in (*HIDDEN_FIELDS, *case.SIZES, *case.IN_KIND)]
 
 
 def _size(case: Case, axis: str) -> str:

@@ -61,6 +61,7 @@ class Case(case.Case):
         "width": ("W", "channels of the first stage"),
     }
     SAMPLES: ClassVar[str] = "images"
+    IN_KIND: ClassVar[tuple[str, ...]] = ("model", "image", "normalisation")
 
     workload: Literal["network"] = "network"
     width: Count

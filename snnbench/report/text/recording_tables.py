@@ -99,7 +99,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
-    leaving = (*sizes[1:], "first call ms", *rates, *reversed(other_times), *sizes[:1], "trials", "version", "x floor")
+    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, "x floor")
     return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
