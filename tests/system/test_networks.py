@@ -49,7 +49,7 @@ def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "surrogate"), [("jax-scan", "fast_sigmoid"), ("rockpool/jax", "one_sided")])
-def test_resnet_in_jax_is_exact_and_its_floor_is_not_compiled_again(tmp_path: Path, name: str, surrogate: str) -> None:
+def test_resnet_in_jax_is_exact_with_a_compiled_floor(tmp_path: Path, name: str, surrogate: str) -> None:
     """A ResNet has every operation, and LIFJax's currents have a gain."""
     resnet = (
         *("case.model=spiking-resnet18", "case.image=cifar10", "case.width=4", "case.normalisation=frozen"),
