@@ -3,6 +3,8 @@
 import fcntl
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,19 +15,28 @@ def home() -> Path:
     return Path(os.environ.get("SNNBENCH_HOME") or cache / "snnbench").expanduser().absolute()
 
 
+@contextmanager
+def draft(path: Path) -> Iterator[Path]:
+    """Another name to write a file under; it gets the name `path` once it is on the disk. Raises OSError.
+
+    If writing fails, the file is removed.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        yield unfinished
+        with unfinished.open("rb+") as stream:
+            os.fsync(stream.fileno())
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file under another name, and rename it once it is on the disk. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        with draft.open("wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    with draft(path) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def lock(stream: IO[Any] | int, shared: bool = False, wait: bool = True) -> bool:

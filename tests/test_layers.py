@@ -19,7 +19,7 @@ WORKER_SIDE = (
 """Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
     *WORKER_SIDE,
-    *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
+    *("machine", "environments", "datasets", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
     *("report", "report.text", "report.terminal", "report.charts", "report.page", "cli", "__main__"),
 )
 """A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""

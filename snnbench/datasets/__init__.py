@@ -1,0 +1,1 @@
+"""Event data for training: the files of the Heidelberg spiking datasets, and generated files of the same layout."""
