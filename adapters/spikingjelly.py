@@ -78,7 +78,7 @@ def neuron(case, variant):
             "decay_input": False,
             "v_threshold": case.threshold,
             "v_reset": 0.0 if case.reset == "zero" else None,
-            "surrogate_function": old_fast_sigmoid(case) if is_old_release else surrogate(case),
+            "surrogate_function": old_surrogate(case) if is_old_release else surrogate(case),
             "detach_reset": case.detach_reset,
         }
     if is_old_release:
@@ -122,12 +122,14 @@ def surrogate(case):
     return {"fast_sigmoid": SuperSpike, "rectangle": Rect}[case.surrogate](alpha=1.0)
 
 
-def old_fast_sigmoid(case):
-    """A fast sigmoid for release 0.0.0.0.14: an autograd function for torch, and CUDA text for the kernels."""
+def old_surrogate(case):
+    """The sigmoid of release 0.0.0.0.14, or a fast sigmoid: an autograd function, and CUDA text for the kernels."""
     from spikingjelly.activation_based import surrogate
     from spikingjelly.activation_based.auto_cuda import cfunction
 
-    require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
+    if case.surrogate == "sigmoid":
+        return surrogate.Sigmoid(alpha=case.slope)
+    require(case, "this adapter sets Sigmoid and a fast sigmoid on this release", surrogate="fast_sigmoid")
 
     class Spike(torch.autograd.Function):
         @staticmethod
