@@ -7,6 +7,7 @@ from snnbench.recording.record import Record
 from snnbench.report.text.verdict_table import COLUMNS, table
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, record, skipped
+from tests.workloads.test_network import SMALL
 
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 
@@ -45,6 +46,13 @@ def test_row_combines_all_checks() -> None:
         "gradients off by": "2.0e-06",
     }
     assert remarks(record("norse/box", "verify", checks=checks)) == []
+
+
+def test_rows_of_networks_name_the_model_and_the_image() -> None:
+    work = [replace(record("a", "verify"), case=SMALL.with_(model=model)) for model in ("vgg", "convolutional")]
+    statistics = ", frozen statistics" if SMALL.normalisation == "frozen" else ""
+    names = [f"{model} on {SMALL.image}{statistics} {SMALL.profile}" for model in ("convolutional", "vgg")]
+    assert [row["profile"] for row in rows(*work)] == names
 
 
 def test_deviation_is_shown_with_size_and_first_wrong_index() -> None:

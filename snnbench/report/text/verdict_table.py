@@ -36,7 +36,7 @@ def _row(record: Record) -> list[str]:
     return [
         record.label,
         record.version or "",
-        case.profile,
+        _work(case),
         case.surrogate,
         str(case.sites),
         case.dtype,
@@ -60,5 +60,10 @@ def remark(record: Record) -> str:
     return "; ".join([f"deviates: {record.outcome.deviation}", *own, *complaints[:1]])
 
 
+def _work(case: Case) -> str:
+    """The profile, after the workload's own axes if it has some."""
+    return case.kind if case.IN_KIND else case.profile
+
+
 def _case_order(case: Case) -> tuple[Any, ...]:
-    return case.profile, case.surrogate, case.sites, case.dtype, case.device
+    return _work(case), case.surrogate, case.sites, case.dtype, case.device
