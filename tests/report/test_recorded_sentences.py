@@ -8,7 +8,7 @@ import pytest
 
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
-from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, NETWORK, ROOT
+from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, NETWORK, ROOT, TABLE_1
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -113,3 +113,16 @@ def test_fused_is_ahead_of_every_other_contender(metric: Metric) -> None:
     assert {"serial/torch", "serial/kernel", "spikingjelly/auto", "snntorch/unbind"} == others
     assert min(ratio for name in others for ratio in ratios(FUSION, name, metric, least_steps=4)) > 1
     assert all(result.verdict == "exact" for result in cells(FUSION).values() if result.summaries)
+
+
+def test_table_1_on_a_cpu() -> None:
+    known = cells(TABLE_1)
+    words = []
+    for name in ("spikingjelly/auto", "spikingjelly/old-torch", "serial/torch"):
+        over = ratios(TABLE_1, name, TIME)
+        words.append(f"{min(over):.2f} to {max(over):.2f} times")
+    assert {result.verdict for result in known.values()} == {"exact"}
+    assert len(known) == 12, "three networks, four contenders"
+    text = page("literature.md")
+    assert f"{words[0]} the time of `fused` for SpikingJelly 2.0.0, {words[1]} for its old release" in text
+    assert f"and {words[2]} for `serial/torch`" in text
