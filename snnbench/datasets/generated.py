@@ -85,10 +85,15 @@ def make(
     file has that name or the disk is full.
     """
     path = dataset.path(folder, split)
-    if path.exists():
-        if generated(path) == (samples, seed):
-            return path
+    if not path.exists():
+        _make(path, dataset, split, samples, seed, each)
+    elif generated(path) != (samples, seed):
         raise DatasetError(f"{path}: holds other samples; remove it, or name another --folder")
+    path.with_suffix(".h5.zip").touch()
+    return path
+
+
+def _make(path: Path, dataset: Dataset, split: str, samples: int, seed: int, each: Callable[[int, int], None]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if (free := shutil.disk_usage(path.parent).free) < SAMPLE_BYTES * samples:
         needed = SAMPLE_BYTES * samples / 1e9
@@ -98,8 +103,6 @@ def make(
             _write(unfinished, dataset, split, samples, seed, each)
     except OSError as error:
         raise DatasetError(f"{path}: cannot be written: {error.strerror or error}; nothing was kept") from error
-    path.with_suffix(".h5.zip").touch()
-    return path
 
 
 class _Disk(io.FileIO):

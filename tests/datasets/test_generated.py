@@ -81,9 +81,12 @@ def test_splits_have_other_samples_of_the_same_words() -> None:
 
 def test_same_file_is_not_written_again(tmp_path: Path) -> None:
     path = generated.make(SSC, "train", 2, 0, tmp_path)
+    archive = path.with_name("ssc_train.h5.zip")
+    archive.unlink()
     before = path.stat().st_mtime_ns
     assert generated.make(SSC, "train", 2, 0, tmp_path) == path
     assert path.stat().st_mtime_ns == before
+    assert archive.exists(), "an interrupt may have come before it was written"
 
 
 @pytest.mark.parametrize(("samples", "seed"), [(3, 0), (2, 1)])
