@@ -138,22 +138,34 @@ class _Disk(io.FileIO):
 def _write(path: Path, dataset: Dataset, split: str, samples: int, seed: int, each: Callable[[int, int], None]) -> None:
     import h5py
 
-    labels = np.empty(samples, np.uint16)
     with _Disk(path, "w+") as disk:
-        with h5py.File(disk, "w") as file:
-            times = file.create_dataset("spikes/times", (samples,), dtype=h5py.vlen_dtype(np.dtype(np.float16)))
-            units = file.create_dataset("spikes/units", (samples,), dtype=h5py.vlen_dtype(np.dtype(np.uint16)))
-            for number in range(samples):
-                times[number], units[number], labels[number] = sample(seed, split, number, dataset.classes)
-                disk.require()
-                each(number + 1, samples)
-            file["labels"] = labels
-            file["extra/keys"] = np.array([f"word {label}" for label in range(dataset.classes)], dtype="S16")
-            file["extra/speaker"] = np.arange(samples, dtype=np.uint16) % SPEAKERS
-            for name in ("gender", "age", "body_height"):
-                file[f"extra/meta_info/{name}"] = np.array([b"generated"] * SPEAKERS)
-            file.attrs[SEED] = seed
-        disk.require()
+
+        def written(done: int) -> None:
+            disk.require()
+            each(done, samples)
+
+        try:
+            with h5py.File(disk, "w") as file:
+                _fill(file, dataset, split, samples, seed, written)
+        finally:  # after a failed write HDF5 may raise errors of its own
+            disk.require()
+
+
+def _fill(file: Any, dataset: Dataset, split: str, samples: int, seed: int, each: Callable[[int], None]) -> None:
+    import h5py
+
+    labels = np.empty(samples, np.uint16)
+    times = file.create_dataset("spikes/times", (samples,), dtype=h5py.vlen_dtype(np.dtype(np.float16)))
+    units = file.create_dataset("spikes/units", (samples,), dtype=h5py.vlen_dtype(np.dtype(np.uint16)))
+    for number in range(samples):
+        times[number], units[number], labels[number] = sample(seed, split, number, dataset.classes)
+        each(number + 1)
+    file["labels"] = labels
+    file["extra/keys"] = np.array([f"word {label}" for label in range(dataset.classes)], dtype="S16")
+    file["extra/speaker"] = np.arange(samples, dtype=np.uint16) % SPEAKERS
+    for name in ("gender", "age", "body_height"):
+        file[f"extra/meta_info/{name}"] = np.array([b"generated"] * SPEAKERS)
+    file.attrs[SEED] = seed
 
 
 def _generator(seed: int, name: str, number: int) -> np.random.Generator:
