@@ -8,6 +8,8 @@ import pytest
 
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
+from snnbench.report.findings import find
+from snnbench.report.leads import leads
 from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, NETWORK, ROOT, TABLE_1
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
@@ -126,3 +128,8 @@ def test_table_1_on_a_cpu() -> None:
     text = page("literature.md")
     assert f"{words[0]} the time of `fused` for SpikingJelly 2.0.0, {words[1]} for its old release" in text
     assert f"and {words[2]} for `serial/torch`" in text
+    level = {(case.model, name) for case, lead in leads(find(read(TABLE_1))).items() for name in lead.names[1:]}
+    uncertain = {("spiking-resnet18", "spikingjelly/auto"), ("spiking-resnet50", "spikingjelly/auto")}
+    assert level == uncertain | {("spiking-resnet18", "serial/torch")}
+    of_each = "those of SpikingJelly 2.0.0 with ResNet18 and ResNet50, and that of `serial/torch` with ResNet18"
+    assert f"three of these nine differences are not certain: {of_each}" in text
