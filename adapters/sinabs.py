@@ -8,7 +8,7 @@
 # [tool.snnbench.variants.exodus]
 # built = ["sinabs-exodus==2.0.0"]
 # ///
-"""Sinabs: `sinabs.layers.LIF`, and the LIF of sinabs-exodus.
+"""Sinabs: `sinabs.layers.LIF`, or IAF for a neuron without decay, and those of sinabs-exodus.
 
 The gradient of EXODUS is that of a reset that subtracts and is not detached. With that reset both compute the same
 neuron.
@@ -70,10 +70,13 @@ def rule(case, variant):
 
 
 def neuron(case, variant):
-    if not 0 < case.beta < 1:
-        raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1")
-    tau_mem = -1 / math.log(case.beta)
+    if not 0 < case.beta <= 1:
+        raise Unsupported("beta = exp(-1 / tau_mem) must lie between 0 and 1, or be 1, for the neuron IAF")
+    decay = {} if case.beta == 1 else {"tau_mem": -1 / math.log(case.beta), "norm_input": False}
     if variant == "defaults":
+        if not decay:
+            raise Unsupported("LIF needs a decay below 1")
+        tau_mem = decay["tau_mem"]
         return Neuron(lambda neurons: layers.LIF(tau_mem).to(case.device), reset=layers.LIF.reset_states)
     require(case, "this adapter sets the fast sigmoid only", surrogate="fast_sigmoid")
     require(case, "LIF always emits float32 spikes", dtype="float32")
@@ -82,26 +85,27 @@ def neuron(case, variant):
         "zero": activation.MembraneReset,
         "subtract-detached": SubtractDetached,
     }
-    LIF = exodus_lif() if variant == "exodus" else layers.LIF
+    library = exodus_layers() if variant == "exodus" else layers
+    Neurons = library.LIF if decay else library.IAF
 
     def layer(neurons):
-        lif = LIF(
-            tau_mem=tau_mem,
+        lif = Neurons(
+            **decay,
             spike_threshold=case.threshold,
-            norm_input=False,
             spike_fn=activation.SingleSpike,
             reset_fn=resets[case.profile](),
             surrogate_grad_fn=lambda v, threshold: 1 / (1 + case.slope * (v - threshold).abs()) ** 2,
         ).to(case.device)
-        lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
+        if decay:
+            lif.tau_mem.requires_grad_(False)  # trainable by default, but its gradient would be extra work
         return lif
 
-    return Neuron(layer, provider="exodus" if variant == "exodus" else "torch", reset=LIF.reset_states)
+    return Neuron(layer, provider="exodus" if variant == "exodus" else "torch", reset=Neurons.reset_states)
 
 
-def exodus_lif():
+def exodus_layers():
     try:
-        from sinabs.exodus.layers import LIF
+        from sinabs.exodus import layers
     except ImportError as error:
         raise Unavailable(f"sinabs-exodus, which is compiled against torch, cannot be imported: {error}") from error
-    return LIF
+    return layers

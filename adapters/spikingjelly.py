@@ -15,6 +15,8 @@
 # ///
 """SpikingJelly: `LIFNode` in multi-step mode; release 2.x chooses its own kernel on CUDA, unless one is set.
 
+A neuron without decay is an `IFNode`.
+
 The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which removed them. They use `numpy.int`,
 which NumPy 1.24 removed. CuPy 13 is the last that runs with a NumPy that old, and Python 3.11 the last with a wheel of
 that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; the kernels get it as CUDA text.
@@ -60,12 +62,14 @@ def rule(case, variant):
 
 
 def neuron(case, variant):
-    if case.beta <= 0 or case.beta >= 1:
-        raise Unsupported("beta = 1 - 1 / tau with tau > 1 must lie between 0 and 1")
+    if case.beta <= 0 or case.beta > 1:
+        raise Unsupported("beta = 1 - 1 / tau with tau > 1 must lie between 0 and 1, or be 1, for the neuron IFNode")
+    if case.beta == 1 and variant == "defaults":
+        raise Unsupported("LIFNode needs a decay below 1")
     if variant in ("triton", "cuda"):
         os.environ["SJ_LIF_CUDA_IMPLEMENTATION"] = variant  # SpikingJelly reads it at import
     from spikingjelly.activation_based import functional
-    from spikingjelly.activation_based.neuron import LIFNode
+    from spikingjelly.activation_based.neuron import IFNode, LIFNode
 
     is_old_release = variant in ("cupy", "old-torch")
     if variant == "cupy":
@@ -73,9 +77,8 @@ def neuron(case, variant):
         load_compiler()
     options = {"step_mode": "s" if variant == "compile-cell" else "m"}
     if variant != "defaults":
+        options |= {} if case.beta == 1 else {"tau": 1 / (1 - case.beta), "decay_input": False}
         options |= {
-            "tau": 1 / (1 - case.beta),
-            "decay_input": False,
             "v_threshold": case.threshold,
             "v_reset": 0.0 if case.reset == "zero" else None,
             "surrogate_function": old_surrogate(case) if is_old_release else surrogate(case),
@@ -85,13 +88,14 @@ def neuron(case, variant):
         backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
 
     def layer(neurons):
-        node = LIFNode(**options).to(case.device)
+        node = (IFNode if case.beta == 1 else LIFNode)(**options).to(case.device)
         return Stepped(node) if variant == "compile-cell" else node
 
     def provider():
         if is_old_release:
             return backend
-        return str(functional.neuron_implementation("lif", torch.device(case.device))["implementation"])
+        kind = "if" if case.beta == 1 else "lif"
+        return str(functional.neuron_implementation(kind, torch.device(case.device))["implementation"])
 
     if variant in ("triton", "cuda"):
         try:
