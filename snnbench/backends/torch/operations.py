@@ -31,8 +31,8 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
     """The operations of a problem, whose input is in an `order` such as "BTN": N stands for [channels, side, side].
 
     `layer(neurons)` makes a layer of so many neurons, which takes a current times `gain`. So the gain is in the
-    normalisation before a site, and in a shortcut of spikes. `recorded` is a pass that also returns each value. It adds
-    zeros to each value, and their gradient is the value's.
+    normalisation or the linear layer before a site, and in a shortcut of spikes. `recorded` is a pass that also returns
+    each value. It adds zeros to each value, and their gradient is the value's.
     """
 
     def __init__(
@@ -46,7 +46,13 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
         super().__init__()
         self.operations, self.order = operations, order
         self.leading = order.replace("N", "")
-        self.scaled = {operation.name: gain for operation in operations if isinstance(operation, Normalisation | Sum)}
+        currents = {name for operation in operations if isinstance(operation, Neurons) for name in operation.of}
+        self.scaled = {
+            operation.name: gain
+            for operation in operations
+            if isinstance(operation, Normalisation | Sum)
+            or (isinstance(operation, Linear) and operation.name in currents)
+        }
         self.layers = [layer(each.count) for each in operations if isinstance(each, Neurons)]
         layers = iter(self.layers)
         self.names = [INPUT, *(operation.name for operation in operations)]
@@ -58,7 +64,8 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
             elif isinstance(operation, Sum):
                 self.steps.append(self._sum(operation, gain))
             else:
-                module = _module(operation, parameters.get(operation.name, ()), gain)
+                scale = self.scaled.get(operation.name, 1.0)
+                module = _module(operation, parameters.get(operation.name, ()), scale)
                 self.modules_of[operation.name] = module
                 self.steps.append(module)
         self.parts = nn.ModuleList(self.modules_of.values())
@@ -122,8 +129,8 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
         return lambda branch, shortcut: torch.add(branch, shortcut, alpha=scales[1])
 
 
-def _module(operation: Operation, parameters: Sequence[torch.Tensor], gain: float) -> nn.Module:
-    """PyTorch's module of an operation, with these parameters."""
+def _module(operation: Operation, parameters: Sequence[torch.Tensor], scale: float) -> nn.Module:
+    """PyTorch's module of an operation, with these parameters times `scale`."""
     match operation:
         case Convolution():
             sizes = (operation.inputs, operation.shape[0], operation.size, operation.stride, operation.padding)
@@ -136,7 +143,6 @@ def _module(operation: Operation, parameters: Sequence[torch.Tensor], gain: floa
                 module.running_mean = torch.zeros_like(parameters[0])
                 module.running_var = torch.full_like(parameters[0], operation.variance)
                 module.eval()
-            parameters = [parameter * gain for parameter in parameters]
         case MaximumPool():
             return nn.MaxPool2d(operation.size, operation.stride, operation.padding)
         case Average():
@@ -146,5 +152,5 @@ def _module(operation: Operation, parameters: Sequence[torch.Tensor], gain: floa
         case _:
             raise TypeError(f"{operation.name}: PyTorch's module of a {type(operation).__name__} is not known here")
     for name, parameter in zip(operation.parameters, parameters, strict=True):
-        setattr(module, name, nn.Parameter(parameter))
+        setattr(module, name, nn.Parameter(parameter if scale == 1.0 else parameter * scale))
     return module
