@@ -24,7 +24,7 @@ from benchmarks.basecase import CASE, axes
 from benchmarks.outcome import show
 from snnbench.adapter import reading
 from snnbench.cases.outcome import measured
-from snnbench.environments.interpreters import Interpreter
+from snnbench.environments.interpreters import Interpreter, Place
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
@@ -99,7 +99,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     shell.write_text(SHELL.format(reply=folder / "reply"))
     shell.chmod(0o755)
     adapter.write_text(ADAPTER)
-    interpreters = {("fake", "default"): Interpreter(shell, "none", {})}
+    interpreters: dict[Place, Interpreter] = {(("fake", "default"), ()): Interpreter(shell, "none", {})}
     run = Run({"": Setup({"fake": reading.read(adapter)}, interpreters)}, PROTOCOL, "here", 1 << 40)
     clock, by_hand, process = Clock(), [], psutil.Process()
     before = 0

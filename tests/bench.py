@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from snnbench.adapter import declaration, reading
-from snnbench.adapter.contender import Contender, Work
+from snnbench.adapter.contender import Work
 from snnbench.cases.case import Case
-from snnbench.environments.interpreters import Interpreter
+from snnbench.environments.interpreters import Interpreter, Place
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.record import Record
@@ -61,14 +61,14 @@ class Bench:
     def __init__(self, folder: Path) -> None:
         self.folder, self.recording = folder, folder / "recording"
         self.adapters: dict[str, declaration.Adapter] = {}
-        self.interpreters: dict[Contender, Interpreter] = {}
+        self.interpreters: dict[Place, Interpreter] = {}
         self.protocol = PROTOCOL
         self.watcher = Watcher()
 
     def add(self, name: str, source: str = CORRECT, interpreter: Interpreter = HERE) -> None:
         """Add a fake to the folder."""
         self.adapters[name] = reading.read(write(self.folder, source, name))
-        self.interpreters[name, "default"] = interpreter
+        self.interpreters[(name, "default"), ()] = interpreter
 
     def works(self) -> list[Work]:
         """A case for each fake."""

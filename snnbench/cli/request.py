@@ -67,7 +67,7 @@ def request(
     question = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
     typer.echo(question.encode(), nl=False)
     managed = options.env is Env.managed
-    python = store.plan(adapters[name], variant, gpus.has_cuda()).python if managed else store.current()
+    python = store.plan(adapters[name], variant, gpus.has_cuda(), case.workload).python if managed else store.current()
     folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]
     line = shlex.join(process.command(python, adapters[name].path))
     typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)

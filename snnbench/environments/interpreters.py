@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from snnbench import workloads
 from snnbench.adapter.contender import Contender, Work
 from snnbench.adapter.declaration import Adapter
+from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.environments import store
 from snnbench.environments.uv_program import EnvironmentFailed
 
 Say = Callable[[str], None]
+Place = tuple[Contender, tuple[str, ...]]
+"""A contender, and the packages that its work needs beside those of its adapter: works of one place share a Python."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,27 +35,32 @@ def unmanaged(python: Path, name: str) -> Interpreter:
     return Interpreter(python, f"{name}-{digest([number, versions])}", versions)
 
 
+def place_of(contender: Contender, case: Case) -> Place:
+    """The place of a contender's work on a case."""
+    return contender, workloads.packages(case.workload)[0]
+
+
 def interpreters(
     works: Iterable[Work], adapters: Mapping[str, Adapter], managed: bool, cuda: bool, say: Say
-) -> dict[Contender, Interpreter]:
-    """An interpreter for each contender. A missing environment is made only if one of its works can run here."""
-    wanted: dict[Contender, bool] = {}
+) -> dict[Place, Interpreter]:
+    """An interpreter for each place. A missing environment is made only if one of its works can run here."""
+    wanted: dict[Place, tuple[str, bool]] = {}
     for work in works:
-        contender = work.library, work.variant
+        there = place_of((work.library, work.variant), work.case)
         declined = adapters[work.library].variants[work.variant].refusal(work.case)
         runs = not declined and (cuda or not work.case.device.startswith("cuda"))
-        wanted[contender] = wanted.get(contender, False) or runs
+        wanted[there] = work.case.workload, runs or wanted.get(there, ("", False))[1]
     if not managed:
         return dict.fromkeys(wanted, unmanaged(store.current(), "current"))
-    by_contender = {}
-    for (library, variant), runs in wanted.items():
-        adapter = adapters[library]
+    by_place = {}
+    for there, (workload, runs) in wanted.items():
+        (library, variant), _ = there
         try:
-            environment = store.plan(adapter, variant, cuda)
+            environment = store.plan(adapters[library], variant, cuda, workload)
             if runs:
                 store.sync(environment, say)
             versions = store.versions(environment.python) if store.is_ready(environment) else {}
-            by_contender[library, variant] = Interpreter(environment.python, environment.key, versions)
+            by_place[there] = Interpreter(environment.python, environment.key, versions)
         except EnvironmentFailed as error:
-            by_contender[library, variant] = Interpreter(Path(), "", {}, str(error))
-    return by_contender
+            by_place[there] = Interpreter(Path(), "", {}, str(error))
+    return by_place

@@ -18,6 +18,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
+from snnbench import workloads
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.digest import digest
@@ -88,9 +89,11 @@ def current() -> Path:
     return Path(sys.executable)
 
 
-def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
-    """The environment for an adapter's pins; it is not made yet. Raises EnvironmentFailed."""
+def plan(adapter: Adapter, variant: str, cuda: bool, workload: str = workloads.DEFAULT) -> Environment:
+    """The environment for an adapter's pins and a workload's; it is not made yet. Raises EnvironmentFailed."""
+    more, excluded = workloads.packages(workload)
     pins = adapter.variants[variant].pins
+    pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + excluded)
     try:
         specifier = SpecifierSet(pins.requires_python)
         texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)
@@ -103,7 +106,9 @@ def plan(adapter: Adapter, variant: str, cuda: bool) -> Environment:
     pinned = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
     key = digest([SCHEMA, pinned, os.environ.get("UV_TORCH_BACKEND", ""), abi])
     folder = home() / "envs" / key
-    name = label(adapter.name, variant) if pins != adapter.variants[adapter.default].pins else adapter.name
+    own = adapter.variants[variant].pins
+    name = label(adapter.name, variant) if own != adapter.variants[adapter.default].pins else adapter.name
+    name += f" with {', '.join(more)}" if more else ""
     return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pinned)
 
 

@@ -50,7 +50,7 @@ def record_of(
     reply.settings |= {"card": card.name} if card and ending else {}
     flags = raised(held.phases, held.memory, reply.settings, cell.case.threads, observed)
     setup = run.setups[cell.side]
-    adapter, interpreter = setup.adapters[cell.library], setup.interpreters[cell.contender]
+    adapter, interpreter = setup.adapters[cell.library], setup.interpreter(cell.contender, cell.case)
     reply.settings |= {"variables": dict(setup.variables)} if setup.variables else {}
     return Record(
         cell=key,

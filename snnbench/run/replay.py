@@ -41,7 +41,7 @@ class Replayed:
 
 def changes(record: Record, recording: Recording, adapter: Adapter, here: Run) -> Iterator[str]:
     """Changes since the cell was recorded: machine, adapter file, environment."""
-    interpreter = here.setups[record.side].interpreters[record.library, record.variant]
+    interpreter = here.setups[record.side].interpreter((record.library, record.variant), record.case)
     if recording.model != here.machine:
         yield f"the machine: {recording.model} then, {here.machine} now"
     if record.adapter != adapter.digest:

@@ -124,7 +124,7 @@ def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lan
     setup = run.setups[cell.side]
     if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
         return skipped("unsupported", refusal)
-    if problem := setup.interpreters[cell.contender].problem:
+    if problem := setup.interpreter(cell.contender, cell.case).problem:
         return failed("environment", problem)
     if cell.case.device.startswith("cuda") and not gpus.has_cuda():
         return skipped("unavailable", "no CUDA device on this machine; run it on one")
@@ -180,7 +180,7 @@ def _start(
 ) -> Worker | Outcome:
     """A cell's worker, which is gone when the stack closes; an outcome if it cannot be started."""
     setup = run.setups[cell.side]
-    interpreter = setup.interpreters[cell.contender]
+    interpreter = setup.interpreter(cell.contender, cell.case)
     extra = process.ALLOCATOR if cell.measure == "memory" else {}
     if card is not None:
         extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}

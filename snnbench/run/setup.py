@@ -5,18 +5,23 @@ from dataclasses import dataclass, field
 
 from snnbench.adapter.contender import Contender
 from snnbench.adapter.declaration import Adapter
-from snnbench.environments.interpreters import Interpreter, Say
+from snnbench.cases.case import Case
+from snnbench.environments.interpreters import Interpreter, Place, Say, place_of
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How contenders run: adapters by name, an interpreter for each contender, additional environment variables."""
+    """How contenders run: adapters by name, an interpreter for each place, additional environment variables."""
 
     adapters: Mapping[str, Adapter]
-    interpreters: Mapping[Contender, Interpreter]
+    interpreters: Mapping[Place, Interpreter]
     variables: Mapping[str, str] = field(default_factory=dict)
+
+    def interpreter(self, contender: Contender, case: Case) -> Interpreter:
+        """The interpreter of a contender's work on a case."""
+        return self.interpreters[place_of(contender, case)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,5 +37,5 @@ class Run:
     def key(self, cell: Cell) -> str:
         """The cell's content-addressed name."""
         setup = self.setups[cell.side]
-        adapter, environment = setup.adapters[cell.library].digest, setup.interpreters[cell.contender].key
+        adapter, environment = setup.adapters[cell.library].digest, setup.interpreter(cell.contender, cell.case).key
         return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)

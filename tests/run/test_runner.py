@@ -174,15 +174,17 @@ def test_interpreter_key_depends_on_installed_packages(bench: Bench, monkeypatch
         bench.add(name)
     say: list[str] = []
     first = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
-    assert first["a", "default"] == first["b", "default"]
-    assert first["a", "default"].python == Path(sys.executable) and "numpy" in first["a", "default"].versions
+    assert first[("a", "default"), ()] == first[("b", "default"), ()]
+    assert (
+        first[("a", "default"), ()].python == Path(sys.executable) and "numpy" in first[("a", "default"), ()].versions
+    )
     installed = bench.folder / "site" / "extra-1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: extra\nVersion: 1.0\n")
     monkeypatch.setenv("PYTHONPATH", str(installed.parent))
     other = interpreters.interpreters(bench.works(), bench.adapters, managed=False, cuda=False, say=say.append)
-    assert other["a", "default"].versions["extra"] == "1.0"
-    assert other["a", "default"].key != first["a", "default"].key
+    assert other[("a", "default"), ()].versions["extra"] == "1.0"
+    assert other[("a", "default"), ()].key != first[("a", "default"), ()].key
 
 
 def test_worker_in_the_current_python_imports_from_pythonpath(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,7 +198,7 @@ def test_worker_in_the_current_python_imports_from_pythonpath(bench: Bench, monk
 def test_malformed_pins_are_a_problem_of_their_adapter(bench: Bench) -> None:
     bench.add("a", '# /// script\n# dependencies = ["no such thing !!"]\n# ///\n' + CORRECT)
     resolved = interpreters.interpreters(bench.works(), bench.adapters, managed=True, cuda=False, say=lambda _: None)
-    assert "script header" in resolved["a", "default"].problem
+    assert "script header" in resolved[("a", "default"), ()].problem
 
 
 def test_unsupported_device_needs_no_environment(bench: Bench) -> None:

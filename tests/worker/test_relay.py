@@ -78,7 +78,7 @@ class Log:
 def relay(bench: Bench, first: str, second: str, refused: bool = False, **changes: Any) -> tuple[Record, Record]:
     """The records of both; with `refused` the second's case becomes known to be refused meanwhile."""
     for name, source in (("a", first), ("b", second)):
-        bench.add(name, source, bench.interpreters.get((name, "default"), HERE))
+        bench.add(name, source, bench.interpreters.get(((name, "default"), ()), HERE))
     run = Run(
         {"": Setup(bench.adapters, bench.interpreters)}, bench.protocol.model_copy(update=changes), "a laptop", 1 << 40
     )
@@ -116,7 +116,7 @@ def test_failing_second_leaves_the_first_its_time(bench: Bench, source: str) -> 
 
 @pytest.mark.parametrize("missing", ["a", "b"])
 def test_missing_interpreter_leaves_the_other_its_time(bench: Bench, missing: str) -> None:
-    bench.interpreters[missing, "default"] = Interpreter(bench.folder / "python", "gone", {})
+    bench.interpreters[(missing, "default"), ()] = Interpreter(bench.folder / "python", "gone", {})
     kinds = [record.outcome.kind for record in relay(bench, CORRECT, CORRECT)]
     assert kinds == [None if name != missing else "environment" for name in "ab"]
 
