@@ -5,12 +5,10 @@ third is on the second input with its cotangent reversed in time, so that a grad
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from snnbench.cases import network_reference, reference
+from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.problem import REVERSED, Graph, Problem
@@ -20,8 +18,6 @@ from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
 
 PASSES = ((0, 0), (1, 1), (1, REVERSED))
 """(number of the input, number of the cotangent) of each pass."""
-OUTPUT_ROUNDING = 1e-4
-"""Rounding of an exam's output, whose terms are sixteenths of small means; spikes are equal or 1 apart."""
 
 
 def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
@@ -44,32 +40,6 @@ def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = Tr
         if not finding.correct:
             break  # later complaints follow from the first
     return finding
-
-
-def continuation(problem: Problem, spikes: NDArray[Any] | None) -> str:
-    """How a second pass, on input 1 after input 0 without a reset, treats the state of the first.
-
-    "continues" if its spikes [T, B, N] are those of both inputs in a row, "restarts" if they are those of input 1
-    alone, else "neither".
-    """
-    first, second = (problem.input(which).astype(np.float64) for which in (0, 1))
-    in_a_row, alone = _outputs(problem, np.concatenate([first, second]))[len(first) :], _outputs(problem, second)
-    for kind, expected in (("continues", in_a_row), ("restarts", alone)):
-        if spikes is None or spikes.shape != expected.shape:
-            continue
-        if np.allclose(spikes, expected, rtol=0, atol=OUTPUT_ROUNDING):
-            return kind
-    return "neither"
-
-
-def _outputs(problem: Problem, inputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The spikes, or the outputs of a network of operations, for inputs of any number of time steps."""
-    if isinstance(problem, Graph):
-        network = problem.operations()
-        values = network_reference.run(network, problem.parameters(), inputs, problem.case)
-        return values[network[-1].name].reshape(*inputs.shape[:2], -1)
-    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
-    return reference.network_forward(layers, inputs, problem.case)[-1].spikes
 
 
 def _compare(

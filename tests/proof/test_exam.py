@@ -10,7 +10,7 @@ from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import PROFILES
 from snnbench.cases.problem import REVERSED
-from snnbench.proof import exam
+from snnbench.proof import exam, state
 from snnbench.workloads.linear_lif import exam as exam_problem
 from tests.answers import answer_to
 from tests.fakes import CASE, profile
@@ -88,7 +88,7 @@ def test_second_pass_continues_restarts_or_does_neither(reset: Any) -> None:
     both = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)
     in_a_row = reference.network_forward(layers, both, problem.case)[-1].spikes[len(problem.input(0)) :]
     alone = reference.network_forward(layers, problem.input(1).astype(np.float64), problem.case)[-1].spikes
-    assert exam.continuation(problem, in_a_row) == "continues"
-    assert exam.continuation(problem, alone) == "restarts"
+    assert state.continuation(problem, in_a_row) == "continues"
+    assert state.continuation(problem, alone) == "restarts"
     mixed = np.concatenate([in_a_row[:, :2], alone[:, 2:]], 1)
-    assert exam.continuation(problem, mixed) == exam.continuation(problem, None) == "neither"
+    assert state.continuation(problem, mixed) == state.continuation(problem, None) == "neither"
