@@ -13,13 +13,13 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "snnbench"
 
 WORKER_SIDE = (
-    *("ground", "cases", "adapter", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
-    *("proof", "worker"),
+    *("ground", "cases", "adapter", "datasets", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
+    *("feeding", "proof", "worker"),
 )
 """Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
     *WORKER_SIDE,
-    *("machine", "environments", "datasets", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
+    *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
     *("report", "report.text", "report.terminal", "report.charts", "report.page", "cli", "__main__"),
 )
 """A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""
@@ -36,6 +36,7 @@ OF_TORCH = (
         "backends.torch.network",
         "backends.torch.operations",
         "backends.torch.session",
+        "backends.torch.training",
     ),
     *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),
     *("kernels.lif_cpu", "kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.passes"),
@@ -48,6 +49,12 @@ FRAMEWORKS = {
     **{module: {"jax"} for module in OF_JAX},
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_triton": {"torch", "triton"},
+    "datasets.generated": {"h5py"},
+    "datasets.heidelberg": {"h5py"},
+    "feeding.epoch": {"torch"},
+    "feeding.feed": {"torch", "tonic"},
+    "feeding.samples": {"tonic"},
+    "worker.timed_epochs": {"torch"},
 }
 """Additional imports allowed to a module of the worker's side: its own framework, or its kernel's framework."""
 

@@ -1,6 +1,7 @@
 """Metrics: the numbers of a record, and the key of its contender and case."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from statistics import median
 from typing import Any
 
 from snnbench.recording.record import Record
@@ -39,6 +40,7 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         if timing.get("instructions"):
             yield phase, "instructions", "count", median_ns(timing, "instructions")
         yield phase, "first_call", "ns", timing["first_call_ns"]
+        yield from _of_epochs(phase, timing)
     if record.memory:
         phase = record.memory["phase"]
         yield phase, "static", "bytes", record.memory["static_bytes"]
@@ -46,3 +48,14 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
             for name, value in record.memory.get(memory, {}).items():
                 if value is not None:
                     yield phase, f"{memory}_{name.removesuffix('_bytes')}", "bytes", value
+
+
+def _of_epochs(phase: str, timing: Mapping[str, Any]) -> Iterator[tuple[str, str, str, float]]:
+    """The parts of an epoch, those of its loader's processes, and the loss and the accuracy of the last epoch."""
+    for part, spent_ns in timing.get("parts_ns", {}).items():
+        yield phase, f"part_{part}", "ns", median(spent_ns)
+    for part, spent_ns in timing.get("loader_ns", {}).items():
+        yield phase, f"loader_{part}", "ns", median(spent_ns)
+    if timing.get("losses"):
+        yield phase, "loss", "nats", timing["losses"][-1]
+        yield phase, "accuracy", "ratio", timing["accuracies"][-1]

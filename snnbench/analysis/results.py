@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from snnbench import workloads
 from snnbench.analysis.coverage import coverage
 from snnbench.analysis.metrics import common, gradient_errors, incorrect, metrics, pair
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.worker.durations import Summary, pass_ns, summarise
 
-PHASES = ("train", "forward", "backward", "inference")
+PHASES = workloads.PHASES
 """Phases, most interesting first: contenders are ordered by the first one that was timed."""
 Metric = tuple[str, str]
 """(phase, metric)."""

@@ -70,6 +70,7 @@ class Case:
     against. `HIDDEN_ONES` are sizes that a name leaves out if they are 1. `PREFIX` stands before the profile in names.
     `SAMPLES` is the plural of what a sample is; with it, tables show how many a contender processes in a second.
     `IN_KIND` are the fields that `kind` tells apart besides the profile, so that a name does not list them again.
+    `PHASES` are the phases that can be timed, the most interesting first: contenders are ordered by it.
     """
 
     SIZES: ClassVar[dict[str, tuple[str, str]]] = {}
@@ -77,6 +78,7 @@ class Case:
     PREFIX: ClassVar[str] = ""
     SAMPLES: ClassVar[str] = ""
     IN_KIND: ClassVar[tuple[str, ...]] = ()
+    PHASES: ClassVar[tuple[str, ...]] = ("train", "forward", "backward", "inference")
 
     workload: str
     batch: Count
@@ -142,6 +144,16 @@ class Case:
     def is_divided(self) -> bool:
         """Whether an adapter divides the work among processes."""
         return False
+
+    @property
+    def is_fed(self) -> bool:
+        """Whether a pass is an epoch, to which a loader feeds batches while it is timed."""
+        return False
+
+    @property
+    def samples_in_pass(self) -> int:
+        """The number of samples that a timed pass processes."""
+        return self.batch
 
     def cpus(self, nodes: int = 1) -> int:
         """CPUs of the processes on each of so many nodes, at most."""

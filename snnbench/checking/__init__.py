@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from snnbench.checking import files, records, trials
+from snnbench.checking import epochs, files, records, trials
 from snnbench.machine.description import SETTINGS
 from snnbench.plan.config import Config, workload_of
 from snnbench.recording import reading
@@ -30,6 +30,7 @@ RULES = {
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "probes": "fixed work was timed before the phases of a process and after them",
     "memory": "memory is in whole bytes, from a process that timed nothing",
+    "learning": "an epoch over the same data has the same losses, bit by bit, however its samples are loaded",
     "flags": "every disturbance of a measurement is flagged",
 }
 """Name of a rule -> the rule."""
@@ -56,6 +57,7 @@ def check(folder: Path) -> list[Complaint]:
         return [*complaints, Complaint("provenance", reading.CONFIG, config)]
     complaints += _guarded("provenance", reading.MACHINE, _provenance(recording))
     complaints += _guarded("trials", reading.RECORDS, trials.complaints(recording, config))
+    complaints += _guarded("learning", reading.RECORDS, epochs.learning(recording.records))
     machine = str(recording.model)
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for entry in [*recording.records, *recording.attempts]:

@@ -1,4 +1,7 @@
-"""The rules for one record: each rule recomputes its values and trusts no summary."""
+"""The rules for one record: each rule recomputes its values and trusts no summary.
+
+This file is long: the rules share the sizes of checks.
+"""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -8,6 +11,7 @@ from typing import Any
 from snnbench import workloads
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
+from snnbench.checking import epochs
 from snnbench.plan.config import Protocol
 from snnbench.proof.comparison import verdict
 from snnbench.proof.exam import PASSES as EXAM_PASSES
@@ -56,14 +60,16 @@ def proof(record: Record, schema: int) -> Complaints:
         yield f"verdict {ending.verdict}, where {expected} is the word"
     workload = workloads.of(case)
     wanted = [f"exam-{number}" for number in range(1, 1 + len(workload.exams(case)))]
-    wanted += [f"spot-{phase}" for phase in (record.phases or ([record.memory["phase"]] if record.memory else []))]
-    wanted += [f"fresh-{phase}" for phase in record.phases] if schema >= 4 else []
+    wanted += epochs.wanted(record) if case.is_fed else _wanted(record, schema)
     yield from (f"no check {name}" for name in wanted if name not in record.checks)
-    if not any(name.startswith("spot-") for name in record.checks):
+    if not any(name.startswith("spot-") or epochs.is_one(name) for name in record.checks):
         yield "no spot check"
     held = not deviation or ending.own_rule is not None
     layered = case.is_judged_by_layer and (schema >= 7 or not case.is_exact_format)
     for name, check in record.checks.items():
+        if epochs.is_one(name):
+            yield from (f"{name}: {complaint}" for complaint in epochs.complaints(name, check, record))
+            continue
         yield from (f"{name}: {complaint}" for complaint in _sized(name, check, case, ending, layered))
         if held and not name.startswith("common-"):
             yield from (f"{name}: {complaint}" for complaint in _check(name, check, case, ending, layered))
@@ -73,6 +79,12 @@ def proof(record: Record, schema: int) -> Complaints:
         both = (record.checks.get(name, {}) for name in ("common-train", "spot-train"))
         if not any(gradient in check.get("gradient_errors", {}) for check in both):
             yield f"deviates, and nothing says how far off its gradient of {gradient} is"
+
+
+def _wanted(record: Record, schema: int) -> list[str]:
+    """The checks of timed passes, or of the pass whose memory was measured."""
+    phases = record.phases or ([record.memory["phase"]] if record.memory else [])
+    return [f"spot-{phase}" for phase in phases] + [f"fresh-{phase}" for phase in record.phases if schema >= 4]
 
 
 def _sized(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, layered: bool) -> Complaints:
@@ -141,6 +153,9 @@ def _check(name: str, check: Mapping[str, Any], case: Case, ending: Outcome, lay
 
 def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
     """Every raw duration of every phase is there, and nothing was compiled among them."""
+    if record.case.is_fed:
+        yield from epochs.durations(record, protocol)
+        return
     phases = [p for p in protocol.phases if p == "inference" or record.outcome.inference_only is None]
     if sorted(record.phases) != sorted(phases):
         yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"

@@ -100,6 +100,9 @@ class ComparedPhase(StrEnum):
     forward = "forward"
     backward = "backward"
     inference = "inference"
+    epoch = "epoch"
+    compute = "compute"
+    loader = "loader"
 
 
 PhaseOption = Annotated[

@@ -38,7 +38,7 @@ from snnbench.plan.config_file import ConfigError, Document, override, read
 
 __all__ = ["Config", "ConfigError", "Phase", "Protocol", "Sweep", "Work", "expand", "load"]
 
-Phase = Literal["inference", "forward", "backward", "train"]
+Phase = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
 MOST_CASES = 100_000
 """Most cases of a sweep: more come from a mistake in a product of axes, cannot be run and would fill the memory."""
@@ -183,6 +183,8 @@ def load(path: Path, settings: Sequence[str] = (), default_threads: int | None =
         wrong = [mistake for mistake in wrong if mistake.kind != "missing"]
     lines = [explain(document, mistake, keys(_concerned(mistake, merged["sweep"], used))) for mistake in wrong]
     lines += [f"{document.where('sweep', number)}: an earlier sweep has this name" for number in _repeated(sweeps)]
+    if config is not None:
+        lines += _foreign_phases(config, document)
     if config is None or lines:
         raise _error(lines)
     config._document = document
@@ -262,6 +264,19 @@ def _is_reported(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str
         case ("sweep", int(number), str(key), *_):
             return key in shared and key not in sweeps[number]
     return False
+
+
+def _foreign_phases(config: Config, document: Document) -> list[str]:
+    """A line for each phase of the protocol that the workload of some sweep does not have."""
+    lines = []
+    for name in dict.fromkeys(sweep.workload for sweep in config.sweeps):
+        phases = workloads.WORKLOADS[name].Case.PHASES
+        foreign = [phase for phase in config.protocol.phases if phase not in phases]
+        there = f"{document.where('protocol', 'phases')}: "
+        lines += [
+            f"{there}the workload {name} has no phase {phase!r} (it has {', '.join(phases)})" for phase in foreign
+        ]
+    return lines
 
 
 def _repeated(sweeps: list[dict[str, Any]]) -> list[int]:

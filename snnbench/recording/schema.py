@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from snnbench import workloads
-from snnbench.cases.case import PROFILES
+from snnbench.cases.case import PROFILES, CountOrNone
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
 
@@ -32,7 +32,7 @@ Number = Annotated[float, Field(allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}$")]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
-PhaseName = Literal["inference", "forward", "backward", "train"]
+PhaseName = Literal[workloads.PHASES]  # type: ignore[valid-type]
 
 
 SPECIAL = {"device": Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")], "seed": Count}
@@ -42,9 +42,10 @@ SPECIAL = {"device": Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")], "seed"
 def _case_document(workload: str) -> Any:
     """A case of a workload, every field of it."""
     case = workloads.WORKLOADS[workload].Case
-    hints = get_type_hints(case)
+    hints, bounded = get_type_hints(case), get_type_hints(case, include_extras=True)
     types = {int: Size, float: Number}
     fields: dict[str, Any] = {name: types.get(hints[name], hints[name]) for name in case.names()}
+    fields |= {name: Count for name in case.names() if bounded[name] == CountOrNone}
     make: Any = TypedDict
     document = make("CaseDocument", fields | SPECIAL)
     document.__pydantic_config__ = ConfigDict(extra="forbid")
@@ -112,6 +113,11 @@ class TimingDocument(TypedDict):
     instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
+    parts_ns: NotRequired[dict[Name, list[Duration]]]
+    loader_ns: NotRequired[dict[Name, list[Duration]]]
+    losses: NotRequired[list[Number]]
+    losses_digest: NotRequired[Key]
+    accuracies: NotRequired[list[Ratio]]
     flops: NotRequired[Count]
     least_bytes: NotRequired[Count]
     floor_ns: NotRequired[Annotated[float, Field(gt=0, le=MOST_NS)]]

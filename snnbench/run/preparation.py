@@ -3,21 +3,25 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from snnbench import workloads
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.environments import Env
-from snnbench.environments.interpreters import interpreters, unmanaged
+from snnbench.environments.interpreters import interpreters, place_of, unmanaged
 from snnbench.plan.side import Side, SideError
-from snnbench.run.progress import say
+from snnbench.run.progress import bar, say
 from snnbench.run.request import Request
 from snnbench.run.setup import Setup
 
 
 def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter], cuda: bool) -> dict[str, Setup]:
-    """The setup of the works, by side. Missing environments are made.
+    """The setup of the works, by side. Missing environments and missing generated data are made.
 
-    Raises SideError, AdapterError, EnvironmentFailed.
+    Raises SideError, AdapterError, EnvironmentFailed, DatasetError.
     """
+    for case in dict.fromkeys(work.case for work in works):
+        with bar("samples generated") as each:
+            workloads.prepare(case, each)
     if request.test is None:
         return {"": Setup(adapters, interpreters(works, adapters, request.env is Env.managed, cuda, say))}
     sides = request.test.sides
@@ -36,7 +40,7 @@ def content(setups: Mapping[str, Setup]) -> list[Any]:
             name,
             sorted(
                 (*contender, setup.adapters[contender[0]].digest, python.key)
-                for contender, python in setup.interpreters.items()
+                for (contender, _), python in setup.interpreters.items()
             ),
             sorted(setup.variables.items()),
         ]
@@ -58,5 +62,6 @@ def _setup(
             raise SideError(f"{own[work.library].path}: has no variant {work.variant!r}, which the config asks for")
     if side.python:
         interpreter = unmanaged(side.python, "python")
-        return Setup(own, {(work.library, work.variant): interpreter for work in works}, side.variables)
+        alike = {place_of((work.library, work.variant), work.case): interpreter for work in works}
+        return Setup(own, alike, side.variables)
     return Setup(own, interpreters(works, own, env is Env.managed, cuda, say), side.variables)

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from snnbench.plan.cell import Cell
@@ -17,6 +17,19 @@ BAR_WIDTH = 60
 def say(text: str) -> None:
     """Print a line for the user to standard error."""
     print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar on standard error if it is a terminal, which takes the done and the whole number."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
+        task = progress.add_task(doing)
+        yield lambda done, count: progress.update(task, completed=done, total=count)
 
 
 class Pace:

@@ -1,6 +1,7 @@
 """One measurement of a request: the exam first, then the measurement and the spot check of its answers."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,7 @@ from snnbench.cases.case import HALVES, Case
 from snnbench.cases.outcome import failed, measured
 from snnbench.cases.problem import Problem
 from snnbench.cases.rule import Rule
-from snnbench.proof import exam
+from snnbench.proof import exam, state
 from snnbench.proof.comparison import Finding, verdict
 from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import answer_of, pieces
@@ -22,12 +23,13 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, floor, memory
+from snnbench.worker import afterwork, fed, floor, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Reply, Request
 from snnbench.worker.peaks import Peaks
 from snnbench.worker.probes import Probes
 from snnbench.worker.relay import Relay
+from snnbench.worker.timed_epochs import TimedEpochs
 from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
 
@@ -92,7 +94,7 @@ class Measurement:
 
     def _prove(self, session: Session, patterns: tuple[str, ...], reply: Reply) -> None:
         """Fail the reply if a pass does not run the kernels that its variant names. Raises Unavailable."""
-        phases = self.phases or (("inference",) if self.variant.inference_only else ("train",))
+        phases = self._of_passes or (("inference",) if self.variant.inference_only else ("train",))
         names, complaint = kernels_that_ran(session, phases, patterns)
         if complaint:
             reply.outcome = failed("incorrect", complaint)
@@ -123,25 +125,8 @@ class Measurement:
             if not self._accept(reply, "exam", finding):
                 return False
             if number == 1 and rule is None:
-                self._look_at_state(session, problem, reply)
+                reply.settings |= {} if self.variant.way else state.of(session, problem)
         return True
-
-    def _look_at_state(self, session: Session, problem: Problem, reply: Reply) -> None:
-        """Record whether a second pass without a reset continues from the first, restarts, or does neither.
-
-        This applies to libraries that need a reset before every pass, run eagerly. It enters the settings and decides
-        nothing: every timed pass begins with the reset.
-        """
-        go_on = getattr(session, "inference_without_reset", None)
-        if go_on is None or self.variant.way:
-            return
-        session.load(0, 0)
-        session.synchronise(session.inference())
-        session.load(1, 1)
-        spikes = go_on()
-        if spikes is not None:
-            session.synchronise(spikes)
-            reply.settings["state"] = exam.continuation(problem, session.answer(spikes, None).spikes)
 
     def _own_exam(self, problem: Problem, answer: Callable[[int, int], Answer], rule: Rule) -> Finding:
         """The exam's passes by a rule with numbers that are not exact in binary: rounding decides close spikes."""
@@ -150,6 +135,11 @@ class Measurement:
             if not finding.correct:
                 break
         return finding
+
+    @property
+    def _of_passes(self) -> tuple[str, ...]:
+        """The phases of single passes that are verified; an epoch trains, batch by batch."""
+        return ("train",) if self.request.case.is_fed else self.phases
 
     @cached_property
     def _checks(self) -> SpotChecks:
@@ -170,7 +160,7 @@ class Measurement:
     def _verify(self, session: Session, reply: Reply) -> None:
         """Run every phase on one input, then on another, without a clock; check the second answer."""
         self._checks.prepare()
-        for name in self.phases or (["inference"] if self.variant.inference_only else pieces(session)):
+        for name in self._of_passes or (["inference"] if self.variant.inference_only else pieces(session)):
             for which in (0, CHECKED_INPUT):
                 session.load(which, which)
                 answer = answer_of(name, session)
@@ -196,21 +186,27 @@ class Measurement:
         peaks.look()
         probes = Probes(self.backend, session, case, (lambda: None) if busy else afterwork.settle)
         probes.look()
-        contents = Contents(self.problem, random_seed())
         phases: dict[str, Any] = {}
-        for number, name in enumerate(self.phases):
-            if phases:
-                peaks.look_if_cheap()
-            given = (name, self.request, self.backend, session, self._checks, contents)
-            timed = TimedPhase(*given, self.instructions, self.turns, number + 1)
-            timed.measure()
-            if not self._prove_phase(timed, reply):
-                return
-            phases[name] = timed.as_dict()
-            if compilations := phases[name]["compilations"]:
-                reason = f"{compilations} compilations inside the timed region of {name}"
-                reply.outcome = failed("recompiled", reason)
-                return
+        with ExitStack() as stack:
+            feed = stack.enter_context(fed.fed(case, session)) if case.is_fed else None
+            reply.settings |= feed.settings() if feed else {}
+            contents = Contents(self.problem, random_seed())
+            for number, name in enumerate(self.phases):
+                if phases:
+                    peaks.look_if_cheap()
+                if feed:
+                    timed: TimedEpochs | TimedPhase = TimedEpochs(name, self.request, feed, self._checks)
+                else:
+                    given = (name, self.request, self.backend, session, self._checks, contents)
+                    timed = TimedPhase(*given, self.instructions, self.turns, number + 1)
+                timed.measure()
+                if not self._proved(timed, reply):
+                    return
+                phases[name] = timed.as_dict()
+                if compilations := phases[name]["compilations"]:
+                    reason = f"{compilations} compilations inside the timed region of {name}"
+                    reply.outcome = failed("recompiled", reason)
+                    return
         peaks.look_until(lambda: not floor.any_under(case, peaks.by_name, phases))
         if reason := floor.complaints(case, peaks.by_name, phases):
             reply.outcome = failed("below-floor", reason)
@@ -221,12 +217,18 @@ class Measurement:
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
         reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
 
-    def _prove_phase(self, phase: TimedPhase, reply: Reply) -> bool:
+    def _proved(self, timed: TimedEpochs | TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right and its time is that of the work."""
-        name, proof = phase.name, phase.proof
+        if isinstance(timed, TimedEpochs):
+            for name, finding in timed.findings():
+                reply.checks[name] = finding.as_dict()
+                if not self._accept(reply, name.replace("-", " of ", 1), finding):
+                    break
+            return not reply.outcome
+        name, proof = timed.name, timed.proof
         if not self._spot(reply, name, proof.check, proof.spot or Finding(), proof.verified):
             return False
-        reason = phase.not_the_work() if proof.fresh.correct else None
+        reason = timed.not_the_work() if proof.fresh.correct else None
         reply.checks[f"fresh-{name}"] = proof.fresh.as_dict()
         if self._accept(reply, f"fresh passes of {name}", proof.fresh) and reason:
             reply.outcome = failed("incorrect", reason)

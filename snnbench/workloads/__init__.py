@@ -11,13 +11,16 @@ from typing import Any, Protocol, cast
 from snnbench.cases.case import Case
 from snnbench.cases.problem import Array, Problem
 from snnbench.suggestions import unknown
-from snnbench.workloads import lif, lif_devices, linear_lif, network
+from snnbench.workloads import lif, lif_devices, linear_lif, loading, network, training
 
 Build = Callable[[Any, Any, str], Any]
 
 
 class Workload(Protocol):
-    """The parts of a workload's module. It may also have `pipeline_blocks` and `convolutions`, as below."""
+    """The parts of a workload's module.
+
+    It may also have `pipeline_blocks`, `convolutions`, `prepare`, and PACKAGES with OVERRIDES, as below.
+    """
 
     NAME: str
     PARAMETERS: tuple[str, ...]
@@ -55,10 +58,12 @@ class Workload(Protocol):
         """Input, cotangent and weight of the products behind the floor, of `rows` random rows that repeat."""
 
 
-MODULES = (linear_lif, lif, lif_devices, network)
+MODULES = (linear_lif, lif, lif_devices, network, loading, training)
 """Every workload; the first is that of a config that names none."""
 WORKLOADS: dict[str, Workload] = {module.NAME: cast(Workload, module) for module in MODULES}
 DEFAULT = next(iter(WORKLOADS))
+PHASES = tuple(dict.fromkeys(phase for workload in WORKLOADS.values() for phase in workload.Case.PHASES))
+"""The phases of all workloads, the most interesting ones first."""
 
 
 def of(case: Case) -> Workload:
@@ -82,6 +87,17 @@ def convolutions(case: Case) -> Mapping[str, Any]:
     """
     kinds = getattr(of(case), "convolutions", None)
     return kinds(case) if kinds else {}
+
+
+def prepare(case: Case, each: Callable[[int, int], None]) -> None:
+    """Make what a case needs on the disk of this machine, if its workload needs anything; `each` gets the progress."""
+    if make := getattr(of(case), "prepare", None):
+        make(case, each)
+
+
+def packages(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The requirements that a worker needs for a workload of this name, and the overrides of what they require."""
+    return getattr(WORKLOADS[name], "PACKAGES", ()), getattr(WORKLOADS[name], "OVERRIDES", ())
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

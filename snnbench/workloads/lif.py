@@ -14,16 +14,19 @@ floor counts bytes only, with M = T * B * N and a `size` of bytes for each numbe
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from types import ModuleType
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench.adapter import reading
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count
+from snnbench.cases.operations import Operation
 from snnbench.cases.problem import EXAM_BETA, EXAM_SHAPE, EXAM_THRESHOLD, Array, generator
 
 NAME = "lif"
@@ -76,6 +79,14 @@ class Problem(problem.Problem):
         currents = generator(self.case, "current", which).standard_normal(shape, dtype=np.float32)
         currents *= np.float32(CURRENT_SCALE * self.case.threshold * self.drive)
         return currents
+
+
+def at_site(whole: case.Case, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
+    """The problem of the neurons at one site of a network; content 0 is their current and cotangent, [T, B, N]."""
+    shared = {name: getattr(whole, name) for name in Case.names() if name not in ("workload", "neurons")}
+    alone = Problem(Case(neurons=prod(operation.shape), **shared))
+    alone.put(0, current, cotangent)
+    return alone
 
 
 def exams(case: Case, drive: float | None = None) -> list[Problem]:

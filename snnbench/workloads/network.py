@@ -136,10 +136,7 @@ class Problem(problem.Graph):
 
     def site(self, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> lif.Problem:
         """The problem of a site's neurons by themselves, which is one of the workload `lif`."""
-        shared = {name: getattr(self.case, name) for name in lif.Case.names() if name not in ("workload", "neurons")}
-        alone = lif.Problem(lif.Case(neurons=prod(operation.shape), **shared))
-        alone.put(0, current, cotangent)
-        return alone
+        return lif.at_site(self.case, operation, current, cotangent)
 
     def _input(self, which: int) -> Array:
         channels, side, _ = IMAGES[self.case.image]

@@ -48,8 +48,9 @@ WRONG_FILES: list[tuple[str, str, str]] = [
     ("trials = 3", "trials = 10001", "protocol.trials: 10001 should be less than or equal to 10000"),
     ("trials = 3", "trails = 3", "protocol: unknown key 'trails' (did you mean 'trials'?)"),
     ("\ntrials = 3", "", "core.toml: protocol: missing key 'trials'"),
-    ('"train"', '"training"', "protocol.phases: 'training' is not one of inference, forward, backward, train "
-     "(did you mean 'train'?)"),
+    ('"train"', '"training"', "protocol.phases: 'training' is not one of train, forward, backward, inference, epoch, "
+     "compute, loader (did you mean 'train'?)"),
+    ('"train"', '"epoch"', "protocol.phases: the workload linear_lif has no phase 'epoch' (it has train, "),
     ('"train"', '"forward"', "protocol.phases: ['forward', 'forward'] should not hold a value twice"),
     ("beta = 0.9\n", "", missing_key("beta")),
     ('"size"', '"Size"', "sweep 'Size': name: 'Size' should match pattern '^[a-z0-9-]+$'"),

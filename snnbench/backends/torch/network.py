@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -51,8 +51,11 @@ class Neuron:
     `layer(neurons)` makes a layer of so many neurons: a function of currents [T, B, N], in the adapter's order, to
     spikes of the same shape. It takes the harness's currents times `gain`. `reset(layer)` is the call that a user makes
     on each layer before each pass. `joined(linear)` is for a library whose users have a linear layer and its neurons in
-    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these.
+    one: it makes such a layer of a torch.nn.Linear, and stacks consist of these. `is_fed` says that a DataLoader can
+    feed its network.
     """
+
+    is_fed: ClassVar[bool] = True
 
     layer: Callable[[int], Callable[[torch.Tensor], torch.Tensor]]
     gain: float = 1.0

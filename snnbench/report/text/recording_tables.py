@@ -158,7 +158,7 @@ def _times_floor(result: Result, phase: str) -> str:
 
 def _rate(case: Case, summary: Summary | None) -> str:
     """The samples that passes process in a second."""
-    return "-" if summary is None else number(case.batch / (summary.median / 1e9))
+    return "-" if summary is None else number(case.samples_in_pass / (summary.median / 1e9))
 
 
 def _value(summary: Summary | None, unit: float) -> str:
