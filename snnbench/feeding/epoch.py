@@ -61,6 +61,15 @@ class Loop:
 
     def run(self, batches: Iterable[Any], keep: Collection[int] = ()) -> Epoch:
         """Run one epoch. Raises DatasetError for a batch with a fault, LoaderError for a loader that ended."""
+        try:
+            return self._run(batches, keep)
+        except RuntimeError as error:  # PyTorch raises it in a handler of signals, between any two statements
+            if "DataLoader worker" not in str(error):
+                raise
+            line = str(error).strip().splitlines()[0].rstrip(".")
+            raise LoaderError(f"a process of the loader ended, and its batches are lost: {line}") from error
+
+    def _run(self, batches: Iterable[Any], keep: Collection[int]) -> Epoch:
         epoch, marks = Epoch(), []
         notes = [0] * len(PARTS)
 
@@ -114,17 +123,7 @@ class Loop:
 
 def _without_faults(batches: Iterable[Any]) -> Iterator[Batch]:
     """The batches. A fault in place of a batch is raised."""
-    iterator = iter(batches)
-    while True:
-        try:
-            batch = next(iterator, None)
-        except RuntimeError as error:
-            if "DataLoader worker" not in str(error):
-                raise
-            line = str(error).strip().splitlines()[0].rstrip(".")
-            raise LoaderError(f"a process of the loader ended, and its batches are lost: {line}") from error
-        if batch is None:
-            return
+    for batch in batches:
         if isinstance(batch, Fault):
             raise batch.raised()
         yield batch

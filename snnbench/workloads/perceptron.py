@@ -1,8 +1,10 @@
 """The network of the workloads that train on events: linear layers, each followed by neurons, and a linear classifier.
 
-Every site of neurons must fire, or a wrong one could pass. So the variance of a current is counted: it is the share
-SPREAD of the threshold squared, for inputs whose mean square is counted, too. A neuron without decay adds up its
-currents, so its currents are smaller.
+Every site of neurons must fire, or a wrong one could pass. So the variance of a current is counted: it is SPREAD
+thresholds squared, for inputs whose mean square is counted, too. A neuron without decay fires at about the rate of its
+mean current, if that is positive. Among neurons the mean current of spikes at a rate r has the standard deviation
+SPREAD * r / sqrt(RATE) thresholds, and its positive part the mean 0.4 times that: 1.2 r. So the rate does not fall from
+layer to layer.
 """
 
 from math import prod
@@ -14,7 +16,7 @@ from snnbench.cases.operations import INPUT, Linear, Neurons, Operation
 from snnbench.cases.problem import Array, generator
 
 SPREAD = 1.5
-"""Standard deviation of a current, in thresholds, for neurons that forget all; smaller for others."""
+"""Standard deviation of a current, in thresholds."""
 RATE = 0.25
 """The spikes per step that are counted with, at every site."""
 BIAS_SCALE = 0.05
@@ -35,8 +37,7 @@ def operations(inputs: int, width: int, layers: int, classes: int) -> tuple[Oper
 def normal(case: Case, parts: tuple[Operation, ...], mean_square: float) -> dict[str, list[Array]]:
     """Weights whose sums have the counted variance, for an input with this mean square."""
     drawn: dict[str, list[Array]] = {}
-    # A potential sums currents that decay by beta in each step: without input its variance is 1 / (1 - beta^2) of one.
-    spread = SPREAD * max(1 - case.beta**2, 0.04) ** 0.5 * case.threshold
+    spread = SPREAD * case.threshold
     for number, operation in enumerate(parts):
         if not isinstance(operation, Linear):
             continue
