@@ -1,4 +1,4 @@
-"""Epochs: what bounds an epoch, and the strategies of one contender beside each other.
+"""Epochs: the bound of an epoch, and the strategies of one contender beside each other.
 
 A loader in processes of its own works while the network computes. So an epoch takes at least the longer of both, and
 with perfect overlap no more. A loader in the loop's process takes turns with the network, and the epoch is their sum.
@@ -13,6 +13,7 @@ from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 
 EPOCH, COMPUTE, LOADER = "epoch", "compute", "loader"
+BOTH = "both"
 STRATEGY, WORKERS = "strategy", "workers"
 BALANCED = 0.1
 """Two durations that differ by a smaller share bound an epoch together."""
@@ -20,24 +21,42 @@ Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """The loader alone, the network alone, and the epoch, in ns, of one contender in one case."""
+class Epoch:
+    """The median times of one contender in one case, in ns: the epoch, the network alone, the loader alone.
+
+    `parts_ns` are those of the epoch; those of the loader's other processes are in `loader_ns`. `loss` and `accuracy`
+    are those of the last epoch.
+    """
 
     case: Case
     contender: str
     epoch_ns: float
     compute_ns: float
-    loader_ns: float
+    alone_ns: float
+    parts_ns: Mapping[str, float]
+    loader_ns: Mapping[str, float]
+    loss: float
+    accuracy: float
 
     @property
-    def in_process(self) -> bool:
-        """Whether the loop's own process loads."""
-        return bool(getattr(self.case, WORKERS) == 0)
+    def strategy(self) -> str:
+        """Where the samples come from."""
+        return str(getattr(self.case, STRATEGY))
 
     @property
-    def least_ns(self) -> float:
+    def workers(self) -> int:
+        """The number of other processes that load."""
+        return int(getattr(self.case, WORKERS))
+
+    @property
+    def longer_ns(self) -> float:
         """max(loader, compute): the epoch with perfect overlap."""
-        return max(self.loader_ns, self.compute_ns)
+        return max(self.alone_ns, self.compute_ns)
+
+    @property
+    def expected_ns(self) -> float:
+        """The longer of both if other processes load, else their sum."""
+        return self.longer_ns if self.workers else self.alone_ns + self.compute_ns
 
     @property
     def samples_per_s(self) -> float:
@@ -45,22 +64,35 @@ class Bound:
         return self.case.samples_in_pass / (self.epoch_ns / 1e9)
 
     @property
-    def of(self) -> str:
-        """The part that bounds the epoch: "loader", "compute", or "both"."""
-        if abs(self.loader_ns - self.compute_ns) < BALANCED * self.least_ns:
-            return "both"
-        return LOADER if self.loader_ns > self.compute_ns else COMPUTE
+    def bound(self) -> str:
+        """The part that takes longer by itself: LOADER, COMPUTE, or BOTH if they are about equal."""
+        if abs(self.alone_ns - self.compute_ns) < BALANCED * self.longer_ns:
+            return BOTH
+        return LOADER if self.alone_ns > self.compute_ns else COMPUTE
 
 
-def bounds(by_case: Mapping[Case, Iterable[Result]]) -> list[Bound]:
-    """The bound of each contender with a time of all three phases, in the order of the cases."""
-    listed = []
+def epochs(by_case: Mapping[Case, Iterable[Result]]) -> dict[Key, list[Epoch]]:
+    """The epochs of contenders with a time of all three phases, in groups that differ in strategy and workers only."""
+    groups: dict[Key, list[Epoch]] = {}
     for case, results in by_case.items():
-        for result in results:
+        for result in results if case.is_fed else ():
             times = [result.summaries.get((phase, "time")) for phase in (EPOCH, COMPUTE, LOADER)]
-            if case.is_fed and all(times):
-                listed.append(Bound(case, result.contender, *(time.median for time in times if time)))
-    return listed
+            if all(times):
+                medians = [time.median for time in times if time]
+                numbers = {
+                    metric: summary.median for (phase, metric), summary in result.summaries.items() if phase == EPOCH
+                }
+                epoch = Epoch(
+                    case,
+                    result.contender,
+                    *medians,
+                    parts_ns=_beginning(numbers, "part_"),
+                    loader_ns=_beginning(numbers, "loader_"),
+                    loss=numbers["loss"],
+                    accuracy=numbers["accuracy"],
+                )
+                groups.setdefault(without_strategy(case), []).append(epoch)
+    return groups
 
 
 def like_strategies(records: Iterable[Record]) -> dict[Key, list[Record]]:
@@ -75,3 +107,8 @@ def like_strategies(records: Iterable[Record]) -> dict[Key, list[Record]]:
 def without_strategy(case: Case) -> Key:
     """The fields of a case that decide what is learned."""
     return tuple((name, value) for name, value in case.as_dict().items() if name not in (STRATEGY, WORKERS))
+
+
+def _beginning(numbers: Mapping[str, float], start: str) -> dict[str, float]:
+    """The numbers whose names begin with `start`, by the rest of the name."""
+    return {name.removeprefix(start): value for name, value in numbers.items() if name.startswith(start)}

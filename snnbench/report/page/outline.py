@@ -2,13 +2,25 @@
 
 from snnbench.recording.reading import Recording
 from snnbench.report.findings import find
-from snnbench.report.page import cells, chart_sections, failures, headline, matrix, noise, provenance, scaling, sides
+from snnbench.report.page import (
+    cells,
+    chart_sections,
+    epochs,
+    failures,
+    headline,
+    matrix,
+    noise,
+    provenance,
+    scaling,
+    sides,
+)
 from snnbench.report.section import Section
 
 SECTIONS = (
     headline.section,
     matrix.section,
     chart_sections.times,
+    epochs.section,
     cells.section,
     chart_sections.memories,
     chart_sections.fronts,

@@ -13,6 +13,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
+from snnbench.report.text import epoch_table
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
@@ -42,6 +43,11 @@ def show(console: Console, recording: Recording) -> None:
     if deviating:
         console.print(Text("\nDistance of deviating contenders from the case's own neuron", style="bold"))
         draw(console, deviating)
+    if fed := epoch_table.tables(results.results):
+        draw(console, fed, [epoch_table.LEGEND])
+        console.print()
+        for sentence in epoch_table.sentences(results.results, recording.records):
+            paragraph(console, sentence, indent=2)
     if (pipelines := predictions(results.results, results.headline)).rows:
         draw(console, [(TITLE, pipelines)], [LOWER_BOUNDS])
     _show_reasons(console, results.results.values())

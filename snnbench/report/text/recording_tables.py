@@ -10,6 +10,7 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
+from snnbench.report.text import epoch_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.wording import model, title
@@ -50,6 +51,10 @@ def _recording(recording: Recording, heading: str) -> list[str]:
     by_case = results_by_case(recording.records)
     for case, results in by_case.items():
         parts += [f"{heading}# {title(case)}", "", *_table(case, results, recording.baseline), ""]
+    for about, fed in epoch_table.tables(by_case):
+        parts += [f"{heading}# {about}", "", tables.markdown(fed), ""]
+    if sentences := epoch_table.sentences(by_case, recording.records):
+        parts += [*(f"- {sentence}" for sentence in sentences), ""]
     for phase in headline(recording.records):
         if (pipelines := predictions(by_case, phase)).rows:
             parts += [f"{heading}# {TITLE}", "", tables.markdown(pipelines), "", LOWER_BOUNDS, ""]
