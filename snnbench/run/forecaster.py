@@ -143,6 +143,8 @@ class Forecaster:
 
     def _phase_ns(self, case: Case, phase: str, passes: Mapping[str, Prediction]) -> tuple[int, int]:
         """The time of a phase, and the passes of a repetition."""
+        if case.is_fed:
+            return self.protocol.repetitions * round(passes[phase].value), 1
         forward = passes.get("forward")
         forward_ns = (forward.value if forward else passes[phase].value) if phase == "backward" else None
         return cell_time.phase_ns(passes[phase].value, self._budget(case), forward_ns)
@@ -223,7 +225,8 @@ def _more(recordings: Sequence[Recording], model: str) -> Iterator[Sample]:
             if record.status != "measured" or record.side:
                 continue
             if recording.model == model and record.wall_s is not None:
-                spent = sum(_recorded_ns(record.phases, phase) for phase in record.phases) / 1e9
+                spent_ns = _epochs_ns if case.is_fed else _recorded_ns
+                spent = sum(spent_ns(record.phases, phase) for phase in record.phases) / 1e9
                 rest = max(0.0, record.wall_s - spent)
                 yield Sample(contender, case, (record.measure, REST), "s", rest, recording.name)
             if record.memory:
@@ -236,6 +239,11 @@ def _recorded_ns(phases: Mapping[str, Any], phase: str) -> int:
     """The time of a recorded phase, without the excess of its first call."""
     forward_ns = median_ns(phases.get("forward", phases[phase])) if phase == "backward" else None
     return cell_time.phase_ns(median_ns(phases[phase]), cell_time.recorded_budget(phases[phase]), forward_ns)[0]
+
+
+def _epochs_ns(phases: Mapping[str, Any], phase: str) -> int:
+    """The time of the recorded epochs of a phase."""
+    return sum(phases[phase]["repetitions_ns"])
 
 
 def _starts(memory: Mapping[str, Any], case: Case) -> Iterator[tuple[str, float]]:
