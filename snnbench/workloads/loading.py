@@ -144,6 +144,8 @@ class Case(case.Case):
 class Problem(problem.Graph):
     """The arrays of a case for a single batch. Drawn frames imitate those of the data; a batch of data can be `put`."""
 
+    OUTPUTS: ClassVar[float | None] = None
+
     case: Case
 
     def operations(self) -> tuple[Operation, ...]:
@@ -161,7 +163,8 @@ class Problem(problem.Graph):
     def _parameters(self) -> dict[str, list[Array]]:
         if self.exact:
             return perceptron.sixteenths(self.case, self.operations())
-        return perceptron.normal(self.case, self.operations(), frames.mean_square(self.case.time_steps))
+        square = frames.mean_square(self.case.time_steps)
+        return perceptron.normal(self.case, self.operations(), square, self.OUTPUTS)
 
     def _input(self, which: int) -> Array:
         random, shape = generator(self.case, "input", which), (self.case.time_steps, self.case.batch, KEPT_CHANNELS)

@@ -34,8 +34,14 @@ def operations(inputs: int, width: int, layers: int, classes: int) -> tuple[Oper
     return tuple(parts)
 
 
-def normal(case: Case, parts: tuple[Operation, ...], mean_square: float) -> dict[str, list[Array]]:
-    """Weights whose sums have the counted variance, for an input with this mean square."""
+def normal(
+    case: Case, parts: tuple[Operation, ...], mean_square: float, outputs: float | None = None
+) -> dict[str, list[Array]]:
+    """Weights whose sums have the counted variance, for an input with this mean square.
+
+    With `outputs` the classifier is scaled for learning: the sum of an output over time has about this standard
+    deviation, for neurons that each fire at the rate RATE. Else its outputs are as large as the currents.
+    """
     drawn: dict[str, list[Array]] = {}
     spread = SPREAD * case.threshold
     for number, operation in enumerate(parts):
@@ -46,7 +52,11 @@ def normal(case: Case, parts: tuple[Operation, ...], mean_square: float) -> dict
             for name, shape in operation.parameters.items()
         )
         entering = mean_square if operation.of == (INPUT,) else RATE
-        weight *= np.float32(spread / (operation.inputs * entering) ** 0.5)
+        size = spread / (operation.inputs * entering) ** 0.5
+        if operation is parts[-1] and outputs is not None:
+            size = outputs / (case.time_steps * RATE * operation.inputs**0.5)
+            bias *= np.float32(0)
+        weight *= np.float32(size)
         drawn[operation.name] = [weight, np.float32(BIAS_SCALE * spread) * bias]
     return drawn
 
