@@ -1,6 +1,6 @@
 """The part that the backends share for networks of operations."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,8 +23,8 @@ class Plan:
     order: str
 
 
-def check(case: Case, variant: Variant) -> None:
-    """Refuse a network that has no proof so far. Raises Unsupported."""
+def check(case: Case, variant: Variant, formats: Collection[str] = ("float32", "float64")) -> None:
+    """Refuse a network that has no proof so far, or not in one of these number formats. Raises Unsupported."""
     if variant.way or variant.latency:
         how = f"the way {variant.way}" if variant.way else "neurons that answer some steps late"
         raise Unsupported(f"networks do not run with {how}, so far")
@@ -32,8 +32,8 @@ def check(case: Case, variant: Variant) -> None:
         raise Unsupported(f"a network is proved with its gradients: {variant.inference_only}")
     if variant.deviation:
         raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
-    if not case.is_exact_format:
-        raise Unsupported("networks run in float32 and float64 only, so far")
+    if case.product_format not in formats:
+        raise Unsupported(f"networks run in {', '.join(formats)} here, so far (asked for {case.product_format})")
 
 
 def leading(order: str) -> str:

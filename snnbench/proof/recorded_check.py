@@ -27,7 +27,7 @@ from snnbench.cases.rule import Rule
 from snnbench.proof.comparison import Finding, compare_gradient
 from snnbench.proof.extent import sampled
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.proof.tolerance import gradient_tolerance
+from snnbench.proof.tolerance import gradient_tolerance, round_to
 
 Array = NDArray[np.float64]
 CHANNELS = 4
@@ -146,7 +146,8 @@ class _Links:
         self._answer, self._tolerance = recording.answer, tolerance
         self._values = {name: _by_image(value) for name, value in recording.values.items()}
         self._cotangents = {name: _by_image(value) for name, value in recording.cotangents.items()}
-        self._parameters = problem.parameters()
+        drawn, dtype = problem.parameters(), problem.case.dtype
+        self._parameters = {name: [round_to(each, dtype) for each in arrays] for name, arrays in drawn.items()}
         self._images = len(self._values[INPUT])
 
     def compare(self, finding: Finding) -> None:

@@ -21,6 +21,7 @@ from tests.fakes import LIF, PHASES, profile, request
 
 torch = pytest.importorskip("torch")
 
+from snnbench.backends import operations
 from snnbench.backends.torch import Backend
 from snnbench.backends.torch import operations as modules
 from snnbench.worker.measurement import Measurement
@@ -175,12 +176,25 @@ def test_exam_finds_two_sites_in_each_others_place(tmp_path: Path) -> None:
 
 
 def test_network_without_a_proof_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Unsupported, match="float32 and float64 only"):
-        reply_to(tmp_path, LOOP, SMALL.with_(dtype="bfloat16"))
+    variant = read(ROOT / "adapters" / "jax-scan.py").variants["default"]
+    with pytest.raises(Unsupported, match="float32, float64 here, so far"):
+        operations.check(SMALL.with_(dtype="bfloat16"), variant)
+    with pytest.raises(Unsupported, match="do not run with the way compile"):
+        operations.check(SMALL, variant.run("compile"))
     with pytest.raises(Unsupported, match="in PyTorch and in JAX only"):
         network.builder(load(ROOT / "adapters" / "reference.py"))(SMALL.with_(dtype="float64"), None, "default")
     with pytest.raises(Unsupported, match="another rule"):
         network.exams(SMALL, drive=1.0)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("case", [SMALL, RESNET.with_(width=8, beta=0.875)], ids=["convolutional", "resnet"])
+def test_network_in_16_bits_is_equivalent(tmp_path: Path, case: network.Case, dtype: Any) -> None:
+    """Its exam is in float32. In 16 bits sites, links and bits are compared."""
+    reply = reply_to(tmp_path, LOOP, case.with_(dtype=dtype), phases=("train",))
+    assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
+    assert reply.checks["spot-train"]["unexplained"] == 0
+    assert max(reply.checks["spot-train"]["gradient_errors"].values()) > 1e-4, "it ran in 16 bits"
 
 
 def test_floor_counts_each_convolution() -> None:

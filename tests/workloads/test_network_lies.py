@@ -70,6 +70,17 @@ def test_lie_at_a_site_is_named(tmp_path: Path, name: str, site: int) -> None:
     assert outcome and outcome.kind == "incorrect" and f"group {site} 1 neurons by themselves" in outcome.reason
 
 
+HIDDEN = ("wrong decay", "threshold", "slope", "16 bits", "gradient of 16 bits")
+IN_16_BITS = [name for name in LIES if name not in HIDDEN]
+"""Lies that 16 bits cannot hide. A change of a few percent in a decay, a threshold or a slope is the float32 exam's."""
+
+
+@pytest.mark.parametrize("name", IN_16_BITS)
+def test_lie_in_16_bits_is_named(tmp_path: Path, name: str) -> None:
+    outcome = reply_to(tmp_path, lying(2, *LIES[name]), SMALL.with_(dtype="bfloat16"), phases=("train",)).outcome
+    assert outcome and outcome.kind == "incorrect" and "group 2 1 neurons by themselves" in outcome.reason
+
+
 @pytest.mark.parametrize("name", LIES)
 def test_lie_in_the_middle_of_a_resnet_is_named(tmp_path: Path, name: str) -> None:
     sites = [operation.name for operation in network.parts(WIDER).operations if isinstance(operation, Neurons)]

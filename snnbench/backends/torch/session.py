@@ -22,6 +22,9 @@ from snnbench.backends.torch.operations import Operations
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
 
+FORMATS = ("float32", "float64", "bfloat16", "float16")
+"""The number formats of networks of operations."""
+
 
 class Session:
     """A network on one problem, with its tensors on the device."""
@@ -202,7 +205,7 @@ class Session:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        operations.check(problem.case, variant)
+        operations.check(problem.case, variant, FORMATS)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
