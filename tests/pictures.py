@@ -23,6 +23,8 @@ FUSION = ROOT / "results" / "2026-11-23_temporal-fusion_epyc-2cpu"
 DEPTH = ROOT / "results" / "2026-11-23_depth_epyc-2cpu"
 NETWORK = ROOT / "results" / "2026-11-24_network_epyc-2cpu_2"
 TABLE_1 = ROOT / "results" / "2026-11-24_temporal-fusion-table1_epyc-2cpu"
+LOADING = ROOT / "results" / "2026-11-24_loading_epyc-2cpu"
+TRAINING = ROOT / "results" / "2026-11-24_training_epyc-2cpu"
 EARLIER_NETWORK = ROOT / "results" / "2026-11-24_network_epyc-2cpu"
 DEVICES = ROOT / "results" / "2026-11-23_devices_epyc-2cpu"
 IMAGES = ROOT / "docs" / "images"
@@ -32,6 +34,7 @@ CHARTS = {
     **{"split": (RECORDING, "split-1"), "first-call": (RECORDING, "first-call-1"), "noise": (RECORDING, "noise-1")},
     **{"lines": (SWEEP, "time-1"), "machine": (SWEEP, "noise-machine"), "ratios": (FUSION, "ratio-1")},
     **{"depth": (DEPTH, "scaling-layers-2"), "devices": (DEVICES, "time-3")},
+    "epochs": (LOADING, "epochs-1"),
 }
 """Picture -> a recording and its figure; each picture is drawn for a light and for a dark ground."""
 PICTURES = [f"{name}-{ground}.svg" for name in CHARTS for ground in ("light", "dark")]

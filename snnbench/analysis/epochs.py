@@ -76,21 +76,7 @@ def epochs(by_case: Mapping[Case, Iterable[Result]]) -> dict[Key, list[Epoch]]:
     groups: dict[Key, list[Epoch]] = {}
     for case, results in by_case.items():
         for result in results if case.is_fed else ():
-            times = [result.summaries.get((phase, "time")) for phase in (EPOCH, COMPUTE, LOADER)]
-            if all(times):
-                medians = [time.median for time in times if time]
-                numbers = {
-                    metric: summary.median for (phase, metric), summary in result.summaries.items() if phase == EPOCH
-                }
-                epoch = Epoch(
-                    case,
-                    result.contender,
-                    *medians,
-                    parts_ns=_beginning(numbers, "part_"),
-                    loader_ns=_beginning(numbers, "loader_"),
-                    loss=numbers["loss"],
-                    accuracy=numbers["accuracy"],
-                )
+            if epoch := _epoch(case, result):
                 groups.setdefault(without_strategy(case), []).append(epoch)
     return groups
 
@@ -107,6 +93,26 @@ def like_strategies(records: Iterable[Record]) -> dict[Key, list[Record]]:
 def without_strategy(case: Case) -> Key:
     """The fields of a case that decide what is learned."""
     return tuple((name, value) for name, value in case.as_dict().items() if name not in (STRATEGY, WORKERS))
+
+
+def _epoch(case: Case, result: Result) -> Epoch | None:
+    """The epochs of a contender in a case, or None if a phase has no time."""
+    times = {phase: result.summaries.get((phase, "time")) for phase in (EPOCH, COMPUTE, LOADER)}
+    medians = {phase: time.median for phase, time in times.items() if time}
+    if len(medians) < len(times):
+        return None
+    numbers = {metric: summary.median for (phase, metric), summary in result.summaries.items() if phase == EPOCH}
+    return Epoch(
+        case,
+        result.contender,
+        epoch_ns=medians[EPOCH],
+        compute_ns=medians[COMPUTE],
+        alone_ns=medians[LOADER],
+        parts_ns=_beginning(numbers, "part_"),
+        loader_ns=_beginning(numbers, "loader_"),
+        loss=numbers["loss"],
+        accuracy=numbers["accuracy"],
+    )
 
 
 def _beginning(numbers: Mapping[str, float], start: str) -> dict[str, float]:

@@ -1,5 +1,7 @@
 """Forecasts: the memory and the time of a config's cells before they run, and which of them will not fit.
 
+This file is long: a forecast needs the memory, the time and the rest of a cell from the same evidence.
+
     host memory    the process before a pass, and the arrays of the case on its device and in the harness's own copy
     device memory  the framework's context, and the arrays of the case
     both           then the peak of a pass; the backward phase also keeps the graphs of a repetition's other passes
@@ -225,8 +227,7 @@ def _more(recordings: Sequence[Recording], model: str) -> Iterator[Sample]:
             if record.status != "measured" or record.side:
                 continue
             if recording.model == model and record.wall_s is not None:
-                spent_ns = _epochs_ns if case.is_fed else _recorded_ns
-                spent = sum(spent_ns(record.phases, phase) for phase in record.phases) / 1e9
+                spent = sum(_recorded_ns(record.phases, phase, case.is_fed) for phase in record.phases) / 1e9
                 rest = max(0.0, record.wall_s - spent)
                 yield Sample(contender, case, (record.measure, REST), "s", rest, recording.name)
             if record.memory:
@@ -235,15 +236,12 @@ def _more(recordings: Sequence[Recording], model: str) -> Iterator[Sample]:
                     yield Sample(contender, case, (metric, f"{memory}_{START}"), "bytes", value, recording.name)
 
 
-def _recorded_ns(phases: Mapping[str, Any], phase: str) -> int:
+def _recorded_ns(phases: Mapping[str, Any], phase: str, is_fed: bool) -> int:
     """The time of a recorded phase, without the excess of its first call."""
+    if is_fed:
+        return sum(phases[phase]["repetitions_ns"])
     forward_ns = median_ns(phases.get("forward", phases[phase])) if phase == "backward" else None
     return cell_time.phase_ns(median_ns(phases[phase]), cell_time.recorded_budget(phases[phase]), forward_ns)[0]
-
-
-def _epochs_ns(phases: Mapping[str, Any], phase: str) -> int:
-    """The time of the recorded epochs of a phase."""
-    return sum(phases[phase]["repetitions_ns"])
 
 
 def _starts(memory: Mapping[str, Any], case: Case) -> Iterator[tuple[str, float]]:

@@ -120,10 +120,10 @@ def test_neuron_that_lies_while_it_is_timed_is_incorrect(
         """The first loop is timed; the second one runs over the reference's batches."""
         import builtins
 
-        flag, kept = builtins.told_apart  # type: ignore[attr-defined]
+        flag, last_answer = builtins.told_apart  # type: ignore[attr-defined]
         runs.append(self)
         flag[:] = [1] * (len(runs) == 1)
-        kept.clear()
+        last_answer.clear()
         epoch = run(self, *given)
         flag.clear()
         return epoch

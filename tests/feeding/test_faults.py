@@ -173,7 +173,7 @@ def test_nothing_is_written_beside_the_users_data(monkeypatch: pytest.MonkeyPatc
     assert [each.name for each in folder.rglob("*") if each.is_file()] == ["shd_train.h5"]
 
 
-def test_frames_are_those_of_numpy() -> None:
+def test_frames_equal_the_reference() -> None:
     epoch = load(SMALL.with_(batch=18))
     from snnbench.feeding.reference import Reference
 

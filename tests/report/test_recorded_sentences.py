@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from snnbench.analysis.epochs import epochs
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
-from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, NETWORK, ROOT, TABLE_1
+from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, LOADING, NETWORK, ROOT, TABLE_1, TRAINING
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -133,3 +134,39 @@ def test_table_1_on_a_cpu() -> None:
     assert level == uncertain | {("spiking-resnet18", "serial/torch")}
     of_each = "those of SpikingJelly 2.0.0 with ResNet18 and ResNet50, and that of `serial/torch` with ResNet18"
     assert f"three of these nine differences are not certain: {of_each}" in text
+
+
+PUBLISHED = {
+    ("RTX 3080", "Sinabs"): (132.38, 129.10, 132.78),
+    ("RTX 3080", "EXODUS"): (90.73, 14.26, 8.86),
+    ("RTX 2070", "Sinabs"): (194.96, 195.04, 191.80),
+    ("RTX 2070", "EXODUS"): (108.32, 19.70, 16.58),
+}
+"""Seconds of an epoch by Lenz: naive, from a warm cache on the disk, from sparse tensors on the card."""
+
+
+def rows_of_loading() -> list[str]:
+    """The rows of the table of loading: published epochs, and those of the recording."""
+    rows = []
+    for (card, library), (naive, disk, device) in PUBLISHED.items():
+        rows.append(f"| {card} | {library} | {naive:.2f} | {naive / disk:.2f} | {naive / device:.2f} | - |")
+    (group,) = epochs(results_by_case(read(LOADING).records)).values()
+    seconds = {(epoch.contender, epoch.strategy): epoch.epoch_ns / 1e9 for epoch in group if not epoch.workers}
+    for name in ("sinabs", "spikingjelly/auto", "torch-loop/unbind", "fused/cpu"):
+        naive = seconds[name, "naive"]
+        others = (naive / seconds[name, strategy] for strategy in ("disk-warm", "device-sparse", "memory"))
+        rows.append(f"| 2 CPUs | {name} | {naive:.2f} | {' | '.join(f'{ratio:.2f}' for ratio in others)} |")
+    return rows
+
+
+def test_loading_beside_the_published_figure() -> None:
+    text = (PAGES / "literature.md").read_text(encoding="utf-8")
+    assert "\n".join(rows_of_loading()) in text
+    assert {result.verdict for result in cells(LOADING).values()} == {"exact"}
+
+
+def test_learning_in_the_recording_of_training() -> None:
+    groups = epochs(results_by_case(read(TRAINING).records)).values()
+    accuracies = [epoch.accuracy for group in groups for epoch in group]
+    assert f"{min(accuracies):.1%} to {max(accuracies):.1%}".replace("%", " %") in page("loading.md")
+    assert {result.verdict for result in cells(TRAINING).values()} == {"exact"}

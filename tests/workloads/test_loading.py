@@ -22,7 +22,7 @@ def test_sizes_of_a_case() -> None:
     assert workloads.decode(LEARNING.as_dict()) == LEARNING
 
 
-def test_floor_counts_products_between_hidden_layers_of_all_batches() -> None:
+def test_floor_counts_products_of_all_batches() -> None:
     assert loading.products(SMALL, "epoch") == {"current": 4, "weight_gradient": 4, "input_gradient": 4}
     assert loading.products(SMALL, "train") == {"current": 1, "weight_gradient": 1, "input_gradient": 1}
     assert loading.products(SMALL, "loader") == {}

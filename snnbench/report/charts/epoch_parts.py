@@ -48,7 +48,7 @@ def bars(epochs: Sequence[Epoch], title: str, name: str) -> Chart:
 
 def _draw(rows: list[dict[str, Any]], longer: list[dict[str, Any]], labels: list[str], shown: list[str]) -> Any:
     y = style.rows_axis(labels)
-    colour = alt.Color("part:N", scale=alt.Scale(domain=list(PARTS), range="category"), legend=alt.Legend(title=None))
+    colour = alt.Color("part:N", scale=alt.Scale(domain=list(PARTS), range="diverging"), legend=alt.Legend(title=None))
     colour["legend"]["values"] = shown
     x = alt.X("s:Q", stack="zero", axis=alt.Axis(title="s", tickCount=5, format="~f"))
     stacked = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8)

@@ -22,6 +22,8 @@ SHADES = {
     "dark": ("#D5E8F5", "#7FB2D9", "#2F6FA3"),
 }
 """Colours of the parts of a bar, which differ in black and white, too."""
+PARTS = ("--c0", "--c5", "--c2", "--c3", "--c6", "--c4", "--shade0", "--c1", "--shade2")
+"""The colours of the nine parts of an epoch: more than the contenders have."""
 INKS = {"light": ("#222222", "#6B6B6B", "#E2E2E2"), "dark": ("#E6E6E6", "#A3A3A3", "#3A3A3A")}
 """Colours of text and marks, of labels, and of grid lines."""
 PANEL = 300
@@ -67,6 +69,7 @@ def configuration(colours: dict[str, str], font: str) -> dict[str, Any]:
         "range": {
             "category": [colours[f"--c{number}"] for number in range(len(LIGHT))],
             "ordinal": [colours[f"--shade{number}"] for number in range(3)],
+            "diverging": [colours[name] for name in PARTS],
         },
     }
 

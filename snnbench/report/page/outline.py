@@ -20,7 +20,6 @@ SECTIONS = (
     headline.section,
     matrix.section,
     chart_sections.times,
-    epochs.section,
     cells.section,
     chart_sections.memories,
     chart_sections.fronts,
@@ -36,7 +35,12 @@ SECTIONS = (
 
 
 def outline(recording: Recording) -> list[Section]:
-    """Every section of one recording; a section without data says so. An A/B test begins with its words."""
+    """Every section of one recording; a section without data says so.
+
+    An A/B test begins with its words. Epochs have a section after that of times.
+    """
     findings = find(recording)
-    first = (sides.section,) if recording.sides else ()
-    return [section(findings) for section in (*first, *SECTIONS)]
+    sections = [*((sides.section,) if recording.sides else ()), *SECTIONS]
+    if any(case.is_fed for case in findings.cases):
+        sections.insert(sections.index(chart_sections.times) + 1, epochs.section)
+    return [section(findings) for section in sections]
