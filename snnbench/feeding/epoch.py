@@ -6,6 +6,7 @@ because the host only starts its work. No mark waits for the card.
 
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -16,6 +17,8 @@ from snnbench.feeding.feed import Batch
 from snnbench.feeding.samples import PARTS, Fault
 
 WAITING, TRANSFER, FORWARD, BACKWARD, OPTIMISER = "waiting", "transfer", "forward", "backward", "optimiser"
+SIGNAL_S = 0.2
+"""How long a signal of a process's end may take to arrive."""
 Mark = tuple[int, Any]
 """The host's nanoseconds, and the card's event or None."""
 
@@ -63,11 +66,10 @@ class Loop:
         """Run one epoch. Raises DatasetError for a batch with a fault, LoaderError for a loader that ended."""
         try:
             return self._run(batches, keep)
-        except RuntimeError as error:  # PyTorch raises it in a handler of signals, between any two statements
-            if "DataLoader worker" not in str(error):
-                raise
-            line = str(error).strip().splitlines()[0].rstrip(".")
-            raise LoaderError(f"a process of the loader ended, and its batches are lost: {line}") from error
+        except (RuntimeError, EOFError, ConnectionError) as error:
+            with suppress(RuntimeError):  # PyTorch's handler of signals may raise once more, between any two statements
+                time.sleep(SIGNAL_S)
+            raise _explained(error) from error
 
     def _run(self, batches: Iterable[Any], keep: Collection[int]) -> Epoch:
         epoch, marks = Epoch(), []
@@ -119,6 +121,14 @@ class Loop:
             return
         epoch.parts_ns[WAITING] = max(0, epoch.parts_ns[WAITING] - sum(by_part.values()))
         epoch.parts_ns = by_part | epoch.parts_ns
+
+
+def _explained(error: RuntimeError | EOFError | ConnectionError) -> Exception:
+    """The error for a loader's process that ended, or that ended while it sent a batch; any other error as it is."""
+    if isinstance(error, RuntimeError) and "DataLoader worker" not in str(error):
+        return error
+    line = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+    return LoaderError(f"a process of the loader ended, and its batches are lost: {line}")
 
 
 def _without_faults(batches: Iterable[Any]) -> Iterator[Batch]:

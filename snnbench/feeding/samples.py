@@ -5,6 +5,7 @@ The time of a sample is noted in the process that loads it. A batch carries the 
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import tonic
 
 from snnbench.cases.case import Case
 from snnbench.datasets.frames import KEPT_CHANNELS, SECOND_US, window_us
-from snnbench.datasets.heidelberg import CHANNELS, DatasetError
+from snnbench.datasets.heidelberg import CHANNELS, DatasetError, opened
 
 PARTS = ("reading", "transforming", "caching", "collating")
 """The parts of a loader's work, in the order of a batch's notes."""
@@ -88,6 +89,7 @@ class Samples:
         is_complete: bool = False,
     ) -> None:
         self._case, self._is_complete = case, is_complete
+        self._path: Path = case.source.path  # type: ignore[attr-defined]
         self.notes = Notes()
         self._transform = Timed(frames_of(case.time_steps))
         self._read = Timed(dataset_of(case, folder, self._transform))
@@ -103,7 +105,7 @@ class Samples:
         try:
             frames, label = self._whole[index]
         except FAULTS as error:
-            return Fault(f"sample {index} of {self._case.source.path}: {_line(error)}")  # type: ignore[attr-defined]
+            return Fault(f"sample {index} of {self._path}: {self._foreign_channel(index) or _line(error)}")
         spent_ns = time.perf_counter_ns() - started
         if self._read.calls == calls:
             self.notes.add("reading", spent_ns)
@@ -116,6 +118,13 @@ class Samples:
         if frames.shape != (self._case.time_steps, 1, KEPT_CHANNELS):
             return Fault(f"sample {index} has no event, or frames of the shape {list(frames.shape)}")
         return frames, label
+
+    def _foreign_channel(self, index: int) -> str:
+        """The channel of a sample that the layout does not have, in words; empty if there is none to be read."""
+        with suppress(DatasetError, *FAULTS), opened(self._path) as file:
+            if (highest := int(file["spikes/units"][index].max())) >= CHANNELS:
+                return f"has an event of channel {highest}; the channels are 0 to {CHANNELS - 1}"
+        return ""
 
 
 def frames_of(steps: int) -> Callable[[Any], Any]:

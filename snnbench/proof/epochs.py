@@ -35,6 +35,16 @@ def compare_batches(finding: Finding, number: int, got: NDArray[Any], expected: 
         finding.complaints.append(f"{differing} of {got.size} numbers of batch {number} are others, the first: {where}")
 
 
+def require_finite(finding: Finding, losses: Arrays) -> None:
+    """Complain about the first loss that is not a finite number."""
+    for number, loss in enumerate(losses):
+        if not np.isfinite(loss).all():
+            finding.complaints.append(
+                f"the loss of batch {number} is {float(loss):g}: it learns too fast, or overflows"
+            )
+            return
+
+
 def compare_outputs(finding: Finding, got: Arrays, expected: Arrays, what: str) -> None:
     """Compare the losses or the outputs of all batches, bit by bit."""
     if len(got) != len(expected):

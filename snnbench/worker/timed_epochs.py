@@ -161,6 +161,9 @@ class TimedEpochs:
         loop = fed.loop(trains=True, in_process=True)
         names = self._parameter_names
         for repetition, epoch in enumerate(self._epochs):
+            epochs.require_finite(finding, list(map(_numpy, epoch.losses)))
+            if not finding.correct:
+                break
             again = loop.run(fed.placed(numbers) for numbers in self._numbers_of(repetition))
             for what, mine, other in (
                 ("outputs", epoch.outputs, again.outputs),

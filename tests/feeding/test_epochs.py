@@ -75,6 +75,13 @@ def test_optimiser_learns_and_is_proved(tmp_path: Path) -> None:
     assert epoch["losses"][-1] < 0.8 * epoch["losses"][0]
 
 
+def test_loss_that_overflows_is_named(tmp_path: Path) -> None:
+    case = LEARNING.with_(strategy="memory", optimiser="sgd", learning_rate=1e38)
+    reply = reply_to(tmp_path, case, phases=("epoch",), repetitions=2)
+    assert reply.outcome and reply.outcome.kind == "incorrect"
+    assert reply.outcome.reason and "it learns too fast, or overflows" in reply.outcome.reason
+
+
 def test_scaled_neuron_learns_the_same(tmp_path: Path) -> None:
     """A library that takes its current ten times as large has weights ten times as large, and steps of that size."""
     scaled = LOOP.replace("def layer(current):\n", "def layer(current):\n        current = current / 8\n").replace(

@@ -52,7 +52,9 @@ def test_damaged_sample_is_named(workers: int) -> None:
         units = file["spikes/units"][3]
         units[5] = 712
         file["spikes/units"][3] = units
-    with pytest.raises(DatasetError, match=r"sample 3 of .*shd_train.h5: IndexError: .* out of bounds"):
+    with pytest.raises(
+        DatasetError, match=r"sample 3 of .*shd_train.h5: has an event of channel 712; the channels are 0 to 699"
+    ):
         load(SMALL.with_(workers=workers))
 
 

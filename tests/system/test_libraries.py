@@ -171,9 +171,9 @@ CHANGED = {
         "lif",
         ("tau_syn_inv=torch.tensor(1 / DT", "tau_syn_inv=torch.tensor(200.0"),
     ),
-    "sinabs normalises its input": ("sinabs", "default", ("norm_input=False", "norm_input=True")),
+    "sinabs normalises its input": ("sinabs", "default", ('"norm_input": False', '"norm_input": True')),
     "sinabs fires several spikes a step": ("sinabs", "default", ("activation.SingleSpike", "activation.MultiSpike")),
-    "sinabs keeps its state": ("sinabs", "default", ("reset=LIF.reset_states", "reset=LIF.zero_grad")),
+    "sinabs keeps its state": ("sinabs", "default", ("reset=Neurons.reset_states", "reset=Neurons.zero_grad")),
     "snntorch's default reset": (
         "snntorch",
         "unbind",
