@@ -120,7 +120,7 @@ class Samples:
         return frames, label
 
     def _foreign_channel(self, index: int) -> str:
-        """The channel of a sample that the layout does not have, in words; empty if there is none to be read."""
+        """A sentence on an event whose channel the layout lacks; empty if the sample has no such event."""
         with suppress(DatasetError, *FAULTS), opened(self._path) as file:
             if (highest := int(file["spikes/units"][index].max())) >= CHANNELS:
                 return f"has an event of channel {highest}; the channels are 0 to {CHANNELS - 1}"
