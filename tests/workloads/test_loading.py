@@ -1,17 +1,26 @@
 """Tests of the workloads loading and training: sizes, floors, and networks whose every site fires."""
 
+import hashlib
+from pathlib import Path
+from types import ModuleType
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 from snnbench import workloads
+from snnbench.adapter import reading
+from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import network_reference
 from snnbench.cases.operations import Neurons
+from snnbench.cli import app
 from snnbench.datasets import frames, generated
+from snnbench.environments import store
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.worker import floor
 from snnbench.workloads import loading
 from tests.fakes import profile
-from tests.feeding.small import LEARNING, SMALL
+from tests.feeding.small import LEARNING, ROOT, SMALL
 
 
 def test_sizes_of_a_case() -> None:
@@ -48,3 +57,29 @@ def test_every_site_fires(reset: str, beta: float, steps: int) -> None:
             if isinstance(operation, Neurons):
                 rate = values[operation.name].mean()
                 assert RATE_WINDOW[0] <= rate <= RATE_WINDOW[1], f"{operation.name}: {rate}"
+
+
+def test_neuron_of_another_framework_is_refused() -> None:
+    adapter = ModuleType("other")
+    adapter.neuron = lambda case, variant: object()  # type: ignore[attr-defined]
+    with pytest.raises(Unsupported, match="feeds a loop of PyTorch only"):
+        loading.builder(adapter)(SMALL, None, "default")
+
+
+def test_environment_has_the_packages_of_the_workload() -> None:
+    adapter = reading.read(ROOT / "adapters" / "torch-loop.py")
+    plain, fed = (store.plan(adapter, "unbind", False, name) for name in ("linear_lif", "loading"))
+    assert set(fed.requirements) - set(plain.requirements) == set(loading.PACKAGES)
+    assert [override.partition(";")[0] for override in fed.overrides] == ["librosa"]
+    assert fed.key != plain.key
+    assert plain.key == store.plan(adapter, "unbind", False).key
+
+
+def test_file_with_another_checksum_is_refused(tmp_path: Path) -> None:
+    path = generated.make(SMALL.source.dataset, "train", 2, 0, tmp_path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    right, wrong = (
+        CliRunner().invoke(app, ["data", "check", str(path), "--checksum", given]) for given in (digest, "0" * 64)
+    )
+    assert right.exit_code == 0 and digest in right.output
+    assert wrong.exit_code != 0 and "has the sha256" in str(wrong.exception)
