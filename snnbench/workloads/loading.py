@@ -144,8 +144,6 @@ class Case(case.Case):
 class Problem(problem.Graph):
     """The arrays of a case for a single batch. Drawn frames imitate those of the data; a batch of data can be `put`."""
 
-    OUTPUTS: ClassVar[float | None] = None
-
     case: Case
 
     def operations(self) -> tuple[Operation, ...]:
@@ -164,7 +162,7 @@ class Problem(problem.Graph):
         if self.exact:
             return perceptron.sixteenths(self.case, self.operations())
         square = frames.mean_square(self.case.time_steps)
-        return perceptron.normal(self.case, self.operations(), square, self.OUTPUTS)
+        return perceptron.normal(self.case, self.operations(), square)
 
     def _input(self, which: int) -> Array:
         random, shape = generator(self.case, "input", which), (self.case.time_steps, self.case.batch, KEPT_CHANNELS)

@@ -20,6 +20,8 @@ SPREAD = 1.5
 RATE = 0.25
 """The spikes per step that are counted with, at every site."""
 BIAS_SCALE = 0.05
+OUTPUT = 1.0
+"""Standard deviation of an output's sum over time, about as large as a loss can tell apart."""
 
 
 def operations(inputs: int, width: int, layers: int, classes: int) -> tuple[Operation, ...]:
@@ -34,13 +36,10 @@ def operations(inputs: int, width: int, layers: int, classes: int) -> tuple[Oper
     return tuple(parts)
 
 
-def normal(
-    case: Case, parts: tuple[Operation, ...], mean_square: float, outputs: float | None = None
-) -> dict[str, list[Array]]:
+def normal(case: Case, parts: tuple[Operation, ...], mean_square: float) -> dict[str, list[Array]]:
     """Weights whose sums have the counted variance, for an input with this mean square.
 
-    With `outputs` the classifier is scaled for learning: the sum of an output over time has about this standard
-    deviation, for neurons that each fire at the rate RATE. Else its outputs are as large as the currents.
+    The sum of an output over time has about the standard deviation OUTPUT, for neurons that each fire at the rate RATE.
     """
     drawn: dict[str, list[Array]] = {}
     spread = SPREAD * case.threshold
@@ -53,8 +52,8 @@ def normal(
         )
         entering = mean_square if operation.of == (INPUT,) else RATE
         size = spread / (operation.inputs * entering) ** 0.5
-        if operation is parts[-1] and outputs is not None:
-            size = outputs / (case.time_steps * RATE * operation.inputs**0.5)
+        if operation is parts[-1]:
+            size = OUTPUT / (case.time_steps * RATE * operation.inputs**0.5)
             bias *= np.float32(0)
         weight *= np.float32(size)
         drawn[operation.name] = [weight, np.float32(BIAS_SCALE * spread) * bias]

@@ -31,15 +31,7 @@ class Case(loading.Case):
         return self.optimiser, self.learning_rate
 
 
-@dataclass(frozen=True, slots=True)
-class Problem(loading.Problem):
-    """The arrays of a case; the classifier's outputs begin about as large as a loss can tell apart."""
-
-    OUTPUTS: ClassVar[float | None] = 1.0
-
-    case: Case
-
-
+Problem = loading.Problem
 exams, builder, prepare = loading.exams, loading.builder, loading.prepare
 products, product_flops = loading.products, loading.product_flops
 least_values, static_values, operands = loading.least_values, loading.static_values, loading.operands
