@@ -31,7 +31,7 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
-from snnbench.worker.messages import Reply
+from snnbench.worker.messages import Note, Reply
 
 CELLS, PLANNED = 1000, 100_000
 MOST_MS, MOST_GROWTH_BYTES, LONGEST_PLAN_S = 30.0, 16 << 20, 5.0
@@ -85,6 +85,9 @@ class Clock:
         """Note the time at which a cell is recorded."""
         assert record.status == "measured", record.outcome
         self.durations_ms.append(1e3 * (time.perf_counter() - self._started))
+
+    def note(self, cell: Cell, note: Note) -> None:
+        """Do nothing: no worker of this benchmark fills a cache."""
 
     def add(self, cells: Sequence[Cell]) -> None:
         """Do nothing: this benchmark repeats no cell."""

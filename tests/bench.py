@@ -18,6 +18,7 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
+from snnbench.worker.messages import Note
 from tests.fakes import CASE, CORRECT, write
 
 SMALL = CASE.with_(neurons=16, batch=5, time_steps=12)
@@ -44,9 +45,13 @@ class Watcher:
         self.started: list[Cell] = []
         self.ended: list[tuple[Cell, Record]] = []
         self.again: list[Cell] = []
+        self.noted: list[tuple[Cell, Note]] = []
 
     def start(self, cell: Cell) -> None:
         self.started.append(cell)
+
+    def note(self, cell: Cell, note: Note) -> None:
+        self.noted.append((cell, note))
 
     def end(self, cell: Cell, record: Record) -> None:
         self.ended.append((cell, record))

@@ -3,7 +3,7 @@
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,12 +47,18 @@ class Prepared:
 
 
 class Feed:
-    """The loaders of a case for one process.
+    """The loaders of a case for one process. `filling(done, samples)` gets the progress of filling a cache.
 
     Raises Unavailable if the data or the room for a cache are missing, and DatasetError if the data are damaged.
     """
 
-    def __init__(self, case: Any, batch_first: bool, device: torch.device) -> None:
+    def __init__(
+        self,
+        case: Any,
+        batch_first: bool,
+        device: torch.device,
+        filling: Callable[[int, int], None] = lambda done, samples: None,
+    ) -> None:
         if case.strategy == "device-sparse" and case.workers:
             raise Unsupported("samples on the device are not sent to other processes; set workers to 0")
         if not case.batches:
@@ -64,7 +70,7 @@ class Feed:
         with opened(case.source.path) as file:
             if (count := len(file["labels"])) < case.samples:
                 raise DatasetError(f"{case.source.path}: holds {count} samples, where {case.samples} are asked for")
-        self.case, self._batch_first, self._device = case, batch_first, device
+        self.case, self._batch_first, self._device, self._filling = case, batch_first, device, filling
         self._folder = Path(tempfile.mkdtemp(prefix="snnbench-data-"))
         self._cold: DiskCache | None = None
         self.prepared = Prepared()
@@ -153,7 +159,9 @@ class Feed:
     def _every(self, samples: Samples, folder: Path | None = None) -> Iterator[Any]:
         """Every sample in turn, loaded by all CPUs of the case. Raises DatasetError, or Unavailable for a full disk."""
         processes = self.case.threads if self.case.threads > 1 else 0
-        for sample in DataLoader(samples, batch_size=None, num_workers=processes, collate_fn=_itself):
+        loader = DataLoader(samples, batch_size=None, num_workers=processes, collate_fn=_itself)
+        for number, sample in enumerate(loader, start=1):
+            self._filling(number, self.case.samples)
             if isinstance(sample, Fault):
                 if folder and cache.is_full(sample.message):
                     raise cache.full(folder, "its disk is full")

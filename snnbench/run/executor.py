@@ -27,6 +27,7 @@ from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
 from snnbench.worker import floor
+from snnbench.worker.messages import Note
 
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
@@ -40,6 +41,9 @@ class Progress(Interface):
 
     def start(self, cell: Cell) -> None:
         """A cell is about to run."""
+
+    def note(self, cell: Cell, note: Note) -> None:
+        """A running cell's worker does long work that is not timed."""
 
     def end(self, cell: Cell, record: Record) -> None:
         """A cell has become a record."""
@@ -127,7 +131,7 @@ class Executor:
                 with self._lock:
                     self._known.learn(cell, self._done[key])
             else:
-                left.append(Task(cell, key, partial(self._begin, cell, key)))
+                left.append(Task(cell, key, partial(self._begin, cell, key), partial(self._note, cell)))
         return left
 
     def _begin(self, cell: Cell, key: str) -> None:
@@ -139,6 +143,10 @@ class Executor:
         with self._lock:
             self._running.add(key)
             self.progress.start(cell)
+
+    def _note(self, cell: Cell, note: Note) -> None:
+        with self._lock:
+            self.progress.note(cell, note)
 
     def _measure(self, tasks: Sequence[Task], records: Generator[Record]) -> None:
         """Add the record of each task. Tasks that are interrupted while they run are recorded as cancelled."""

@@ -23,7 +23,7 @@ import snnbench
 from snnbench.digest import digest
 from snnbench.environments import compiler_caches
 from snnbench.run import survivors
-from snnbench.worker.messages import Reply, Request, decode_reply
+from snnbench.worker.messages import NOTE, Announce, Reply, Request, decode_reply, silent, split_notes
 
 LOG_TAIL_BYTES = 8192
 VMSTAT = Path("/proc/vmstat")
@@ -143,11 +143,14 @@ class Worker:
     extensions: Path
     ended: bool = False
 
-    def wait(self, timeout_s: float, stop: int | None = None) -> Ending:
-        """How it ends, from now on. Raises CannotWait; raises Stopped once the descriptor `stop` is readable."""
+    def wait(self, timeout_s: float, stop: int | None = None, announce: Announce = silent) -> Ending:
+        """How it ends, from now on. Raises CannotWait; raises Stopped once the descriptor `stop` is readable.
+
+        `announce` gets the worker's notes.
+        """
         began, oom_kills = time.monotonic(), _oom_kills()
         try:
-            data, timed_out = _wait(self.process, self.read_fd, began + timeout_s, stop)
+            data, timed_out = _wait(self.process, self.read_fd, began + timeout_s, stop, announce)
         finally:
             self.end()
         status = self.process.returncode
@@ -239,9 +242,11 @@ def run(
         return worker.wait(timeout_s, stop)
 
 
-def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None) -> tuple[bytes, bool]:
+def _wait(
+    process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None, announce: Announce
+) -> tuple[bytes, bool]:
     """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
-    chunks: list[bytes] = []
+    data = bytearray()
     poller = select.poll()
     try:
         pidfd = os.pidfd_open(process.pid)
@@ -260,13 +265,18 @@ def _wait(process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, sto
                 raise Stopped
             if read_fd in ready:
                 if chunk := os.read(read_fd, 1 << 20):
-                    chunks.append(chunk)
+                    data += chunk
+                    if data.startswith(NOTE):
+                        notes, rest = split_notes(bytes(data))
+                        data[:] = rest
+                        for note in notes:
+                            announce(note)
                     continue  # a reply is read to its end before the process's end counts
                 poller.unregister(read_fd)
             if pidfd in ready:
-                return b"".join(chunks), False
+                return bytes(data), False
             if not ready:
-                return b"".join(chunks), True
+                return bytes(data), True
     finally:
         os.close(pidfd)
 

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from snnbench.plan.cell import Cell
+from snnbench.printable import cleaned
 from snnbench.recording.record import Record
 from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.executor import Progress
+from snnbench.worker.messages import Note
 
 BAR_WIDTH = 60
 """The widest bar, in columns of the terminal."""
@@ -77,6 +79,9 @@ class Lines:
         """Note the start; prints nothing."""
         self.pace.start(cell)
 
+    def note(self, cell: Cell, note: Note) -> None:
+        """Print nothing."""
+
     def end(self, cell: Cell, record: Record) -> None:
         """Print how the cell ended."""
         self.pace.end(cell)
@@ -100,21 +105,27 @@ class Display:
 
         self.pace = Pace(cells)
         self.failed = 0
-        self.running: list[Cell] = []
+        self.running: dict[Cell, str] = {}
         self.started = time.monotonic()
-        # Redrawing costs CPU time that belongs to the worker being timed, so only a cell's start and end redraw.
+        # Redrawing costs CPU time that belongs to the worker being timed, so only a cell's start and end redraw, and
+        # work that is not timed.
         self.live = Live(console=Console(stderr=True, highlight=False), transient=True, auto_refresh=False)
 
     def start(self, cell: Cell) -> None:
         """Show the cell."""
         self.pace.start(cell)
-        self.running.append(cell)
+        self.running[cell] = ""
+        self._draw()
+
+    def note(self, cell: Cell, note: Note) -> None:
+        """Show what the cell's worker does."""
+        self.running[cell] = f": {note.done} of {note.count} {cleaned(note.doing)}" if note.done < note.count else ""
         self._draw()
 
     def end(self, cell: Cell, record: Record) -> None:
         """Advance the bar; print a failure."""
         self.pace.end(cell)
-        self.running = [other for other in self.running if other != cell]
+        self.running.pop(cell, None)
         if record.status == "failed":
             self.failed += 1
             self.live.console.print(f"{describe(cell)}: {ending(record)}", markup=False)
@@ -140,7 +151,7 @@ class Display:
         width = min(self.live.console.width, BAR_WIDTH)
         done = width * self.pace.count // max(self.pace.total, 1)
         bar = Text.assemble(("━" * done, "green"), ("─" * (width - done), "dim"))
-        lines = [self.counts, *(f"now: {describe(cell)}" for cell in self.running)]
+        lines = [self.counts, *(f"now: {describe(cell)}{doing}" for cell, doing in self.running.items())]
         shown = Text("\n").join([bar, *map(Text, lines)])
         shown.no_wrap, shown.overflow = True, "ellipsis"
         self.live.update(shown, refresh=True)

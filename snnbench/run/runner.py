@@ -18,15 +18,20 @@ from snnbench.run import known_outcomes, process, slots
 from snnbench.run.endings import record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import Run
+from snnbench.worker.messages import Announce, silent
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A cell to be measured, with its content-addressed name; `begun` is called once it has its slot."""
+    """A cell to be measured, with its content-addressed name.
+
+    `begun` is called once it has its slot; `announce` gets the notes of its worker.
+    """
 
     cell: Cell
     key: str
     begun: Callable[[], None] = lambda: None
+    announce: Announce = silent
 
 
 def measure(
@@ -96,7 +101,7 @@ def measure_in_relay(
                 if isinstance(start, Outcome):
                     end: Outcome | Ending = start
                 else:
-                    end = predicted or _ending(start, timeout_s if number else 2 * timeout_s, stop)
+                    end = predicted or _ending(start, task, timeout_s if number else 2 * timeout_s, stop)
             yield record_of(task.cell, task.key, run, end, flags)
 
 
@@ -141,12 +146,12 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
     """How the worker of each task ended; an outcome if it could not be started."""
     timeout_s = run.protocol.timeout_seconds
     if len(tasks) == 1:
-        return [_whole(tasks[0].cell, run, card, lane, timeout_s, stop)]
+        return [_whole(tasks[0], run, card, lane, timeout_s, stop)]
     first, second = tasks
     with process.stopping() as halt, process.pipes("turns") as (early, late), ThreadPoolExecutor(2) as threads:
         # A worker waits while the other one works.
         given = run, card, lane, 2 * timeout_s, halt if stop is None else stop
-        futures = [threads.submit(_whole, task.cell, *given, ends) for task, ends in ((first, early), (second, late))]
+        futures = [threads.submit(_whole, task, *given, ends) for task, ends in ((first, early), (second, late))]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -156,7 +161,7 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
 
 
 def _whole(
-    cell: Cell,
+    task: Task,
     run: Run,
     card: Card | None,
     lane: int,
@@ -164,10 +169,10 @@ def _whole(
     stop: int | None,
     ends: process.Ends | None = None,
 ) -> Outcome | Ending:
-    """How a cell's worker ended, from its start."""
+    """How the worker of a task ended, from its start."""
     with ExitStack() as stack:
-        start = _start(stack, cell, run, ends, card, lane)
-        return start if isinstance(start, Outcome) else _ending(start, timeout_s, stop)
+        start = _start(stack, task.cell, run, ends, card, lane)
+        return start if isinstance(start, Outcome) else _ending(start, task, timeout_s, stop)
 
 
 def _start(
@@ -203,9 +208,9 @@ def _start(
             ends.close()
 
 
-def _ending(worker: Worker, timeout_s: float, stop: int | None) -> Outcome | Ending:
-    """How a worker ended; an outcome if it cannot be waited for."""
+def _ending(worker: Worker, task: Task, timeout_s: float, stop: int | None) -> Outcome | Ending:
+    """How the worker of a task ended; an outcome if it cannot be waited for."""
     try:
-        return worker.wait(timeout_s, stop)
+        return worker.wait(timeout_s, stop, task.announce)
     except process.CannotWait as error:
         return skipped("unavailable", str(error))

@@ -15,19 +15,21 @@ import resource
 import select
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from snnbench import workloads
 from snnbench.adapter import loading, refusal
 from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker.instructions import Count, counter, uncounted
-from snnbench.worker.messages import BadRequest, Reply, Request, decode_request
+from snnbench.worker.messages import Announce, BadRequest, Note, Reply, Request, decode_request, silent
 from snnbench.worker.relay import Relay
 from snnbench.worker.turns import Turns
 
 PR_SET_PDEATHSIG = 1
+ANNOUNCE_S = 1.0
 
 
 def main() -> int:
@@ -53,8 +55,23 @@ def main() -> int:
     turns = _turns(options.turns, request) if options.turns else None
     relay = Relay(*_ends(options.relay), request.patience_s) if options.relay else None
     with os.fdopen(reply_fd, "wb") as stream:
-        stream.write(_reply(options.adapter, request, instructions, turns, relay).encode())
+        announce = silent if options.reply_fd is None else _announcing(stream)
+        stream.write(_reply(options.adapter, request, instructions, turns, relay, announce).encode())
     return 0
+
+
+def _announcing(stream: BinaryIO) -> Announce:
+    """A function that writes notes: at most one in each ANNOUNCE_S seconds, and the last one."""
+    last = -ANNOUNCE_S
+
+    def announce(note: Note) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= ANNOUNCE_S or note.done == note.count:
+            last = now
+            stream.write(note.encode())
+            stream.flush()
+
+    return announce
 
 
 def _ends(given: str) -> tuple[int, int, bool]:
@@ -75,7 +92,12 @@ def _turns(given: str, request: Request) -> Turns:
 
 
 def _reply(
-    path: Path, request: Request, instructions: Count, turns: Turns | None = None, relay: Relay | None = None
+    path: Path,
+    request: Request,
+    instructions: Count,
+    turns: Turns | None = None,
+    relay: Relay | None = None,
+    announce: Announce = silent,
 ) -> Reply:
     """Do the request; every result and every error becomes a reply."""
     from snnbench.adapter import reading
@@ -100,7 +122,7 @@ def _reply(
         backend = open_backend(variant.backend, request.case, module)
         own_rule = loading.own_rule(module)
         build = workloads.of(request.case).builder(module)
-        Measurement(request, backend, build, own_rule, variant, instructions, turns, relay).run(reply)
+        Measurement(request, backend, build, own_rule, variant, instructions, turns, relay, announce).run(reply)
         reply.settings |= backend.settings()
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", _text(error)))

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from snnbench.cases.problem import generator
+from snnbench.worker.messages import Announce, Note
 
 
 class Fed:
@@ -57,11 +58,17 @@ class Fed:
 
 
 @contextmanager
-def fed(case: Any, session: Any) -> Iterator[Fed]:
-    """The loader and the rest, with the strategy's cache filled. Raises Unavailable, Unsupported, DatasetError."""
+def fed(case: Any, session: Any, announce: Announce) -> Iterator[Fed]:
+    """The loader and the rest, with the strategy's cache filled. Raises Unavailable, Unsupported, DatasetError.
+
+    `announce` gets the progress of filling the cache.
+    """
     from snnbench.feeding.feed import Feed
 
-    with Feed(case, session.layout.order.startswith("B"), session.device) as feed:
+    def filling(done: int, count: int) -> None:
+        announce(Note("samples cached", done, count))
+
+    with Feed(case, session.layout.order.startswith("B"), session.device, filling) as feed:
         whole = Fed(case, session, feed)
         feed.prepare()
         yield whole

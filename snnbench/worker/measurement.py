@@ -25,7 +25,7 @@ from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.worker import afterwork, fed, floor, memory
 from snnbench.worker.instructions import Count, uncounted
-from snnbench.worker.messages import Reply, Request
+from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.peaks import Peaks
 from snnbench.worker.probes import Probes
 from snnbench.worker.relay import Relay
@@ -51,11 +51,11 @@ class Measurement:
         instructions: Count = uncounted,
         turns: Turns | None = None,
         relay: Relay | None = None,
+        announce: Announce = silent,
     ) -> None:
         self.request, self.backend, self.build, self.variant = request, backend, build, variant
-        self.instructions, self.turns, self.relay = instructions, turns, relay
-        self.own_rule = own_rule
-        self.workload = workloads.of(request.case)
+        self.instructions, self.turns, self.relay, self.announce = instructions, turns, relay, announce
+        self.own_rule, self.workload = own_rule, workloads.of(request.case)
         self.problem = self.workload.Problem(request.case)
         self.phases = tuple(name for name in request.phases if name == "inference" or not variant.inference_only)
 
@@ -188,7 +188,7 @@ class Measurement:
         probes.look()
         phases: dict[str, Any] = {}
         with ExitStack() as stack:
-            feed = stack.enter_context(fed.fed(case, session)) if case.is_fed else None
+            feed = stack.enter_context(fed.fed(case, session, self.announce)) if case.is_fed else None
             reply.settings |= feed.settings() if feed else {}
             contents = Contents(self.problem, random_seed())
             for number, name in enumerate(self.phases):

@@ -1,9 +1,11 @@
 """The wire between harness and worker: a request is one JSON document, a reply is one line of JSON.
 
-A reply ends with a newline. Without it the reply is incomplete and the cell is `lost`.
+A reply ends with a newline. Without it the reply is incomplete and the cell is `lost`. Before it lines of notes may
+come: the progress of long work that is not timed.
 """
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -68,6 +70,41 @@ class Reply:
     def as_dict(self) -> dict[str, Any]:
         """As a document."""
         return asdict(self) | {"outcome": self.outcome.as_dict() if self.outcome else {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """The progress of long work that is not timed: `done` parts of `count`."""
+
+    doing: str
+    done: int
+    count: int
+
+    def encode(self) -> bytes:
+        """As one line."""
+        return NOTE + json.dumps([self.doing, self.done, self.count]).encode() + b"\n"
+
+
+NOTE = b"note "
+"""The beginning of a note's line."""
+Announce = Callable[[Note], None]
+
+
+def silent(note: Note) -> None:
+    """Announce nothing."""
+
+
+def split_notes(data: bytes) -> tuple[list[Note], bytes]:
+    """The whole notes at the beginning of what a worker has written, and the rest."""
+    notes: list[Note] = []
+    while data.startswith(NOTE) and b"\n" in data:
+        line, _, data = data.partition(b"\n")
+        try:
+            doing, done, count = json.loads(line.removeprefix(NOTE))
+            notes.append(Note(str(doing), int(done), int(count)))
+        except (TypeError, ValueError, RecursionError):
+            continue  # an adapter shares the worker's process and can spoil it
+    return notes, data
 
 
 def decode_request(text: str) -> Request:

@@ -182,3 +182,11 @@ def test_frames_equal_the_reference() -> None:
     expected, labels = Reference(SMALL.source, SMALL.time_steps).batch(range(18))
     assert np.array_equal(epoch.frames[0].numpy(), expected)
     assert np.array_equal(epoch.labels[0].numpy(), labels)
+
+
+@pytest.mark.parametrize("strategy", ["disk-warm", "memory", "device-sparse"])
+def test_filling_a_cache_announces_each_sample(strategy: Any) -> None:
+    announced: list[tuple[int, int]] = []
+    with Feed(SMALL.with_(strategy=strategy), False, CPU, lambda *progress: announced.append(progress)) as feed:
+        feed.prepare()
+    assert announced == [(number, SMALL.samples) for number in range(1, SMALL.samples + 1)]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from snnbench.cases.outcome import failed
-from snnbench.worker.messages import PROTOCOL, BadRequest, Reply, decode_reply, decode_request
+from snnbench.worker.messages import PROTOCOL, BadRequest, Note, Reply, decode_reply, decode_request, split_notes
 from tests.fakes import CASE, request
 from tests.recordings import EXACT
 
@@ -91,3 +91,22 @@ def changed(**fields: Any) -> str:
 def test_malformed_request_is_refused_with_its_reason(text: str, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         decode_request(text)
+
+
+def test_notes_before_a_reply_are_taken_apart() -> None:
+    notes = [Note("samples cached", done, 20) for done in (1, 20)]
+    data = b"".join(note.encode() for note in notes) + REPLY.encode()
+    assert split_notes(data) == (notes, REPLY.encode())
+    for cut in range(len(data)):
+        first, rest = split_notes(data[:cut])
+        second, reply = split_notes(rest + data[cut:])
+        assert first + second == notes and reply == REPLY.encode()
+
+
+@pytest.mark.parametrize("line", [b"note \n", b"note {}\n", b'note ["a", 1]\n', b"note [1, [], 3]\n", b"note \xff\n"])
+def test_spoilt_note_is_dropped(line: bytes) -> None:
+    assert split_notes(line + REPLY.encode()) == ([], REPLY.encode())
+
+
+def test_reply_alone_has_no_notes() -> None:
+    assert split_notes(REPLY.encode()) == ([], REPLY.encode())
