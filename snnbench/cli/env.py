@@ -1,12 +1,16 @@
 """`snnbench env`: the environments that adapters run in."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption
+from snnbench.cli.options import AdapterOption, config_path
 from snnbench.units import MIB
+
+if TYPE_CHECKING:
+    from snnbench.adapter.contender import Contender
+    from snnbench.adapter.declaration import Adapter
 
 app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
 
@@ -26,6 +30,15 @@ LibrariesArgument = Annotated[
 @app.command(name="sync")
 def sync(
     libraries: LibrariesArgument = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="Make those of a config's cells only: some workloads need further packages.",
+        ),
+    ] = None,
     adapter: AdapterOption = None,
     dry_run: Annotated[
         bool,
@@ -39,6 +52,7 @@ def sync(
     ] = None,
 ) -> None:
     """Make the missing environments. This needs the network; later runs do not."""
+    from snnbench import workloads
     from snnbench.adapter.contender import find
     from snnbench.adapter.discovery import discover
     from snnbench.environments import store
@@ -48,17 +62,33 @@ def sync(
     adapters = discover(adapter or [])
     cuda = device is Device.cuda if device else gpus.has_cuda() or dry_run
     patterns = [pattern if "/" in pattern else f"{pattern}/*" for pattern in libraries or ["*"]]
-    wanted = dict.fromkeys(found for pattern in patterns for found in find(pattern, adapters))
-    planned = {contender: store.plan(adapters[contender[0]], contender[1], cuda) for contender in wanted}
-    of_use = {planned[one] for one in wanted if cuda or "cpu" in adapters[one[0]].variants[one[1]].devices}
-    for environment in dict.fromkeys(planned.values()):
+    named = dict.fromkeys(contender for pattern in patterns for contender in find(pattern, adapters))
+    wanted = [(contender, workloads.DEFAULT) for contender in named]
+    if config:
+        wanted = [(contender, workload) for contender, workload in _of_configs(config, adapters) if contender in named]
+    planned: dict[store.Environment, bool] = {}
+    for (library, variant), workload in wanted:
+        environment = store.plan(adapters[library], variant, cuda, workload)
+        runs_here = cuda or "cpu" in adapters[library].variants[variant].devices
+        planned[environment] = planned.get(environment, False) or runs_here
+    for environment, is_of_use in planned.items():
         if dry_run:
             typer.echo(f"{environment.adapter}: {' '.join(store.resolve(environment))}")
-        elif environment in of_use:
+        elif is_of_use:
             typer.echo(f"{environment.adapter}: {store.sync(environment, say).folder}")
         else:
             here = "" if device else ", which this machine lacks"
             typer.echo(f"{environment.adapter}: not made: it needs a CUDA device{here}")
+
+
+def _of_configs(names: list[str], adapters: "dict[str, Adapter]") -> "list[tuple[Contender, str]]":
+    """The contenders of these configs, each with the name of its workload. Raises ConfigError, BadParameter."""
+    from snnbench.plan import config as configs
+
+    works = [
+        work for name in names for work in configs.expand(configs.load(config_path(name), default_threads=1), adapters)
+    ]
+    return list(dict.fromkeys(((work.library, work.variant), work.case.workload) for work in works))
 
 
 @app.command(name="list")

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from snnbench.adapter.discovery import discover
+from snnbench.cli.env import _of_configs
+from snnbench.environments import store
 from snnbench.run.process import environment
 from snnbench.worker.messages import decode_reply
 from tests.fakes import CORRECT, altered, write
@@ -133,3 +136,11 @@ def test_environments_are_listed_and_removed(workspace: Workspace) -> None:
     assert unknown.returncode == 2 and "no environment of good (there are: none)" in unknown.stderr
     workspace.ask("env", "remove")
     assert workspace.ask("env", "list") == ""
+
+
+def test_environments_of_a_config_have_the_packages_of_its_work() -> None:
+    adapters = discover()
+    contenders = dict(_of_configs(["quick", "loading"], adapters))
+    assert contenders["sinabs", "default"] == "loading" and contenders["norse", "box"] == "linear_lif"
+    environment = store.plan(adapters["sinabs"], "default", False, contenders["sinabs", "default"])
+    assert any(requirement.startswith("tonic==") for requirement in environment.requirements)
