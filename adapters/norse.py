@@ -12,21 +12,19 @@ by beta and the current is multiplied by 1 - beta, so the weights are divided by
 Docs: https://norse.github.io/norse/generated/norse.torch.module.lif_box.html
 """
 
-from functools import partial
-
 import norse.torch as norse
 import torch
 from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_integral
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.torch import Neuron, compiled
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled
 
 BACKEND = "torch"
 VARIANTS = {
     "box": "Lift(LIFBoxCell), with any reset",
     "lif": "LIF, which has its own loop over time",
-    "lift": "Lift(SequentialState(Linear, LIFCell)), with the linear layer inside the loop over time",
+    "lift": "Lift(SequentialState(Linear, LIFCell, ...)), with all layers inside the loop over time",
     "integral": "functional.lif_feed_forward_integral",
     "compile-cell": "Lift(LIFBoxCell) with one step of the cell compiled",
     "defaults": "SequentialState(Linear, LIF()), all other arguments at their defaults",
@@ -74,25 +72,37 @@ def rule(case, variant):
 
 def neuron(case, variant):
     if variant == "defaults":
-        return Neuron(lambda neurons: first_output(norse.LIF()), joined=in_one(norse.SequentialState, norse.LIF))
+        return Neuron(lambda neurons: first_output(norse.LIF()), joined=linear_and_defaults)
     require(case, "Norse's method 'super' is the fast sigmoid with slope 1", surrogate="fast_sigmoid", slope=1.0)
     require(case, "Norse keeps the state of LIF in float32", dtype="float32")
     if case.beta >= 1:
         raise Unsupported("a neuron without a leak (beta >= 1) would need infinite weights")
-    cell = partial(norse.LIFCell, p=current_based(case), dt=DT)
+    if variant == "lift":
+        return SteppedNeuron(lambda neurons: cell(case), gain=1 / (1 - case.beta))
     layers = {
         "box": lambda neurons: first_output(norse.Lift(box_cell(case))),
         "compile-cell": lambda neurons: first_output(norse.Lift(compiled(box_cell(case)))),
         "lif": lambda neurons: first_output(norse.LIF(p=current_based(case), dt=DT)),
         "integral": lambda neurons: integral(case),
-        "lift": lambda neurons: first_output(norse.Lift(cell())),
     }
-    joined = in_one(lambda *pair: norse.Lift(norse.SequentialState(*pair)), cell) if variant == "lift" else None
-    return Neuron(layers[variant], gain=1 / (1 - case.beta), joined=joined)
+    return Neuron(layers[variant], gain=1 / (1 - case.beta))
 
 
-def in_one(sequence, cell):
-    return lambda linear: first_output(sequence(linear, cell()))
+def build(case, weights, variant):
+    one_neuron = neuron(case, variant)
+    if variant != "lift":
+        return one_neuron.stack(weights)
+    linears = [layer.linear(one_neuron.gain) for layer in weights]
+    network = norse.SequentialState(*[module for linear in linears for module in (linear, cell(case))])
+    return Network(first_output(norse.Lift(network)), linears, one_neuron.gain)
+
+
+def linear_and_defaults(linear):
+    return first_output(norse.SequentialState(linear, norse.LIF()))
+
+
+def cell(case):
+    return norse.LIFCell(p=current_based(case), dt=DT)
 
 
 def first_output(module):

@@ -18,13 +18,13 @@ import torch
 from snntorch import surrogate
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network, Neuron, compiled
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled
 
 BACKEND = "torch"
 VARIANTS = {
     "unbind": "the linear layer before the loop over time, its output unbound along time",
     "index": "the linear layer before the loop over time; indexing current[t] makes the backward pass quadratic in T",
-    "step": "the linear layer inside the loop over time, as in the tutorials",
+    "step": "all layers inside the loop over time, as in the tutorials",
     "compile-cell": "like unbind, with one step of the neuron compiled",
     "state-leaky": "StateLeaky, a convolution over time without a reset",
     "leaky-parallel": "LeakyParallel, an nn.RNN without a reset that includes the linear layer",
@@ -63,6 +63,8 @@ def neuron(case, variant):
         raise Unsupported("LeakyParallel contains its linear layer")
     if variant == "state-leaky":
         return Neuron(lambda neurons: state_leaky(case, neurons))
+    if variant in ("step", "defaults"):
+        return SteppedNeuron(lambda neurons: stepped(leaky(case, variant)))
     loop = {"compile-cell": compiled_loop, "index": indexed_loop}.get(variant, looped)
     return Neuron(lambda neurons: loop(leaky(case, variant)))
 
@@ -70,10 +72,7 @@ def neuron(case, variant):
 def build(case, weights, variant):
     if variant == "leaky-parallel":
         return leaky_parallel(case, weights)
-    network = neuron(case, variant).stack(weights)
-    if variant in ("step", "defaults"):
-        return replace(network, forward=step(network.linears, [leaky(case, variant) for _ in weights]))
-    return network
+    return neuron(case, variant).stack(weights)
 
 
 def leaky(case, variant):
@@ -122,16 +121,8 @@ def indexed_loop(neuron):
     return layer
 
 
-def step(linears, neurons):
-    def forward(x):
-        potentials, spikes = [leaky.reset_mem() for leaky in neurons], []
-        for spike in x:
-            for number, (linear, leaky) in enumerate(zip(linears, neurons, strict=True)):
-                spike, potentials[number] = leaky(linear(spike), potentials[number])
-            spikes.append(spike)
-        return torch.stack(spikes)
-
-    return forward
+def stepped(neuron):
+    return lambda current, potential: neuron(current, neuron.reset_mem() if potential is None else potential)
 
 
 def state_leaky(case, neurons):

@@ -13,14 +13,14 @@ from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
-from snnbench.backends.torch.network import Network, Neuron, Weights
+from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights
 from snnbench.backends.torch.session import Session
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
-__all__ = ["Backend", "Network", "Neuron", "Session", "Weights", "compiled"]
+__all__ = ["Backend", "Network", "Neuron", "Session", "SteppedNeuron", "Weights", "compiled"]
 
 
 class Backend:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-Forward = Callable[[torch.Tensor], torch.Tensor]
+Forward = Callable[..., Any]
 
 DYNAMO = "torch._dynamo"
 _asked: list[int] = []
@@ -55,8 +55,8 @@ def _counters(name: str) -> dict[str, int]:
 def mixed(forward: Forward, device: str, dtype: torch.dtype) -> Forward:
     """`forward` under autocast; the backward pass runs outside of it, as torch's documentation requires."""
 
-    def run(x: torch.Tensor) -> torch.Tensor:
+    def run(*inputs: Any) -> Any:
         with torch.autocast(device, dtype):
-            return forward(x)
+            return forward(*inputs)
 
     return run

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 import torch
 
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.operations import Plan
-from snnbench.backends.torch.operations import Operations
+from snnbench.backends.torch.operations import Operations, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,3 +100,54 @@ class Neuron:
                 reset(layer)
 
         return reset_all
+
+
+@dataclass(frozen=True, slots=True)
+class SteppedNeuron:
+    """A library's neuron whose users run a network step by step, with all of its layers in each time step.
+
+    `step(neurons)` makes a layer of so many neurons: a function of the currents [B, N] of one step and of its state,
+    None at first, to spikes [B, N] and the new state. It takes the harness's currents times `gain`.
+    """
+
+    is_fed: ClassVar[bool] = True
+
+    step: Callable[[int], Step]
+    gain: float = 1.0
+    provider: Callable[[], str] | str = "torch"
+
+    def stack(self, weights: Sequence[Weights]) -> Network:
+        """Linear layers with these weights, each followed by a layer of neurons."""
+        linears = [layer.linear(self.gain) for layer in weights]
+        layers = [self.step(linear.out_features) for linear in linears]
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            states: list[Any] = [None] * len(layers)
+            outputs = []
+            for spikes in x.unbind(0):
+                for number, (linear, layer) in enumerate(zip(linears, layers, strict=True)):
+                    spikes, states[number] = layer(linear(spikes), states[number])
+                outputs.append(spikes)
+            return torch.stack(outputs)
+
+        return Network(forward, linears, self.gain, provider=self.provider)
+
+    def alone(self, neurons: int) -> Network:
+        """A layer of neurons on currents."""
+        layer = self.step(neurons)
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            state, outputs = None, []
+            for current in x.unbind(0):
+                spikes, state = layer(current, state)
+                outputs.append(spikes)
+            return torch.stack(outputs)
+
+        return Network(forward, [], self.gain, provider=self.provider)
+
+    def network(self, plan: Plan) -> Network:
+        """The operations of a plan, all in each time step. Raises Unsupported for the statistics of a batch."""
+        if any(operation.mixes_images for operation in plan.operations):
+            raise Unsupported("step by step the statistics of a batch are those of one step: use frozen statistics")
+        operations = Operations(plan.operations, plan.parameters, plan.order, self.step, self.gain, by_step=True)
+        return Network(operations, [], self.gain, provider=self.provider)

@@ -1,7 +1,9 @@
 """A network of operations as PyTorch's own modules, with a library's neuron at every site.
 
-Values have time and batch as one axis of images. At a site the two are axes of their own again, and all places of all
-channels are one axis of neurons, in the library's order. These are views, unless the order has the neurons before time.
+A network runs layer by layer: each operation takes all time steps, with time and batch as one axis of images. At a site
+the two are axes of their own again, and all places of all channels are one axis of neurons, in the library's order.
+These are views, unless the order has the neurons before time. With neurons of single steps it runs step by step: all
+operations in each time step, whose images are the samples of the batch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +25,9 @@ from snnbench.cases.operations import (
 )
 
 Layer = Callable[[torch.Tensor], torch.Tensor]
+"""Neurons in all time steps: from currents [T, B, N], in the library's order, to spikes."""
+Step = Callable[[torch.Tensor, Any], tuple[torch.Tensor, Any]]
+"""Neurons in one time step: from currents [B, N] and a state, None at first, to spikes and the new state."""
 Placed = Mapping[str, list[torch.Tensor]]
 """The parameters of each operation, on the device."""
 
@@ -31,8 +36,9 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
     """The operations of a problem, whose input is in an `order` such as "BTN": N stands for [channels, side, side].
 
     `layer(neurons)` makes a layer of so many neurons, which takes a current times `gain`. So the gain is in the
-    normalisation or the linear layer before a site, and in a shortcut of spikes. `recorded` is a pass that also returns
-    each value. It adds zeros to each value, and their gradient is the value's.
+    normalisation or the linear layer before a site, and in a shortcut of spikes. If the network is to run `by_step`,
+    `layer(neurons)` makes a Step. `recorded` is a pass that also returns each value. It adds zeros to each value, and
+    their gradient is the value's.
     """
 
     def __init__(
@@ -40,12 +46,15 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
         operations: Sequence[Operation],
         parameters: Placed,
         order: str,
-        layer: Callable[[int], Layer],
+        layer: Callable[[int], Any],
         gain: float,
+        by_step: bool = False,
     ) -> None:
         super().__init__()
-        self.operations, self.order = operations, order
+        self.operations, self.order, self.by_step = operations, order, by_step
         self.leading = order.replace("N", "")
+        self.time_axis = self.leading.index("T")
+        self._states: list[Any] = []
         currents = {name for operation in operations if isinstance(operation, Neurons) for name in operation.of}
         self.scaled = {
             operation.name: gain
@@ -54,13 +63,15 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
             or (isinstance(operation, Linear) and operation.name in currents)
         }
         self.layers = [layer(each.count) for each in operations if isinstance(each, Neurons)]
-        layers = iter(self.layers)
+        sites = 0
         self.names = [INPUT, *(operation.name for operation in operations)]
         self.steps: list[Callable[..., torch.Tensor]] = []
         self.modules_of: dict[str, nn.Module] = {}
         for operation in operations:
             if isinstance(operation, Neurons):
-                self.steps.append(self._site(next(layers)))
+                site = self._stepped_site(sites) if by_step else self._site(self.layers[sites])
+                self.steps.append(site)
+                sites += 1
             elif isinstance(operation, Sum):
                 self.steps.append(self._sum(operation, gain))
             else:
@@ -85,29 +96,52 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """The output, its first two axes those of `x`. A value is dropped after its last use."""
-        values: list[Any] = [x.flatten(0, 1)]
         self._leads = x.shape[:2]
+        if not self.by_step:
+            output: torch.Tensor = self._output(x.flatten(0, 1)).unflatten(0, self._leads)
+            return output
+        self._states = [None] * len(self.layers)
+        return torch.stack([self._output(images) for images in x.unbind(self.time_axis)], self.time_axis)
+
+    def recorded(self, x: torch.Tensor, zeros: Sequence[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """The output of `forward`, and the value of each of `names`. `zeros` are added to these values."""
+        self._leads = x.shape[:2]
+        if not self.by_step:
+            values = self._values(x.flatten(0, 1), zeros)
+        else:
+            self._states = [None] * len(self.layers)
+            by_step = zip(*[each.unflatten(0, self._leads).unbind(self.time_axis) for each in zeros], strict=True)
+            steps = zip(x.unbind(self.time_axis), by_step, strict=True)
+            of_steps = [self._values(images, zeros_of_step) for images, zeros_of_step in steps]
+            values = [torch.stack(each, self.time_axis).flatten(0, 1) for each in zip(*of_steps, strict=True)]
+        return values[-1].unflatten(0, self._leads), values
+
+    def zeros(self, x: torch.Tensor) -> list[torch.Tensor]:
+        """Zeros for `recorded`, each of the format that its value has in a pass over `x`."""
+        self._leads = x.shape[:2]
+        self._states = [None] * len(self.layers)
+        with torch.no_grad():
+            values = self._values(x.select(self.time_axis, 0) if self.by_step else x.flatten(0, 1))
+        count = self._leads.numel()
+        return [value.new_zeros((count, *value.shape[1:]), requires_grad=True) for value in values]
+
+    def _output(self, images: torch.Tensor) -> torch.Tensor:
+        """The value of the last operation for images."""
+        values: list[Any] = [images]
         for step, taken, ends in zip(self.steps, self.takes, self.ends, strict=True):
             values.append(step(*[values[number] for number in taken]))
             for number in ends:
                 values[number] = None
-        output: torch.Tensor = values[-1].unflatten(0, self._leads)
+        output: torch.Tensor = values[-1]
         return output
 
-    def recorded(self, x: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor], list[torch.Tensor]]:
-        """The output of `forward`, the value of each of `names`, and the zeros that were added to each."""
-        values: list[torch.Tensor] = []
-        zeros: list[torch.Tensor] = []
-        self._leads = x.shape[:2]
-
-        def add(value: torch.Tensor) -> None:
-            zeros.append(torch.zeros_like(value, requires_grad=True))
-            values.append(value + zeros[-1])
-
-        add(x.flatten(0, 1))
-        for step, taken in zip(self.steps, self.takes, strict=True):
-            add(step(*[values[number] for number in taken]))
-        return values[-1].unflatten(0, self._leads), values, zeros
+    def _values(self, images: torch.Tensor, zeros: Sequence[torch.Tensor] | None = None) -> list[torch.Tensor]:
+        """The images and the value of every operation for them, with `zeros` added to each."""
+        values = [images if zeros is None else images + zeros[0]]
+        for number, (step, taken) in enumerate(zip(self.steps, self.takes, strict=True), start=1):
+            value = step(*[values[other] for other in taken])
+            values.append(value if zeros is None else value + zeros[number])
+        return values
 
     def _site(self, layer: Layer) -> Layer:
         given = f"{self.leading}N"
@@ -119,6 +153,13 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
             if self.order == given:
                 return layer(by_step).reshape(current.shape)
             return layer(by_step.permute(there)).permute(back).reshape(current.shape)
+
+        return site
+
+    def _stepped_site(self, number: int) -> Layer:
+        def site(current: torch.Tensor) -> torch.Tensor:
+            spikes, self._states[number] = self.layers[number](current.flatten(1), self._states[number])
+            return spikes.reshape(current.shape)
 
         return site
 

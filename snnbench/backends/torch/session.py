@@ -4,6 +4,7 @@
 which would need clearing.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect
+from snnbench.adapter.refusal import Incorrect, Unsupported
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout
 from snnbench.backends.operations import Plan
@@ -33,18 +34,16 @@ class Session:
         case = problem.case
         held = case.with_(dtype="float32") if variant.way == "amp" else case
         self.device, self.dtype = device, getattr(torch, held.dtype)
+        self.problem, self._way = problem, variant.way
         given = self._given(problem, variant)
         compilations_before = modes.compilations()
         self.network: Network = build(held, given, variant.built_as)
-        self.forwards = self.network.forward
-        if variant.way == "compile":
-            self.forwards = compiled(self.forwards)
-        elif held.dtype != case.dtype:
-            self.forwards = mixed(self.forwards, device.type, getattr(torch, case.dtype))
+        self.forwards = self._in_way(self.network.forward)
+        self._record: Any = None
+        self._zeros: list[torch.Tensor] = []
         self.compiles, self._graphs_before = modes.compilations() > compilations_before, modes.graphs()
         self.scales: list[float] = []
         self.parameters = [tensor for linear in self.network.linears for tensor in (linear.weight, linear.bias)]
-        self.problem = problem
         self.layout = layout = Layout(variant.order, variant.latency)
         if isinstance(given, Plan):
             ordered = self.network.forward.parameters_in_order()
@@ -96,9 +95,7 @@ class Session:
         """Autograd's gradients for these spikes; their graph is kept if it is needed `again`. Raises Incorrect."""
         if not spikes.requires_grad:
             raise Incorrect("the spikes carry no gradient")
-        if self.cotangent.dtype != spikes.dtype:  # happens once, before anything is timed
-            self.cotangent = self.cotangent.to(spikes.dtype)
-        return torch.autograd.grad(spikes, self.wanted, self.cotangent, retain_graph=again)
+        return torch.autograd.grad(spikes, self.wanted, self._cotangent_of(spikes), retain_graph=again)
 
     def synchronise(self, outputs: Any) -> None:
         """Wait for the device."""
@@ -114,9 +111,7 @@ class Session:
 
     def run(self) -> Any:
         """Spikes of one pass over the input."""
-        if self.network.reset:
-            self.network.reset()
-        return self.forwards(self.input)
+        return self._run(self.forwards)
 
     def mark(self) -> Any:
         """A CUDA event in the current stream."""
@@ -148,17 +143,22 @@ class Session:
         return Answer(got, weights, biases, entering if self.unit == 1.0 else entering * self.unit)
 
     def recorded(self) -> Recording:
-        """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack."""
+        """A pass of a network of operations, with each value and its gradient. Raises TypeError for a stack.
+
+        The zeros that are added to the values are arguments, so a compiler cannot omit them.
+        """
         network = self.network.forward
         if not isinstance(network, Operations):
             raise TypeError("a stack has no operations to record")
-        if self.network.reset:
-            self.network.reset()
-        output, values, zeros = network.recorded(self.input)
-        gradients = torch.autograd.grad(output, [*self.parameters, *zeros], self.cotangent)
+        if self._record is None:
+            self._zeros = self._run(self._autocast(network.zeros))
+            self._record = self._in_way(network.recorded)
+        output, values = self._run(self._record, self._zeros)
+        gradients = torch.autograd.grad(output, [*self.parameters, *self._zeros], self._cotangent_of(output))
         answer = self.answer(output, gradients[: len(self.parameters)])
-        on_cpu = self.device.type == "cpu"  # a card's sums may have another order in each pass
-        recording = Recording(answer, {}, {}, repeats_bits=on_cpu)
+        # A card's sums may have another order in each pass, and a compiler may sum a recorded pass in another order.
+        repeats_bits = self.device.type == "cpu" and self._way != "compile"
+        recording = Recording(answer, {}, {}, repeats_bits)
         leads = self.input.shape[:2]
         for name, value, gradient in zip(network.names, values, gradients[len(self.parameters) :], strict=True):
             seen, arrived = (self._by_step(each.unflatten(0, leads)) for each in (value, gradient))
@@ -196,6 +196,28 @@ class Session:
         events = sorted(seen.key_averages(), key=lambda event: -getattr(event, spent))
         return [event.key for event in events]
 
+    def _run(self, function: Callable[..., Any], *more: Any) -> Any:
+        """The result of a function for the input, after the library's reset."""
+        if self.network.reset:
+            self.network.reset()
+        return function(self.input, *more)
+
+    def _in_way(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the input, to be called in the variant's way."""
+        return compiled(function) if self._way == "compile" else self._autocast(function)
+
+    def _autocast(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of the input, under autocast if that is the variant's way."""
+        case = self.problem.case
+        is_held = self.dtype == getattr(torch, case.dtype)
+        return function if is_held else mixed(function, self.device.type, getattr(torch, case.dtype))
+
+    def _cotangent_of(self, output: torch.Tensor) -> torch.Tensor:
+        """The cotangent in the format of an output; it changes once, before anything is timed."""
+        if self.cotangent.dtype != output.dtype:
+            self.cotangent = self.cotangent.to(output.dtype)
+        return self.cotangent
+
     def _by_step(self, value: torch.Tensor) -> NDArray[Any]:
         """A value with time before the batch."""
         array: NDArray[Any] = _numpy(value)
@@ -206,6 +228,8 @@ class Session:
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
         operations.check(problem.case, variant, FORMATS)
+        if variant.way and problem.case.is_fed:
+            raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
