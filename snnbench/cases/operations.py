@@ -55,6 +55,10 @@ class Operation(ABC):
     def backward(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """dL/d(entering), for dL/d(value) = `cotangent`."""
 
+    def cancellation(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> float:
+        """How many times as large as dL/d(entering) its terms are: 1, unless they cancel."""
+        return 1.0
+
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """dL/d(parameter) of each parameter."""
         return []
@@ -161,6 +165,17 @@ class Normalisation(Operation):
             return [scaled]
         mean, along = (np.mean(array, (0, 2, 3), keepdims=True) for array in (scaled, scaled * normal))
         return [scaled - mean - normal * along]
+
+    def cancellation(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> float:
+        """The statistics of the batch take the mean off the cotangent, and its part along the value."""
+        if self.variance is not None:
+            return 1.0
+        _, deviation = self._normal(entering[0])
+        (gradient,) = self.backward(entering, parameters, cotangent)
+        norm = float(np.linalg.norm(gradient))
+        return (
+            max(1.0, float(np.linalg.norm(_broadcast(parameters[0]) / deviation * cotangent)) / norm) if norm else 1.0
+        )
 
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Sums over images and places."""

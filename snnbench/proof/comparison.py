@@ -4,6 +4,7 @@ Tolerances come from number formats alone: `u` below is the unit roundoff of a f
 next number. No tolerance was tuned until a library passed.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -99,6 +100,37 @@ def compare_spikes(
         where = f", the first at {finding.first_wrong}"
         finding.complaints.append(f"{int(differs.sum())} of {differs.size} spikes differ{where}")
     return differs
+
+
+def compare_parts(
+    finding: Finding,
+    name: str,
+    got: NDArray[Any] | None,
+    expected: NDArray[Any],
+    tolerance: float,
+    axes: Iterable[int],
+) -> None:
+    """Compare each part of a gradient along these axes, unless the gradient has a complaint; complain about the worst.
+
+    The error of a part is relative to its own norm, or to the root mean square of all such norms if that is larger.
+    """
+    if finding.complaints or got is None:
+        return
+    error = np.asarray(got, np.float64) - expected
+    for axis in axes:
+        off, size = (_norms(array, axis) for array in (error, expected))
+        relative = off / np.maximum(np.maximum(size, np.sqrt(np.mean(size**2))), np.finfo(float).tiny)
+        worst = int(relative.argmax())
+        if relative[worst] > tolerance:
+            off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({tolerance:.1g} allowed)"
+            finding.complaints.append(f"gradient of {name} is off by {off_by}")
+            return
+
+
+def _norms(array: NDArray[Any], axis: int) -> NDArray[np.float64]:
+    """The Euclidean norm of each part along an axis."""
+    norms: NDArray[np.float64] = np.sqrt((array**2).sum(tuple(other for other in range(array.ndim) if other != axis)))
+    return norms
 
 
 def compare_gradient(

@@ -21,7 +21,7 @@ from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Problem
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof.chain import Link
-from snnbench.proof.comparison import Finding, compare_gradient
+from snnbench.proof.comparison import Finding, compare_gradient, compare_parts
 from snnbench.proof.network_check import Tolerance
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.proof.tolerance import round_to
@@ -136,26 +136,7 @@ def _compare(
     alone: NDArray[np.generic],
     tolerance: float,
 ) -> None:
-    """Compare a gradient with that of the layer alone: as a whole, and each row, column, step or sample of it.
-
-    The error of a part is relative to its own norm, or to the root mean square of all such norms if that is larger.
-    """
+    """Compare a gradient with that of the layer alone: as a whole, and each row, column, step or sample of it."""
     expected = np.asarray(alone, np.float64)
     compare_gradient(finding, name, got, expected, tolerance)
-    if finding.complaints or got is None:
-        return
-    error = np.asarray(got, np.float64) - expected
-    for axis in range(expected.ndim):
-        off, size = (_norms(array, axis) for array in (error, expected))
-        relative = off / np.maximum(np.maximum(size, np.sqrt(np.mean(size**2))), np.finfo(float).tiny)
-        worst = int(relative.argmax())
-        if relative[worst] > tolerance:
-            off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({tolerance:.1g} allowed)"
-            finding.complaints.append(f"gradient of {name} is off by {off_by}")
-            return
-
-
-def _norms(array: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
-    """The Euclidean norm of each part along an axis."""
-    norms: NDArray[np.float64] = np.sqrt((array**2).sum(tuple(other for other in range(array.ndim) if other != axis)))
-    return norms
+    compare_parts(finding, name, got, expected, tolerance, range(expected.ndim))

@@ -8,6 +8,7 @@ compared if all samples agree, the input gradient for each sample that agrees.
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,13 @@ from snnbench.proof.tolerance import allowed_differences, of_potentials, of_sums
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]
 """Number of terms in each entry of a gradient -> relative error allowed in it."""
+
+
+class Network(Protocol):
+    """A check of the answers of several layers."""
+
+    def check(self, finding: Finding, answer: Answer, spikes: NDArray[np.generic], tolerance: Tolerance) -> None:
+        """Compare `spikes` [T, B, N] and the answer's gradients, if it has any, and complain."""
 
 
 class NetworkCheck:

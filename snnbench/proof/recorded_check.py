@@ -4,9 +4,7 @@ A reference that runs from the images on its own cannot predict the answer of a 
 rounding moves changes everything after it. So a pass is recorded, and three things are compared:
 
 * Each site of neurons by itself, on the current and the cotangent that it really got, like a network of one layer.
-* Each operation between sites, in float64, from the values that it really took: its value and the gradients of its
-  parameters on some channels, and the gradient of each value, summed over all operations that take it. Gradients of
-  values are compared on some images, or on some channels where an operation mixes images.
+* Each operation between sites, in float64, from the values that it really took (links.py).
 * The timed answer with the recorded one, bit by bit. The same program on the same numbers gives the same bits, so a
   neuron that is honest only while it is recorded is found. A card or a compiler may give the sums of a recorded pass
   another order. Then the outputs have the same bits, and the gradients are equal but for rounding.
@@ -14,7 +12,7 @@ rounding moves changes everything after it. So a pass is recorded, and three thi
 Content drawn anew has a smaller check: each site, in part, and all bits.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -24,16 +22,10 @@ from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.operations import INPUT, Neurons, Operation
 from snnbench.cases.problem import Graph
 from snnbench.cases.rule import Rule
-from snnbench.proof.comparison import Finding, compare_gradient
-from snnbench.proof.extent import sampled
+from snnbench.proof.comparison import Finding
+from snnbench.proof.links import Links, compare_value
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.proof.tolerance import gradient_tolerance, round_to
-
-Array = NDArray[np.float64]
-CHANNELS = 4
-"""Channels of each operation that are computed again."""
-IMAGES = 4
-"""Images of each value whose gradients are computed again."""
+from snnbench.proof.tolerance import gradient_tolerance
 
 
 class RecordedCheck:
@@ -98,7 +90,7 @@ class RecordedCheck:
         if not np.array_equal(recording.values[INPUT], self._problem.input(self.which)):
             finding.complaints.append("the recorded input is not the input")
         if self._whole and finding.correct:
-            _Links(self._problem, recording, self._seed, self.tolerance).compare(finding)
+            Links(self._problem, recording, self._seed, self.tolerance).compare(finding)
         return finding
 
     def _judge_site(self, operation: Operation, sites: int) -> Finding:
@@ -129,93 +121,13 @@ class RecordedCheck:
             others = [name for name, got, expected in pairs if not np.array_equal(got, expected)]
             finding.complaints += _first([f"the gradient of {name} is not the recorded one" for name in others])
             return
-        # Each operation on the way back rounds, and independent errors add as their squares do.
-        depth = sum(isinstance(each, Neurons) for each in network)
-        tolerance = self.tolerance(self.case.summed) * depth**0.5
+        reach = Links(self._problem, self.recording, self._seed, self.tolerance).reach_of_rounding(
+            self.tolerance(self.case.summed)
+        )
         off = Finding()
-        for name, got, expected in pairs:
-            _compare(off, f"timed gradient of {name}", got, expected, tolerance)
+        for (name, got, expected), tolerance in zip(pairs, reach, strict=True):
+            compare_value(off, f"timed gradient of {name}", got, expected, tolerance)
         finding.complaints += _first(off.complaints)
-
-
-class _Links:
-    """The operations between the sites of a recording."""
-
-    def __init__(self, problem: Graph, recording: Recording, seed: int, tolerance: Callable[[int], float]) -> None:
-        self._problem, self._network, self._seed = problem, problem.operations(), seed
-        self._answer, self._tolerance = recording.answer, tolerance
-        self._values = {name: _by_image(value) for name, value in recording.values.items()}
-        self._cotangents = {name: _by_image(value) for name, value in recording.cotangents.items()}
-        drawn, dtype = problem.parameters(), problem.case.dtype
-        self._parameters = {name: [round_to(each, dtype) for each in arrays] for name, arrays in drawn.items()}
-        self._images = len(self._values[INPUT])
-
-    def compare(self, finding: Finding) -> None:
-        """Compare each operation's value and parameters, and each value's gradient."""
-        gradients = iter(self._answer.weights or [])
-        for operation in self._network:
-            of_parameters = [next(gradients, None) for _ in operation.parameters]
-            if not isinstance(operation, Neurons):
-                self._compare_operation(finding, operation, of_parameters)
-        consumers: dict[str, list[Operation]] = {}
-        for operation in self._network:
-            for name in operation.of:
-                consumers.setdefault(name, []).append(operation)
-        for name, taking in consumers.items():
-            if not any(isinstance(operation, Neurons) for operation in taking):
-                self._compare_cotangent(finding, name, taking)
-
-    def _compare_operation(
-        self, finding: Finding, operation: Operation, gradients: Sequence[NDArray[np.generic] | None]
-    ) -> None:
-        channels = sampled(operation.shape[0], CHANNELS, self._seed)
-        entering, parameters = self._part(operation, channels)
-        expected = operation.value(entering, parameters)
-        value = self._values[operation.name][:, channels]
-        _compare(finding, f"value of {operation.name}", value, expected, self._tolerance(operation.terms))
-        cotangent = _float64(self._cotangents[operation.name][:, channels])
-        wanted = operation.gradients(entering, parameters, cotangent)
-        tolerance = self._tolerance(self._images * int(np.prod(operation.shape[1:])))
-        sizes = operation.gradient_sizes(entering, parameters, cotangent)
-        for name, got, gradient, size in zip(operation.parameters, gradients, wanted, sizes, strict=True):
-            part = None if got is None else got[channels]
-            compare_gradient(finding, f"{name} of {operation.name}", part, gradient, tolerance, size)
-
-    def _compare_cotangent(self, finding: Finding, name: str, taking: Sequence[Operation]) -> None:
-        got = self._cotangents[name]
-        if any(operation.mixes_images for operation in taking):
-            (operation,) = taking
-            channels = sampled(operation.shape[0], CHANNELS, self._seed)
-            entering, parameters = self._part(operation, channels)
-            cotangent = _float64(self._cotangents[operation.name][:, channels])
-            (expected,) = operation.backward(entering, parameters, cotangent)
-            got = got[:, channels]
-        else:
-            images = sampled(self._images, IMAGES, self._seed)
-            got, expected = got[images], np.zeros(got[images].shape)
-            for operation in taking:
-                entering = [_float64(self._values[each][images]) for each in operation.of]
-                parameters = [_float64(array) for array in self._parameters.get(operation.name, ())]
-                back = operation.backward(entering, parameters, _float64(self._cotangents[operation.name][images]))
-                for each, gradient in zip(operation.of, back, strict=True):
-                    expected += gradient if each == name else 0.0
-        terms = max(operation.terms for operation in taking)
-        _compare(finding, f"gradient of the value of {name}", got, expected, self._tolerance(terms))
-
-    def _part(self, operation: Operation, channels: NDArray[np.intp]) -> tuple[list[Array], list[Array]]:
-        """The entering values and the parameters of some of an operation's channels."""
-        entering = [self._values[name] for name in operation.of]
-        if operation.channelwise:
-            entering = [value[:, channels] for value in entering]
-        parameters = self._parameters.get(operation.name, ())
-        return [_float64(value) for value in entering], [_float64(each[channels]) for each in parameters]
-
-
-def _compare(finding: Finding, name: str, got: NDArray[np.generic], expected: Array, tolerance: float) -> None:
-    """Compare a value or its gradient as `compare_gradient` does. The finding lists gradients of parameters only."""
-    part = Finding()
-    compare_gradient(part, name, got, expected, tolerance)
-    finding.complaints += [complaint.removeprefix("gradient of ") for complaint in part.complaints]
 
 
 def _add(finding: Finding, of_site: Finding, name: str) -> None:
@@ -239,12 +151,3 @@ def _first(complaints: list[str]) -> list[str]:
 def _by_neuron(value: NDArray[np.generic]) -> NDArray[np.generic]:
     """[T, B, ...] as [T, B, N]."""
     return value.reshape(*value.shape[:2], -1)
-
-
-def _by_image(value: NDArray[np.generic]) -> NDArray[np.generic]:
-    """[T, B, ...] as [images, ...]."""
-    return value.reshape(-1, *value.shape[2:])
-
-
-def _float64(array: NDArray[np.generic]) -> Array:
-    return np.asarray(array, np.float64)

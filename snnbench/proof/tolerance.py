@@ -1,5 +1,7 @@
 """Rounding of the reference's operands to a format, and the tolerances that rounding gives a correct answer."""
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,6 +85,49 @@ def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) ->
     return margin
 
 
+def expected_differences(trace: Trace, rule: Rule, dtype: str) -> float:
+    """How many spikes of a trace [T, ...] the roundings of a state in `dtype` move, on average.
+
+    A rounding is uniform within the unit roundoff r of its result, so its variance is (r x)^2 / 3. Roundings are
+    independent, so the variance of a potential runs as the bound of `of_potentials` does:
+    var_u[t] = beta^2 var_v[t-1] + r^2 / 3 (|beta * v|^2 + |i|^2 + |u|^2) and var_v = var_u + r^2 / 3 |v|^2.
+    A decay or a threshold that the format cannot hold is off by the same amount in each step, and that adds up.
+    Rounding moves a spike if it carries the potential beyond its distance d to the threshold, in one of two directions:
+    the chance is erfc(d / sqrt(2 var)) / 2.
+    """
+    beta_off, threshold_off = (representation_error(number, dtype) for number in (rule.beta, rule.threshold))
+    unit_variance = UNIT_ROUNDOFF[dtype] ** 2 / 3
+    variance_v = np.zeros(trace.potential.shape[1:])
+    shift_v = np.zeros_like(variance_v)
+    expected = 0.0
+    for u, decayed, spikes in zip(trace.potential, trace.decayed, trace.spikes, strict=True):
+        variance = rule.beta**2 * variance_v + unit_variance * (decayed**2 + (u - decayed) ** 2 + u**2)
+        shift = rule.beta * shift_v + (beta_off * np.abs(decayed) / rule.beta if beta_off else 0.0)
+        deviation = np.sqrt(variance + (shift + threshold_off) ** 2)
+        distance = rule.distance(u)
+        near = distance < FARTHEST * deviation
+        expected += sum(map(math.erfc, (distance[near] / (math.sqrt(2) * deviation[near])).tolist())) / 2
+        share = rule.share_kept(spikes)
+        variance_v, shift_v = (variance + unit_variance * u**2) * share, shift * share
+    return expected
+
+
+def allowed_in_16_bits(expected: float) -> int:
+    """How many spikes may differ if roundings move so many on average: twice, four standard deviations, and one.
+
+    The average grows with the standard deviation of a potential. So twice the average allows for four times as many
+    roundings as a state takes at the least.
+    """
+    return int(2 * expected + 4 * (2 * expected) ** 0.5 + 1)
+
+
+def representation_error(number: float, dtype: str) -> float:
+    """How far a number is from the nearest one that a format has."""
+    return abs(float(round_to(np.array([number], np.float32), dtype)[0]) - float(np.float32(number)))
+
+
+FARTHEST = 6.0
+"""Standard deviations at which the chance of a difference, 1e-9, is left out."""
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the gap above 1. (Half the usual epsilon; tf32 has 10 explicit bits, bfloat16 has 7.)"""
 GRADIENT_ROUNDOFFS = 84
@@ -91,6 +136,9 @@ EXAM_GRADIENT_ROUNDOFFS = 168
 """The same for the exam, where norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
 """The same for formats with fewer digits: the roundings of a state that lasts about 1 / (1 - beta) steps."""
+PART_TOLERANCES = 2.0
+"""In 16 bits the gradient of one neuron may be off by so many tolerances. The mean square of n independent errors
+exceeds four times its expectation with a chance below 1e-7 if n is 18 or more."""
 DIFFERENCE_RATE = 1e-6
 """In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
 RATE_WINDOW = (0.01, 0.9)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,20 @@ def test_sums_that_cancel_have_the_size_of_their_parts() -> None:
         entering, parameters, cotangent = drawn(operation)
         norms = [np.linalg.norm(each) for each in operation.gradients(entering, parameters, cotangent)]
         assert operation.gradient_sizes(entering, parameters, cotangent) == norms
+
+
+def test_statistics_of_a_batch_make_a_cotangent_cancel() -> None:
+    """A channel with the values -1, -1, 1, 1. The rest of a cotangent has no mean, and no part along the value."""
+    batch = Normalisation(name="n", of=("x",), shape=(1, 1, 1), epsilon=0.0)
+    value = np.array([-1.0, -1.0, 1.0, 1.0]).reshape(4, 1, 1, 1)
+    ones = [np.ones(1), np.zeros(1)]
+    cotangent = np.array([4.0, 2.0, 1.0, 1.0]).reshape(4, 1, 1, 1)
+    (gradient,) = batch.backward([value], ones, cotangent)
+    assert gradient.ravel().tolist() == [1.0, -1.0, 0.0, 0.0]
+    assert batch.cancellation([value], ones, cotangent) == pytest.approx(math.sqrt(22 / 2))
+    frozen = replace(batch, variance=1.0)
+    assert frozen.cancellation([value], ones, cotangent) == 1.0
+    assert batch.cancellation([value], ones, np.ones((4, 1, 1, 1))) == 1.0, "nothing remains"
 
 
 def test_neurons_have_no_value_by_image() -> None:

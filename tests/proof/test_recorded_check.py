@@ -10,6 +10,7 @@ from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.cases.answer import Recording
 from snnbench.cases.operations import INPUT, Neurons
+from snnbench.proof.links import Links
 from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.workloads import network
 
@@ -92,6 +93,22 @@ def test_timed_answer_is_held_to_the_recorded_one(repeats_bits: bool) -> None:
         first = f"the gradient of weight of stem convolution is not the recorded one (and {len(every) - 1} more)"
         assert check.check(replace(right, weights=every)).message == first
     assert "outputs are others" in check.check(replace(right, spikes=right.spikes * np.float32(1 + 1e-6))).message
+
+
+def test_reach_of_rounding_grows_on_the_way_back() -> None:
+    """With frozen statistics as the root of the operations on the longest way; with those of a batch, more."""
+    for normalisation in ("frozen", "batch"):
+        problem, recording = recorded(SMALL.with_(normalisation=normalisation))
+        reach = Links(problem, recording, 3, lambda terms: 1e-6).reach_of_rounding(1e-6)
+        names = [f"{parameter} of {each.name}" for each in problem.operations() for parameter in each.parameters]
+        by_name = dict(zip(names, reach, strict=True))
+        assert by_name["bias of classifier"] == pytest.approx(1e-6)
+        after = [each.name for each in problem.operations()][::-1].index("group 1 1 normalisation")
+        expected = 1e-6 * (after + 1) ** 0.5
+        if normalisation == "frozen":
+            assert by_name["weight of group 1 1 normalisation"] == pytest.approx(expected)
+        else:
+            assert expected < by_name["weight of group 1 1 normalisation"] < 10 * expected
 
 
 def test_recording_without_a_value_or_cotangent_is_incorrect() -> None:

@@ -1,5 +1,6 @@
 """Tests of rounding margins, computed by hand in roundoffs of the format, and of values on either side of them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,14 @@ import pytest
 
 from snnbench.cases import reference
 from snnbench.cases.rule import Rule, rule_of
-from snnbench.proof.tolerance import of_potentials, of_sums
+from snnbench.proof import tolerance
+from snnbench.proof.tolerance import (
+    allowed_in_16_bits,
+    expected_differences,
+    of_potentials,
+    of_sums,
+    round_to,
+)
 from tests.fakes import CASE
 
 R = 2.0**-24
@@ -121,3 +129,62 @@ def test_silent_reset_is_doubtful_only_within_the_margin(current: float, reach: 
     entering = column(current, 0.0)
     reached = of_potentials(reference.forward(entering, rule), rule, "float32", entering, column(reach, 0.0))
     assert reached.ravel().tolist() == margins
+
+
+def test_expected_differences_of_two_steps_by_hand() -> None:
+    """beta = 1/2, currents 3/4 and 1/2: u = .75 and .875, 64 and 32 roundoffs of bfloat16 below the threshold.
+
+    In thirds of a squared roundoff the variances are .75^2 + .75^2 = 1.125, then .25 * (1.125 + .75^2) + .375^2 + .5^2
+    + .875^2 = 1.578125. One roundoff below the threshold the second one is 1.94046.
+    """
+    rule = rule_of(CASE.with_(beta=0.5))
+    trace = reference.forward(column(0.75, 0.5), rule)
+    chances = [
+        math.erfc(roundoffs / math.sqrt(2 * variance / 3)) / 2 for roundoffs, variance in ((64, 1.125), (32, 1.578125))
+    ]
+    assert expected_differences(trace, rule, "bfloat16") == pytest.approx(sum(chances), abs=1e-30)
+    near = reference.forward(column(0.75, 0.625 - 2**-8), rule)
+    assert expected_differences(near, rule, "bfloat16") == pytest.approx(
+        math.erfc(1 / math.sqrt(2 * 1.94046 / 3)) / 2, 0.01
+    )
+
+
+def test_number_that_the_format_cannot_hold_moves_more_spikes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """0.9 is 0.8984 in bfloat16, and a threshold of 1.01 is 1.0078; 0.875 and 1 are themselves."""
+    currents = np.random.default_rng(3).normal(0.2, 0.5, (40, 8, 50))
+    expected: dict[tuple[float, float], list[float]] = {}
+    for error in (tolerance.representation_error, lambda number, dtype: 0.0):
+        monkeypatch.setattr(tolerance, "representation_error", error)
+        for beta, threshold in ((0.875, 1.0), (0.9, 1.0), (0.875, 1.01)):
+            rule = rule_of(CASE.with_(beta=beta, threshold=threshold))
+            count = expected_differences(reference.forward(currents, rule), rule, "bfloat16")
+            expected.setdefault((beta, threshold), []).append(count)
+    ratios = {numbers: off / exact for numbers, (off, exact) in expected.items()}
+    assert ratios[0.875, 1.0] == 1.0 and ratios[0.9, 1.0] > 1.1 and ratios[0.875, 1.01] > 1.01
+
+
+@pytest.mark.parametrize(("expected", "allowed"), [(0.0, 1), (0.125, 3), (2.0, 13), (50.0, 141)])
+def test_allowed_differences_in_16_bits(expected: float, allowed: int) -> None:
+    assert allowed_in_16_bits(expected) == allowed
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.875])
+@pytest.mark.parametrize("reset", ["subtract", "zero"])
+def test_roundings_of_bfloat16_move_as_many_spikes_as_expected(beta: float, reset: Any) -> None:
+    """A state that is rounded after each operation, against the reference with its resets."""
+    rule = rule_of(CASE.with_(beta=beta, reset=reset, detach_reset=True))
+    currents = round_to(np.random.default_rng(5).normal(0.3, 0.5, (30, 40, 100)).astype(np.float32), "bfloat16")
+    v, spikes = np.zeros(currents.shape[1:]), []
+    for x in currents:
+        u = rounded(rounded(rule.beta * v) + x)
+        spikes.append(rule.fired(u))
+        v = rounded(rule.after_reset(u, spikes[-1]))
+    got = np.stack(spikes)
+    trace = reference.forward(currents, rule, forced=got)
+    differing = int((got != rule.fired(trace.potential)).sum())
+    expected = expected_differences(trace, rule, "bfloat16")
+    assert expected > 20 and 0.25 * expected < differing < allowed_in_16_bits(expected)
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    return round_to(values.astype(np.float32), "bfloat16")

@@ -71,13 +71,22 @@ def test_lie_at_a_site_is_named(tmp_path: Path, name: str, site: int) -> None:
 
 
 HIDDEN = ("wrong decay", "threshold", "slope", "16 bits", "gradient of 16 bits")
-IN_16_BITS = [name for name in LIES if name not in HIDDEN]
-"""Lies that 16 bits cannot hide. A change of a few percent in a decay, a threshold or a slope is the float32 exam's."""
+IN_16_BITS = {name: lie for name, lie in LIES.items() if name not in HIDDEN} | {
+    "larger threshold": ("u - case.threshold, case.slope", "u - 1.05 * case.threshold, case.slope"),
+    "other decay": ("case.beta * v", "(case.beta - 0.04) * v"),
+    "gradient of one neuron": (
+        "return torch.stack(spikes)",
+        "y = torch.stack(spikes)\n        part = (torch.arange(y.shape[2]) == 7).to(y.dtype)\n"
+        "        return y + part * (y.detach() - y)",
+    ),
+}
+"""Lies that 16 bits cannot hide. A change of a percent in a decay, a threshold or a slope is the float32 exam's."""
 
 
 @pytest.mark.parametrize("name", IN_16_BITS)
 def test_lie_in_16_bits_is_named(tmp_path: Path, name: str) -> None:
-    outcome = reply_to(tmp_path, lying(2, *LIES[name]), SMALL.with_(dtype="bfloat16"), phases=("train",)).outcome
+    case = SMALL.with_(dtype="bfloat16", beta=0.875)
+    outcome = reply_to(tmp_path, lying(2, *IN_16_BITS[name]), case, phases=("train",)).outcome
     assert outcome and outcome.kind == "incorrect" and "group 2 1 neurons by themselves" in outcome.reason
 
 
@@ -87,6 +96,16 @@ def test_lie_in_the_middle_of_a_resnet_is_named(tmp_path: Path, name: str) -> No
     assert len(sites) == 17
     outcome = reply_to(tmp_path, lying(MIDDLE, *LIES[name]), WIDER).outcome
     assert outcome and outcome.kind == "incorrect" and f"{sites[MIDDLE - 1]} by themselves" in outcome.reason
+
+
+@pytest.mark.parametrize("variant", ["unbind", "amp"])
+def test_lie_in_the_timed_network_alone_is_found(tmp_path: Path, variant: str) -> None:
+    """The network of the exam is built first, then the timed one, then the recorded one, each with two sites."""
+    dtype = "bfloat16" if variant == "amp" else "float32"
+    lie = lying(2, "case.beta * v", "0.5 * v").replace("len(sites) == 2 and case.width > 5", "len(sites) == 4")
+    lie = lie.replace("sites = []", "sites = Spike.sites = getattr(Spike, 'sites', [])")
+    outcome = reply_to(tmp_path, lie, SMALL.with_(dtype=dtype), variant=variant).outcome
+    assert outcome and outcome.kind == "incorrect" and "than when the pass is recorded" in outcome.reason
 
 
 def test_neuron_that_is_honest_while_recorded_is_found(tmp_path: Path) -> None:

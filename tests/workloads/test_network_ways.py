@@ -1,0 +1,97 @@
+"""Tests of networks in 16 bits, under autocast, compiled, and step by step: honest ones pass, and lies are found."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.adapter.refusal import Unsupported
+from snnbench.cases.outcome import Outcome
+from snnbench.workloads import network
+from tests.fakes import profile
+
+pytest.importorskip("torch")
+
+from tests.workloads.test_network import LOOP, RESNET, SMALL, one_thread, reply_to
+
+__all__ = ["one_thread"]
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("case", [SMALL, RESNET.with_(width=8, beta=0.875)], ids=["convolutional", "resnet"])
+def test_network_in_16_bits_is_equivalent(tmp_path: Path, case: network.Case, dtype: Any) -> None:
+    """Its exam is in float32. In 16 bits sites, links and bits are compared."""
+    reply = reply_to(tmp_path, LOOP, case.with_(dtype=dtype), phases=("train",))
+    assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
+    assert reply.checks["spot-train"]["unexplained"] == 0
+    assert max(reply.checks["spot-train"]["gradient_errors"].values()) > 1e-4, "it ran in 16 bits"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("normalisation", ["batch", "frozen"])
+def test_network_under_autocast_is_equivalent(tmp_path: Path, normalisation: Any, dtype: Any) -> None:
+    """Weights are float32, and products run in 16 bits, in the timed network and in the recorded one."""
+    case = SMALL.with_(dtype=dtype, normalisation=normalisation, beta=0.875)
+    reply = reply_to(tmp_path, LOOP, case, variant="amp")
+    assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
+    assert max(reply.checks["spot-train"]["gradient_errors"].values()) > 1e-4, "it ran in 16 bits"
+
+
+def test_neuron_that_leaves_autocast_is_equivalent(tmp_path: Path) -> None:
+    """A library that emits float32 spikes runs under autocast, which rounds them for the next product."""
+    source = LOOP.replace("def layer(current):\n", "def layer(current):\n        current = current.float()\n")
+    reply = reply_to(tmp_path, source, RESNET.with_(dtype="bfloat16", width=8, beta=0.875), variant="amp")
+    assert reply.outcome and reply.outcome.verdict == "equivalent", reply.outcome
+
+
+STEPPED = LOOP.replace("import Neuron", "import SteppedNeuron").replace(
+    """    def layer(current):
+        v, spikes = torch.zeros_like(current[0]), []
+        for t, x in enumerate(current.unbind(0) if variant == "unbind" else range(len(current))):
+            u = case.beta * v + (x if variant == "unbind" else current[t])
+            s = Spike.apply(u - case.threshold, case.slope)
+            spikes.append(s)
+            if case.reset == "none":
+                v = u
+                continue
+            reset_spike = s.detach() if case.detach_reset else s
+            v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+        return torch.stack(spikes)
+
+    return Neuron(lambda neurons: layer)
+""",
+    """    def step(x, v):
+        u = x if v is None else case.beta * v + x
+        s = Spike.apply(u - case.threshold, case.slope)
+        reset_spike = s.detach() if case.detach_reset else s
+        return s, u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+
+    return SteppedNeuron(lambda neurons: step)
+""",
+)
+"""The same neuron, in a network that runs step by step."""
+
+
+@pytest.mark.parametrize("case", [SMALL, RESNET.with_(**profile("zero"))], ids=["convolutional", "resnet"])
+def test_network_that_runs_step_by_step_is_exact(tmp_path: Path, case: network.Case) -> None:
+    frozen = case.with_(normalisation="frozen")
+    reply = reply_to(tmp_path, STEPPED, frozen)
+    assert reply.outcome == Outcome(status="measured", verdict="exact"), reply.outcome
+    assert reply.checks["spot-train"]["compared"] == case.updates
+
+
+def test_network_of_another_order_runs_step_by_step(tmp_path: Path) -> None:
+    source = STEPPED.replace('BACKEND = "torch"', 'BACKEND = "torch"\nORDER = "BTN"')
+    reply = reply_to(tmp_path, source, SMALL.with_(normalisation="frozen"))
+    assert reply.outcome == Outcome(status="measured", verdict="exact"), reply.outcome
+
+
+def test_step_by_step_has_no_statistics_of_a_batch(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match="use frozen statistics"):
+        reply_to(tmp_path, STEPPED, SMALL.with_(normalisation="batch"))
+
+
+def test_state_that_a_step_drops_is_named(tmp_path: Path) -> None:
+    lie = STEPPED.replace("case.beta * v + x", "(case.beta * v if case.width < 6 else 0.5 * v) + x")
+    outcome = reply_to(tmp_path, lie, SMALL.with_(normalisation="frozen")).outcome
+    assert outcome and outcome.kind == "incorrect" and "group 1 1 neurons by themselves" in outcome.reason
