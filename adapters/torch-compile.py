@@ -22,7 +22,7 @@ VARIANTS = {
 }
 
 
-def neuron(case, variant):
+def layer_of(case, variant):
     if case.surrogate != "fast_sigmoid":
         raise Unsupported(f"this adapter has the fast sigmoid only, not the surrogate {case.surrogate}")
     torch._dynamo.config.capture_scalar_outputs = True  # the compiler sees the scan's counter as a scalar output
@@ -49,9 +49,15 @@ def neuron(case, variant):
             spikes.append(s)
         return torch.stack(spikes)
 
-    return Neuron(lambda neurons: layer)
+    return layer
+
+
+def neuron(case, variant):
+    layer = layer_of(case, variant)
+    return Neuron(lambda neurons: layer if variant == "step" else compiled(layer))
 
 
 def build(case, weights, variant):
-    network = neuron(case, variant).stack(weights)
+    layer = layer_of(case, variant)
+    network = Neuron(lambda neurons: layer).stack(weights)
     return network if variant == "step" else Network(compiled(network.forward), network.linears)

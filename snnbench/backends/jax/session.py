@@ -21,7 +21,11 @@ from snnbench.backends.jax.operations import Operations
 from snnbench.backends.layout import Layout
 from snnbench.backends.operations import Plan
 from snnbench.cases.answer import Answer, Recording
+from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Graph, Problem
+
+FORMATS = ("float32", "float64")
+"""The number formats of networks of operations."""
 
 
 class Session:
@@ -178,7 +182,9 @@ class Session:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        operations.check(problem.case, variant)
+        if problem.case.dtype in HALVES:
+            raise Unsupported(f"XLA adds gradients over images in {problem.case.dtype}, beyond the tolerance of a sum")
+        operations.check(problem.case, variant, FORMATS)
         if any(operation.mixes_images for operation in problem.operations()):
             raise Unsupported(
                 "XLA sums statistics of a batch in another order when it is recorded: use frozen statistics"

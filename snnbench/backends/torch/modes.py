@@ -9,6 +9,9 @@ import torch
 Forward = Callable[..., Any]
 
 DYNAMO = "torch._dynamo"
+MOST_COMPILATIONS = 256
+"""Compilations of one function: of each site's shape in a network, with and without gradients. By default torch allows
+8."""
 _asked: list[int] = []
 
 
@@ -21,6 +24,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
     _asked.append(1)
     torch._dynamo.config.fail_on_recompile_limit_hit = True
+    torch._dynamo.config.recompile_limit = MOST_COMPILATIONS
     if isinstance(function, torch.nn.Module):  # others hold this module, so it must stay the same object
         function.compile(dynamic=False)
         result: Callable[..., Any] = function
