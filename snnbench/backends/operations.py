@@ -12,6 +12,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.answer import Recording
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Operation
+from snnbench.cases.problem import Graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,14 @@ def check(case: Case, variant: Variant, formats: Collection[str]) -> None:
         raise Unsupported("a network is proved at every site, so a neuron that deviates is not run in one")
     if case.product_format not in formats:
         raise Unsupported(f"networks run in {', '.join(formats)} here, so far (asked for {case.product_format})")
+
+
+def require_frozen(problem: Graph, compiler: str) -> None:
+    """Refuse statistics of a batch to a compiler, because one bit of them may move a spike. Raises Unsupported."""
+    if any(operation.mixes_images for operation in problem.operations()):
+        raise Unsupported(
+            f"{compiler} sums statistics of a batch in another order when it is recorded: use frozen statistics"
+        )
 
 
 def leading(order: str) -> str:

@@ -171,11 +171,9 @@ class Normalisation(Operation):
         if self.variance is not None:
             return 1.0
         _, deviation = self._normal(entering[0])
-        (gradient,) = self.backward(entering, parameters, cotangent)
-        norm = float(np.linalg.norm(gradient))
-        return (
-            max(1.0, float(np.linalg.norm(_broadcast(parameters[0]) / deviation * cotangent)) / norm) if norm else 1.0
-        )
+        terms = float(np.linalg.norm(_broadcast(parameters[0]) / deviation * cotangent))
+        norm = float(np.linalg.norm(self.backward(entering, parameters, cotangent)[0]))
+        return max(1.0, terms / norm) if norm else 1.0
 
     def gradients(self, entering: Sequence[Array], parameters: Sequence[Array], cotangent: Array) -> list[Array]:
         """Sums over images and places."""

@@ -122,7 +122,7 @@ class SpotCheck:
             differing = compare_spikes(
                 finding, got[:, None], expected[:, None], potential, self.rule, margin[:, None], (b[:1], n)
             )
-            self._limit(finding, differing, trace)
+            self._limit(finding, differing)
         return finding if finding.complaints else self.check(answer)
 
     @property
@@ -223,17 +223,19 @@ class SpotCheck:
         potential = followed.trace.potential
         expected = self.rule.fired(potential)
         margin = followed.margin(got != expected)
-        numbers = sample.batch, sample.neurons
-        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, numbers)
+        differs = compare_spikes(finding, got, expected, potential, self.rule, margin, (sample.batch, sample.neurons))
         self._limit(finding, differs, followed.trace)
         return followed
 
-    def _limit(self, finding: Finding, differs: NDArray[np.bool_], trace: reference.Trace) -> None:
-        """Complain if there are more explained differences than rounding makes."""
+    def _limit(self, finding: Finding, differs: NDArray[np.bool_], trace: reference.Trace | None = None) -> None:
+        """Complain if there are more explained differences than rounding makes.
+
+        In 16 bits the number follows from the `trace` of neurons that were not chosen for their differences.
+        """
         count = int(differs.sum())
         if self.case.is_exact_format:
             allowed = allowed_differences(differs.size)
-        elif self.case.dtype in HALVES and not self._is_other_neuron and count > 1:
+        elif trace is not None and self.case.dtype in HALVES and not self._is_other_neuron and count > 1:
             allowed = allowed_in_16_bits(expected_differences(trace, self.rule, self.case.dtype))
         else:
             return

@@ -1,10 +1,13 @@
 """Tests of networks in 16 bits, under autocast, compiled, and step by step: honest ones pass, and lies are found."""
 
+import gc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from snnbench.adapter.loading import load
+from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.outcome import Outcome
 from snnbench.workloads import network
@@ -12,6 +15,7 @@ from tests.fakes import profile
 
 pytest.importorskip("torch")
 
+from snnbench.backends.torch import Backend
 from tests.workloads.test_network import LOOP, RESNET, SMALL, one_thread, reply_to
 
 __all__ = ["one_thread"]
@@ -95,3 +99,18 @@ def test_state_that_a_step_drops_is_named(tmp_path: Path) -> None:
     lie = STEPPED.replace("case.beta * v + x", "(case.beta * v if case.width < 6 else 0.5 * v) + x")
     outcome = reply_to(tmp_path, lie, SMALL.with_(normalisation="frozen")).outcome
     assert outcome and outcome.kind == "incorrect" and "group 1 1 neurons by themselves" in outcome.reason
+
+
+def test_state_of_a_step_does_not_outlive_its_pass(tmp_path: Path) -> None:
+    """A state that is left over would hold the graph of the whole pass until the next one."""
+    body, _, last = STEPPED.rpartition("        return s, u -")
+    rest, _, end = last.partition("\n")
+    noting = f"        v = u -{rest}\n        states.append(weakref.ref(v))\n        return s, v\n{end}"
+    path = tmp_path / "loop.py"
+    path.write_text((body + noting).replace("import torch\n", "import weakref\n\nimport torch\n\nstates = []\n", 1))
+    module, problem = load(path), network.Problem(SMALL.with_(normalisation="frozen"))
+    session = Backend(problem.case).session(network.builder(module), read(path).variants["unbind"], problem)
+    output = session.forward()
+    gc.collect()
+    assert len(module.states) == 2 * SMALL.time_steps and all(state() is None for state in module.states)
+    assert output.requires_grad

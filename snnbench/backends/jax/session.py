@@ -185,10 +185,7 @@ class Session:
         if problem.case.dtype in HALVES:
             raise Unsupported(f"XLA adds gradients over images in {problem.case.dtype}, beyond the tolerance of a sum")
         operations.check(problem.case, variant, FORMATS)
-        if any(operation.mixes_images for operation in problem.operations()):
-            raise Unsupported(
-                "XLA sums statistics of a batch in another order when it is recorded: use frozen statistics"
-            )
+        operations.require_frozen(problem, "XLA")
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 

@@ -101,7 +101,9 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
             output: torch.Tensor = self._output(x.flatten(0, 1)).unflatten(0, self._leads)
             return output
         self._states = [None] * len(self.layers)
-        return torch.stack([self._output(images) for images in x.unbind(self.time_axis)], self.time_axis)
+        outputs = [self._output(images) for images in x.unbind(self.time_axis)]
+        self._states = []  # they would hold the pass's graph until the next pass
+        return torch.stack(outputs, self.time_axis)
 
     def recorded(self, x: torch.Tensor, zeros: Sequence[torch.Tensor]) -> tuple[torch.Tensor, list[torch.Tensor]]:
         """The output of `forward`, and the value of each of `names`. `zeros` are added to these values."""
@@ -113,6 +115,7 @@ class Operations(nn.Module):  # type: ignore[misc]  # torch has no types here
             by_step = zip(*[each.unflatten(0, self._leads).unbind(self.time_axis) for each in zeros], strict=True)
             steps = zip(x.unbind(self.time_axis), by_step, strict=True)
             of_steps = [self._values(images, zeros_of_step) for images, zeros_of_step in steps]
+            self._states = []
             values = [torch.stack(each, self.time_axis).flatten(0, 1) for each in zip(*of_steps, strict=True)]
         return values[-1].unflatten(0, self._leads), values
 

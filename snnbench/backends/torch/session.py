@@ -230,6 +230,8 @@ class Session:
         operations.check(problem.case, variant, FORMATS)
         if variant.way and problem.case.is_fed:
             raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
+        if variant.way == "compile":
+            operations.require_frozen(problem, "torch.compile")
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
