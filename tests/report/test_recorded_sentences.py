@@ -11,7 +11,7 @@ from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
-from tests.pictures import DEPTH, DEVICES, EARLIER_NETWORK, FUSION, LOADING, NETWORK, ROOT, TABLE_1, TRAINING
+from tests.pictures import DEPTH, DEVICES, FUSION, LOADING, NETWORK, ROOT, TABLE_1, TRAINING
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -72,27 +72,45 @@ def test_price_of_each_split() -> None:
     assert all(result.verdict == "exact" for result in known.values())
 
 
-def of_network(recording: Path) -> tuple[str, str, str]:
-    """Ranges of training times in PyTorch: over the floor, and of the kernel and of libraries over the plain loop."""
-    assert all(result.verdict == "exact" for result in cells(recording).values())
-    results = {key: result for key, result in cells(recording).items() if key[1] != "jax-scan"}
-    assert len({name for _, name in results} - {"fused/cpu", "torch-loop/unbind"}) == 5
+STEPPED = ("snntorch/step", "norse/lift")
+
+
+def of_network() -> tuple[str, ...]:
+    """Ranges of training times of ResNets in PyTorch: over the floor, and over the plain loop.
+
+    Those over the plain loop are of the kernel, of libraries layer by layer, and of libraries step by step.
+    """
+    every = {key: result for key, result in cells(NETWORK).items() if key[0].dtype == "float32"}
+    assert all(result.verdict == "exact" for result in every.values())
+    results = {key: result for key, result in every.items() if key[1] != "jax-scan"}
+    results = {key: result for key, result in results.items() if key[0].model == "spiking-resnet18"}
+    assert len({name for _, name in results} - {"fused/cpu", "torch-loop/unbind", *STEPPED}) == 5
     times = {key: result.summaries[TIME].median for key, result in results.items()}
-    floors = [times[key] / result.floors_ns["train"] for key, result in results.items()]
+    floors = [times[key] / result.floors_ns["train"] for key, result in results.items() if key[1] not in STEPPED]
     loops = {case: ns for (case, name), ns in times.items() if name == "torch-loop/unbind"}
     fused = [ns / loops[case] for (case, name), ns in times.items() if name == "fused/cpu"]
-    others = [ns / loops[case] for (case, name), ns in times.items() if not name.startswith(("fused", "torch-loop"))]
-    over_floor = f"{min(floors):.1f} to {max(floors):.1f}"
-    return over_floor, f"{min(fused):.2f} to {max(fused):.2f}", f"{min(others):.2f} to {max(others):.2f}"
+    known = ("fused/cpu", "torch-loop/unbind", *STEPPED)
+    others = [ns / loops[case] for (case, name), ns in times.items() if name not in known]
+    stepped = [ns / loops[case] for (case, name), ns in times.items() if name in STEPPED]
+    return f"{min(floors):.1f} to {max(floors):.1f}", *(
+        f"{min(each):.2f} to {max(each):.2f}" for each in (fused, others, stepped)
+    )
 
 
 def test_share_of_the_neuron_in_a_network() -> None:
-    over_floor, fused, others = of_network(NETWORK)
+    over_floor, fused, others, stepped = of_network()
     assert f"takes {over_floor} times the floor" in page("work.md")
     assert f"takes {fused} times the time of `torch-loop`" in page("work.md")
     assert f"the five libraries {others} times" in page("work.md")
-    _, fused, others = of_network(EARLIER_NETWORK)
-    assert f"had {fused} and {others} times" in page("work.md")
+    assert f"Step by step it takes {stepped} times" in page("work.md")
+
+
+def test_networks_under_autocast_are_equivalent() -> None:
+    results = {key: result for key, result in cells(NETWORK).items() if key[0].dtype == "bfloat16"}
+    assert {result.verdict for result in results.values()} == {"equivalent"}
+    assert {name for _, name in results if name.endswith("/amp")} == {
+        *("torch-loop/amp", "norse/amp", "sinabs/amp", "spikingjelly/amp")
+    }
 
 
 def test_convolutions_of_xla_take_most_of_a_network_in_jax() -> None:
