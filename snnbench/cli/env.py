@@ -30,15 +30,6 @@ LibrariesArgument = Annotated[
 @app.command(name="sync")
 def sync(
     libraries: LibrariesArgument = None,
-    config: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--config",
-            "-c",
-            metavar="FILE",
-            help="Make those of a config's cells only: some workloads need further packages.",
-        ),
-    ] = None,
     adapter: AdapterOption = None,
     dry_run: Annotated[
         bool,
@@ -48,6 +39,15 @@ def sync(
         Device | None,
         typer.Option(
             "--device", help="For a machine with such devices, to build an image; for this machine if left out."
+        ),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="Make those of a config's cells only: some workloads need further packages.",
         ),
     ] = None,
 ) -> None:
