@@ -22,11 +22,22 @@ from snnbench.backends.torch.graph import (
     unused_private_bytes,
 )
 from snnbench.backends.torch.session import Session
+from snnbench.cases.operations import INPUT
+from snnbench.workloads import network
 from snnbench.workloads.linear_lif import Problem, builder
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
 
 ADAPTER = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
 VARIANT = read(ADAPTER).variants["cuda-graph"]
+SHARED = {name: value for name, value in LIF.as_dict().items() if name not in ("workload", "neurons")}
+NETWORK = network.Case(
+    **SHARED | {"time_steps": 4, "batch": 2},
+    width=4,
+    model="convolutional",
+    image="mnist",
+    normalisation="batch",
+    input_rate=0.3,
+)
 
 
 @pytest.fixture
@@ -97,6 +108,22 @@ def test_forward_and_backward_are_captured_together(trace: list[str]) -> None:
 def test_inference_is_a_graph_without_gradients(trace: list[str]) -> None:
     spikes = session(Captured).inference()
     assert trace == ["captured", "replay"] and not spikes.requires_grad
+
+
+@pytest.mark.parametrize("normalisation", ["batch", "frozen"])
+def test_captured_network_has_the_recorded_answer(trace: list[str], normalisation: Any) -> None:
+    """The network is recorded without a graph, by a session of its own."""
+    problem = network.Problem(NETWORK.with_(normalisation=normalisation))
+    made = network.builder(load(ADAPTER)), VARIANT, problem, torch.device("cpu")
+    captured, recorder = Captured(*made), Captured(*made)
+    got = captured.answer(*captured.train())
+    assert trace == ["captured", "replay"]
+    recording = recorder.recorded()
+    assert len(trace) == 2
+    expected = recording.answer
+    assert np.array_equal(got.spikes, expected.spikes)
+    assert all(np.array_equal(mine, other) for mine, other in zip(got.weights, expected.weights, strict=True))
+    assert set(recording.values) == {INPUT, *(operation.name for operation in problem.operations())}
 
 
 def test_failed_capture_is_refused_but_failed_warm_up_raises(trace: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
