@@ -32,7 +32,7 @@ COLUMNS = 2
 """Columns of a figure's legend; the page takes as many as fit."""
 ROW = 22
 """Height in px of a row with its name at the side."""
-LABEL = 190
+LABEL = 210
 """The most px of a name; the page gives a row's name at most two fifths of a chart."""
 
 
