@@ -119,7 +119,7 @@ class Display:
 
     def note(self, cell: Cell, note: Note) -> None:
         """Show what the cell's worker does."""
-        self.running[cell] = f": {note.done} of {note.count} {cleaned(note.doing)}" if note.done < note.count else ""
+        self.running[cell] = f"{note.done} of {note.count} {cleaned(note.doing)}" if note.done < note.count else ""
         self._draw()
 
     def end(self, cell: Cell, record: Record) -> None:
@@ -151,7 +151,9 @@ class Display:
         width = min(self.live.console.width, BAR_WIDTH)
         done = width * self.pace.count // max(self.pace.total, 1)
         bar = Text.assemble(("━" * done, "green"), ("─" * (width - done), "dim"))
-        lines = [self.counts, *(f"now: {describe(cell)}{doing}" for cell, doing in self.running.items())]
+        lines = [self.counts]
+        for cell, doing in self.running.items():
+            lines += [f"now: {describe(cell)}", *([f"     {doing}"] if doing else [])]
         shown = Text("\n").join([bar, *map(Text, lines)])
         shown.no_wrap, shown.overflow = True, "ellipsis"
         self.live.update(shown, refresh=True)
