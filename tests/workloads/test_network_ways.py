@@ -10,8 +10,9 @@ from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.outcome import Outcome
-from snnbench.workloads import network
+from snnbench.workloads import loading, network
 from tests.fakes import profile
+from tests.feeding.small import SMALL as FED
 
 pytest.importorskip("torch")
 
@@ -93,6 +94,22 @@ def test_network_of_another_order_runs_step_by_step(tmp_path: Path) -> None:
 def test_step_by_step_has_no_statistics_of_a_batch(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="use frozen statistics"):
         reply_to(tmp_path, STEPPED, SMALL.with_(normalisation="batch"))
+
+
+def test_compiled_network_has_no_statistics_of_a_batch(tmp_path: Path) -> None:
+    with pytest.raises(Unsupported, match=r"torch.compile sums statistics of a batch .*: use frozen statistics"):
+        reply_to(tmp_path, LOOP, SMALL.with_(normalisation="batch"), variant="compile")
+
+
+@pytest.mark.parametrize("way", ["compile", "amp", "cuda-graph"])
+def test_epochs_run_in_no_other_way(tmp_path: Path, way: str) -> None:
+    """The loop of an epoch calls the network itself, so a graph would not be replayed."""
+    path = tmp_path / "loop.py"
+    path.write_text(LOOP)
+    dtype: Any = "bfloat16" if way == "amp" else "float32"
+    problem = loading.Problem(FED.with_(dtype=dtype))
+    with pytest.raises(Unsupported, match=f"epochs do not run with the way {way}"):
+        Backend(problem.case).session(loading.builder(load(path)), read(path).variants[way], problem)
 
 
 def test_state_that_a_step_drops_is_named(tmp_path: Path) -> None:
