@@ -118,6 +118,21 @@ def test_one_fault_in_a_recording_is_reported(
     assert any(one.rule == rule and text in one.text for one in complaints), complaints
 
 
+@pytest.mark.parametrize("divisor", [1, 30_001, 40_003, 50_021])
+def test_floor_in_whole_nanoseconds_is_its_own_rounding(tmp_path: Path, divisor: int) -> None:
+    """A floor of some hundred nanoseconds differs from its rounding by more than a thousandth."""
+
+    def divide_times(record: Document) -> None:
+        for timed in (*record["peaks"].values(), *record["phases"].values()):
+            timed["passes"] *= divisor
+        for phase in record["phases"].values():
+            phase["floor_ns"] = round(phase["floor_ns"] / divisor)
+
+    folder = copied(tmp_path)
+    edited_record(folder, "time", divide_times)
+    assert not [one for one in checking.check(folder) if one.rule == "floor"]
+
+
 def test_malformed_and_duplicate_lines_are_reported(tmp_path: Path) -> None:
     folder = copied(tmp_path)
     text = (folder / RECORDS).read_text()
