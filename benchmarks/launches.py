@@ -42,6 +42,7 @@ FREE = (
     "select",
     "t",
     "transpose",
+    "unbind",
     "detach",
     "alias",
     "expand",

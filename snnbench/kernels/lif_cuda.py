@@ -99,6 +99,8 @@ class Strip:
 
     def fitting(self, columns: int, tensors: tuple[Tensor | None, ...]) -> "Strip":
         """This strip, or one with one column per thread if rows or tensors do not start on a multiple of the vector."""
+        if self.vector == 1:
+            return self
         for tensor in tensors:
             if tensor is not None and (columns % self.vector or address(tensor) % (self.vector * tensor.itemsize)):
                 return Strip(1, self.rows * self.vector, self.threads)

@@ -4,6 +4,7 @@ Forward, for each stretch: currents = inputs @ weight.T by the framework's own p
 bias. Backward, from the last stretch to the first: the kernel, then the gradients of weight and inputs. Only the
 required gradients are computed. Without a weight it is the neuron alone, and a pass of it that keeps nothing runs in
 alone.py where the kernel can. On a CPU the whole pipeline is one call of linear_cpu.py where torch exports its product.
+A pass of one stretch on a GPU runs in one_stretch.py.
 
 stretches.py has the length of a stretch, and the values that are kept for the backward pass.
 """
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from snnbench.kernels import alone, buffers, linear_cpu
+from snnbench.kernels import alone, buffers, linear_cpu, one_stretch
 from snnbench.kernels.choice import module
 from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
 from snnbench.kernels.stretches import kept_shape, stretch
@@ -31,6 +32,8 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
         return alone.forward(layer)
     if plan := linear_cpu.plan(layer):
         return linear_cpu.forward(layer, plan)
+    if one_stretch.serves(layer):
+        return one_stretch.forward(layer)
     inputs, size = layer.inputs, layer.shape
     shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
     saved = buffers.empty(shape, dtype, inputs.device)
@@ -56,6 +59,8 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
         return alone.backward(layer, cotangent, carried, saved, wanted)
     if plan := linear_cpu.plan(layer):
         return linear_cpu.backward(layer, plan, cotangent, carried, saved, wanted)
+    if one_stretch.serves(layer) and not wanted.parameters:
+        return one_stretch.backward(layer, cotangent, carried, saved, wanted)
     steps, batch, neurons = cotangent.shape
     dtype = state_dtype(inputs.dtype)
     run, length = module(layer.kernel_name).backward, _length(layer)
