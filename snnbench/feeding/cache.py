@@ -75,11 +75,11 @@ def full(folder: Path, why: str) -> Unavailable:
     )
 
 
-def is_full(message: str) -> bool:
-    """Whether an error's message is that of a full disk or of a limit on files."""
-    return any(
-        os.strerror(number) in message or f"errno = {number}" in message
-        for number in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
+def is_full(error: BaseException) -> bool:
+    """Whether an error is that of a full disk or of a limit on files. HDF5 has the number in its text only."""
+    numbers = errno.ENOSPC, errno.EFBIG, errno.EDQUOT
+    return getattr(error, "errno", None) in numbers or any(
+        os.strerror(number) in str(error) or f"errno = {number}," in str(error) for number in numbers
     )
 
 

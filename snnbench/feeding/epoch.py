@@ -63,7 +63,8 @@ class Loop:
     in_process: bool
 
     def run(self, batches: Iterable[Any], keep: Collection[int] = ()) -> Epoch:
-        """Run one epoch. Raises DatasetError for a batch with a fault, LoaderError for a loader that ended."""
+        """Run one epoch. Raises DatasetError for a batch with a fault, Unavailable for a full disk under a cache, and
+        LoaderError for a loader that ended."""
         try:
             return self._run(batches, keep)
         except (RuntimeError, EOFError, ConnectionError) as error:

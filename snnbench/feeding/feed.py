@@ -104,7 +104,7 @@ class Feed:
         elif self.case.strategy == "disk-cold":
             self._forget_cold()
             self._cold = cache.cold()
-            self._samples = Samples(self.case, self._folder, self._on_disk(self._cold))
+            self._samples = self._through(self._cold)
         options: dict[str, Any] = {}
         if self.case.workers:
             options = {"num_workers": self.case.workers, "pin_memory": self._device.type == "cuda"}
@@ -125,12 +125,11 @@ class Feed:
         with cache.locked(whole):
             if not whole.is_whole:
                 whole.empty()
-                samples = Samples(self.case, self._folder, self._on_disk(whole))
-                for number, _ in enumerate(self._every(samples, whole.folder), start=1):
+                for number, _ in enumerate(self._every(self._through(whole)), start=1):
                     if number == 1 or number % 1000 == 0:
                         whole.require_room(self.case.samples, number)
                 whole.seal()
-        self._samples = Samples(self.case, self._folder, self._on_disk(whole), is_complete=True)
+        self._samples = self._through(whole, is_complete=True)
         return whole.size_bytes
 
     def _fill_memory(self) -> int:
@@ -156,20 +155,23 @@ class Feed:
             part.numel() * part.element_size() for frames, _ in sparse for part in (frames.indices(), frames.values())
         )
 
-    def _every(self, samples: Samples, folder: Path | None = None) -> Iterator[Any]:
+    def _every(self, samples: Samples) -> Iterator[Any]:
         """Every sample in turn, loaded by all CPUs of the case. Raises DatasetError, or Unavailable for a full disk."""
         processes = self.case.threads if self.case.threads > 1 else 0
         loader = DataLoader(samples, batch_size=None, num_workers=processes, collate_fn=_itself)
         for number, sample in enumerate(loader, start=1):
             self._filling(number, self.case.samples)
             if isinstance(sample, Fault):
-                if folder and cache.is_full(sample.message):
-                    raise cache.full(folder, "its disk is full")
                 raise sample.raised()
             yield sample
 
-    def _on_disk(self, there: DiskCache) -> Any:
-        return lambda dataset: tonic.DiskCachedDataset(dataset, cache_path=str(there.folder))
+    def _through(self, there: DiskCache, is_complete: bool = False) -> Samples:
+        """The samples through a cache on the disk."""
+
+        def cached(dataset: Any) -> Any:
+            return tonic.DiskCachedDataset(dataset, cache_path=str(there.folder))
+
+        return Samples(self.case, self._folder, cached, is_complete, there.folder)
 
     def _forget_cold(self) -> None:
         if self._cold:

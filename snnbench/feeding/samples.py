@@ -12,9 +12,11 @@ from typing import Any
 
 import tonic
 
+from snnbench.adapter.refusal import Unavailable
 from snnbench.cases.case import Case
 from snnbench.datasets.frames import KEPT_CHANNELS, SECOND_US, window_us
 from snnbench.datasets.heidelberg import CHANNELS, DatasetError, opened
+from snnbench.feeding import cache
 
 PARTS = ("reading", "transforming", "caching", "collating")
 """The parts of a loader's work, in the order of a batch's notes."""
@@ -24,13 +26,17 @@ FAULTS = (OSError, KeyError, IndexError, RuntimeError, TypeError, ValueError)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A sample that cannot be loaded. The message travels in place of the sample, and is raised in the loop."""
+    """A sample that cannot be loaded. The message travels in place of the sample, and is raised in the loop.
+
+    `full_folder` is the folder of the cache if its disk is full.
+    """
 
     message: str
+    full_folder: Path | None = None
 
-    def raised(self) -> DatasetError:
+    def raised(self) -> DatasetError | Unavailable:
         """The error to raise."""
-        return DatasetError(self.message)
+        return cache.full(self.full_folder, self.message) if self.full_folder else DatasetError(self.message)
 
 
 @dataclass(slots=True)
@@ -77,8 +83,8 @@ class Timed:
 class Samples:
     """The first samples of a dataset: frames [T, 1, KEPT_CHANNELS] and label, or a Fault.
 
-    `cached` puts a cache around the dataset. If `is_complete`, the cache holds every sample, and one that it lacks is a
-    fault: to make it anew in silence would be other work.
+    `cached` puts a cache around the dataset, and `cache_folder` is its folder if it is on the disk. If `is_complete`,
+    the cache holds every sample, and one that it lacks is a fault: to make it anew in silence would be other work.
     """
 
     def __init__(
@@ -87,8 +93,9 @@ class Samples:
         folder: Path,
         cached: Callable[[Any], Any] = lambda dataset: dataset,
         is_complete: bool = False,
+        cache_folder: Path | None = None,
     ) -> None:
-        self._case, self._is_complete = case, is_complete
+        self._case, self._is_complete, self._cache_folder = case, is_complete, cache_folder
         self._path: Path = case.source.path  # type: ignore[attr-defined]
         self.notes = Notes()
         self._transform = Timed(frames_of(case.time_steps))
@@ -105,6 +112,8 @@ class Samples:
         try:
             frames, label = self._whole[index]
         except FAULTS as error:
+            if self._cache_folder and cache.is_full(error):
+                return Fault("its disk is full", self._cache_folder)
             return Fault(f"sample {index} of {self._path}: {self._foreign_channel(index) or _line(error)}")
         spent_ns = time.perf_counter_ns() - started
         if self._read.calls == calls:

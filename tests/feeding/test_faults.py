@@ -114,14 +114,29 @@ def test_killed_loader_is_one_line(monkeypatch: pytest.MonkeyPatch, strategy: st
     assert len(str(raised.value).splitlines()) == 1
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
-def test_full_disk_is_unavailable(monkeypatch: pytest.MonkeyPatch, home: Path, number: int) -> None:
+FULL = [
+    OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+    OSError(errno.EFBIG, os.strerror(errno.EFBIG)),
+    OSError(errno.ENOSPC, "Unable to synchronously create file (file write failed: time = Wed Nov 25\n, errno = 28"),
+    RuntimeError("Can't write data (file write failed: time = Wed Nov 25\n, errno = 28, error message = 'full')"),
+]
+"""A full disk as Python, h5py and HDF5 report it."""
+
+
+@pytest.mark.parametrize("error", FULL, ids=["full", "limit", "h5py", "hdf5"])
+@pytest.mark.parametrize(("strategy", "workers"), [("disk-warm", 0), ("disk-cold", 0), ("disk-cold", 1)])
+def test_full_disk_is_unavailable(
+    monkeypatch: pytest.MonkeyPatch, home: Path, strategy: str, workers: int, error: Exception
+) -> None:
     def full(*given: Any, **more: Any) -> None:
-        raise OSError(number, os.strerror(number))
+        raise error
 
     monkeypatch.setattr(tonic.cached_dataset, "save_to_disk_cache", full)
-    with pytest.raises(Unavailable, match="cannot be written: its disk is full; free some, or set SNNBENCH_HOME"):
-        load(WARM)
+    expected = (
+        r"the cache in .*frames.* cannot be written: its disk is full; free some, or set SNNBENCH_HOME to another disk"
+    )
+    with pytest.raises(Unavailable, match=f"^{expected}$"):
+        load(SMALL.with_(strategy=strategy, workers=workers))
     assert not list((home / "frames").glob("*.whole"))
 
 
