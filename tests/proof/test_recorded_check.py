@@ -95,6 +95,20 @@ def test_timed_answer_is_held_to_the_recorded_one(repeats_bits: bool) -> None:
     assert "outputs are others" in check.check(replace(right, spikes=right.spikes * np.float32(1 + 1e-6))).message
 
 
+@pytest.mark.parametrize("normalisation", ["frozen", "batch"])
+def test_halved_gradient_in_16_bits_is_found_without_equal_bits(normalisation: str) -> None:
+    """Rounding alone would reach further in a deep network with statistics of a batch."""
+    problem, recording = recorded(SHORT.with_(dtype="bfloat16", beta=0.875, normalisation=normalisation))
+    check = RecordedCheck(
+        problem, 0, lambda: replace(recording, repeats_bits=False), whole=True, budget_ns=10**9, seed=3
+    )
+    right = recording.answer
+    assert right.weights is not None and check.check(right).correct
+    for number, weight in enumerate(right.weights):
+        halved = [*right.weights[:number], weight / 2, *right.weights[number + 1 :]]
+        assert "gradient of " in check.check(replace(right, weights=halved)).message
+
+
 def test_reach_of_rounding_grows_on_the_way_back() -> None:
     """With frozen statistics as the root of the operations on the longest way; with those of a batch, more."""
     for normalisation in ("frozen", "batch"):
