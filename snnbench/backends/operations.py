@@ -27,7 +27,7 @@ class Plan:
 def check(case: Case, variant: Variant, formats: Collection[str]) -> None:
     """Refuse a network that has no proof so far, or not in one of these number formats. Raises Unsupported."""
     if variant.latency:
-        raise Unsupported("networks do not run with neurons that answer some steps late, so far")
+        raise Unsupported(f"these neurons answer {variant.latency} step late, which adds up from site to site")
     if variant.inference_only:
         raise Unsupported(f"a network is proved with its gradients: {variant.inference_only}")
     if variant.deviation:

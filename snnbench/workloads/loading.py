@@ -185,11 +185,14 @@ def exams(case: Case, drive: float | None = None) -> list[Problem]:
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """The network with the adapter's `neuron` at every site. Raises Unsupported if it has none for PyTorch."""
-    if not hasattr(adapter, "neuron"):
-        raise Unsupported("this adapter has no function neuron(case, variant), so its neuron has no place in a network")
+    """A function that makes the network with the adapter's `neuron` at every site.
+
+    It raises Unsupported if the adapter has none for PyTorch.
+    """
 
     def build(case: Any, operations: Any, variant: str) -> Any:
+        if not hasattr(adapter, "neuron"):  # a check of the variant comes first, and may have a better reason
+            raise Unsupported("this adapter has no function neuron(case, variant) for the sites of a network")
         neuron = adapter.neuron(case, variant)
         if not getattr(neuron, "is_fed", False):
             raise Unsupported("PyTorch's DataLoader feeds a loop of PyTorch only")

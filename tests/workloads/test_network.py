@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -187,10 +188,13 @@ def test_network_without_a_proof_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unsupported, match="float32, float64 here, so far"):
         operations.check(SMALL.with_(dtype="bfloat16"), variant, ("float32", "float64"))
     late = replace(variant, latency=1)
-    with pytest.raises(Unsupported, match="answer some steps late"):
+    with pytest.raises(Unsupported, match="these neurons answer 1 step late"):
         operations.check(SMALL, late, ("float32",))
     with pytest.raises(Unsupported, match="in PyTorch and in JAX only"):
         network.builder(load(ROOT / "adapters" / "reference.py"))(SMALL.with_(dtype="float64"), None, "default")
+    build = network.builder(ModuleType("without_neurons"))  # a reason of the variant's own comes before this one
+    with pytest.raises(Unsupported, match=r"no function neuron\(case, variant\) for the sites of a network"):
+        build(SMALL, None, "default")
     with pytest.raises(Unsupported, match="another rule"):
         network.exams(SMALL, drive=1.0)
 
