@@ -12,6 +12,8 @@ from snnbench.recording.reading import read
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
 from tests.pictures import DEPTH, DEVICES, FUSION, LOADING, NETWORK, ROOT, TABLE_1, TRAINING
+from tests.plan.test_configs_readme import NETWORKS
+from tests.plan.test_configs_readme import PUBLISHED as OF_TABLE_1
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -161,6 +163,26 @@ PUBLISHED = {
     ("RTX 2070", "EXODUS"): (108.32, 19.70, 16.58),
 }
 """Seconds of an epoch by Lenz: naive, from a warm cache on the disk, from sparse tensors on the card."""
+
+
+def rows_of_table_1() -> list[str]:
+    """The rows of table 1: epochs of the paper over those of temporal fusion, and passes here over those of `fused`."""
+    published = {row[1]: [float(seconds) for seconds in row[2:5]] for row in OF_TABLE_1 if row[0] == "CIFAR-10"}
+    known, rows = cells(TABLE_1), []
+    for network, model in NETWORKS.items():
+        by_torch, by_cupy, by_fusion = published[network]
+        case = next(case for case, _ in known if case.model == model)
+        *others, fused = (
+            known[case, name].summaries[TIME].median
+            for name in ("spikingjelly/old-torch", "spikingjelly/auto", "serial/torch", "fused/cpu")
+        )
+        ratios = by_torch / by_fusion, by_cupy / by_fusion, *(each / fused for each in others)
+        rows.append(f"| {network} | {' | '.join(f'{ratio:.2f}' for ratio in ratios)} |")
+    return rows
+
+
+def test_table_1_beside_the_published_one() -> None:
+    assert "\n".join(rows_of_table_1()) in (PAGES / "literature.md").read_text(encoding="utf-8")
 
 
 def rows_of_loading() -> list[str]:
