@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from snnbench.recording.reading import read
+from tests.pictures import LOADING, TRAINING
+from tests.pictures import TABLE_1 as RECORDED_TABLE_1
+
 ROOT = Path(__file__).parent.parent.parent
 TEXT = (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
 IMAGES = {"MNIST": 60_000, "CIFAR-10": 50_000, "N-MNIST": 60_000}
@@ -34,6 +38,20 @@ def test_derived_numbers_follow_from_published_ones(row: list[str]) -> None:
     rates = [f"{IMAGES[data] / each:.0f}" for each in seconds] if data in IMAGES else ["-"] * 3
     assert numbers[3:6] == rates
     assert abs(float(numbers[6]) - seconds[1] / seconds[2]) <= 0.005 + 1e-9
+
+
+@pytest.mark.parametrize(
+    ("recording", "sentence"),
+    [
+        (LOADING, "in its recording the cells took {} minutes."),
+        (TRAINING, "Those of `training`, which has the proper training beside it, took {} minutes."),
+        (RECORDED_TABLE_1, "`--only device=cpu` in {} minutes:"),
+    ],
+    ids=["loading", "training", "table-1"],
+)
+def test_minutes_equal_the_time_of_recorded_cells(recording: Path, sentence: str) -> None:
+    seconds = sum(record.wall_s or 0.0 for record in read(recording).records)
+    assert sentence.format(f"{seconds / 60:.0f}") in " ".join(TEXT.split())
 
 
 def test_ratios_are_in_the_range_that_the_config_names() -> None:
