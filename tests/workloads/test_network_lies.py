@@ -1,14 +1,16 @@
 """Tests of lies at one site of a network: each is found, and the site is named."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from snnbench.cases.operations import Neurons
 from snnbench.workloads import network
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
+from snnbench.backends.torch import operations as modules
 from tests.workloads.test_network import LOOP, RESNET, SMALL, one_thread, reply_to
 
 __all__ = ["one_thread"]
@@ -39,6 +41,10 @@ LIES = {
     "other reset": ("u - case.threshold * reset_spike if", "u * (1 - reset_spike) if"),
     "truncated": ("case.beta * v +", "case.beta * (v.detach() if t == 3 else v) +"),
     "slope": ("case.threshold, case.slope)", "case.threshold, 1.05 * case.slope)"),
+    "half of the neurons": (
+        "return torch.stack(spikes)",
+        "return torch.stack(spikes) * (torch.arange(len(u[0])) < len(u[0]) // 2)",
+    ),
     "silent neuron": ("return torch.stack(spikes)", "return torch.stack(spikes) * (torch.arange(len(u[0])) != 7)"),
     "last sample": (
         "return torch.stack(spikes)",
@@ -98,6 +104,21 @@ def test_lie_in_the_middle_of_a_resnet_is_named(tmp_path: Path, name: str) -> No
     assert outcome and outcome.kind == "incorrect" and f"{sites[MIDDLE - 1]} by themselves" in outcome.reason
 
 
+OF_ZERO = {name: lie for name, lie in LIES.items() if name not in ("detached reset", "other reset")} | {
+    "attached reset": ("s.detach() if case.detach_reset else s", "s"),
+    "other reset": (
+        'if case.reset == "subtract" else u * (1 - reset_spike)',
+        "if True else u * (1 - reset_spike)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OF_ZERO)
+def test_lie_with_a_reset_to_zero_is_named(tmp_path: Path, name: str) -> None:
+    outcome = reply_to(tmp_path, lying(2, *OF_ZERO[name]), SMALL.with_(reset="zero", detach_reset=True)).outcome
+    assert outcome and outcome.kind == "incorrect" and "group 2 1 neurons by themselves" in outcome.reason
+
+
 @pytest.mark.parametrize("variant", ["unbind", "amp"])
 def test_lie_in_the_timed_network_alone_is_found(tmp_path: Path, variant: str) -> None:
     """The network of the exam is built first, then the timed one, then the recorded one, each with two sites."""
@@ -106,6 +127,22 @@ def test_lie_in_the_timed_network_alone_is_found(tmp_path: Path, variant: str) -
     lie = lie.replace("sites = []", "sites = Spike.sites = getattr(Spike, 'sites', [])")
     outcome = reply_to(tmp_path, lie, SMALL.with_(dtype=dtype), variant=variant).outcome
     assert outcome and outcome.kind == "incorrect" and "than when the pass is recorded" in outcome.reason
+
+
+def test_two_layers_in_each_others_place_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every site is right on the current that it got; only the link from weights to currents is wrong."""
+    first, second = "stage 1 block 1 1 convolution", "stage 1 block 2 1 convolution"
+    drawn, made = network.Problem(WIDER).parameters(), modules._module
+    others = {first: drawn[second], second: drawn[first]}
+
+    def make(operation: Any, parameters: Any, scale: float) -> Any:
+        if operation.name in others and operation.shape[0] == WIDER.width:
+            parameters = [torch.from_numpy(array) for array in others[operation.name]]
+        return made(operation, parameters, scale)
+
+    monkeypatch.setattr(modules, "_module", make)
+    outcome = reply_to(tmp_path, LOOP, WIDER).outcome
+    assert outcome and outcome.kind == "incorrect" and f"value of {first} is off" in outcome.reason
 
 
 def test_neuron_that_is_honest_while_recorded_is_found(tmp_path: Path) -> None:
