@@ -1,4 +1,4 @@
-"""Units of time and memory, and numbers as text with three digits."""
+"""Units of time, memory and energy, and numbers as text with three digits."""
 
 from collections.abc import Iterable
 
@@ -9,6 +9,7 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SCALES = {
     "ns": ((S, "s"), (MS, "ms"), (US, "us"), (1, "ns")),
     "bytes": ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")),
+    "joules": ((1, "J"), (1e-3, "mJ"), (1e-6, "uJ")),
 }
 
 
@@ -18,7 +19,7 @@ def number(value: float) -> str:
 
 
 def quantity(value: float, unit: str) -> str:
-    """Nanoseconds ("ns") or bytes ("bytes") in the largest unit that gives at least 1, with three digits."""
+    """A number of "ns", "bytes" or "joules", with three digits, in the largest unit that gives at least 1."""
     size, name = next(((size, name) for size, name in SCALES[unit] if value >= size), SCALES[unit][-1])
     return f"{number(value / size)} {name}"
 

@@ -16,6 +16,8 @@ from snnbench.worker.durations import Summary
 
 METRICS = {"time": "ns", "host_peak": "bytes", "device_peak": "bytes"}
 """Metrics that are compared, with their units."""
+NOISY_METRICS = ("time", "energy")
+"""Metrics that differ from trial to trial as times do: the limits of times hold for them."""
 COUNTED_METRICS = ("device_peak",)
 """Metrics that an allocator counts: the same program gives the same number."""
 SIDES = ("base", "new")
@@ -104,7 +106,7 @@ def judged(
     """
     differences: dict[int, Difference] = {}
     for timed in (True, False):
-        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric == "time") is timed]
+        numbers = [n for n, cell in enumerate(cells) if not cell.word and (cell.metric in NOISY_METRICS) is timed]
         some = differ([cells[number] for number in numbers], 1 - thresholds.alpha)
         differences |= dict(zip(numbers, some, strict=True))
     p = [None if disturbance(cells[number]) else difference.p for number, difference in differences.items()]
@@ -113,7 +115,7 @@ def judged(
     for number, difference in differences.items():
         cell = cells[number]
         floor, chance = thresholds.memory_floor, 0.0
-        if cell.metric == "time":
+        if cell.metric in NOISY_METRICS:
             floor, chance = thresholds.time_floor, thresholds.chance
             if by_chance and not chance:
                 fewest = min(side.summary.count for side in sides_of(cell))

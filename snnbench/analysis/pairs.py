@@ -13,24 +13,25 @@ from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 
 Field = tuple[Case, str, Mapping[str, Side]]
-"""(case, phase, the times of each contender)."""
+"""(case, phase, the times or energies of each contender)."""
 Pairs = dict[tuple[str, str], ComparedCell]
 """(base, new), two contenders -> their comparison, new over base."""
 
 
-def times(result: Result, phase: str, allowed: Collection[str] = ()) -> Side:
-    """The times of a contender in a phase, marked as contended by its name unless that is `allowed`."""
+def side_of(result: Result, phase: str, metric: str = "time", allowed: Collection[str] = ()) -> Side:
+    """The numbers of a contender in a phase, marked as contended by its name unless that is `allowed`."""
     contended = result.contender if CONTENDED in result.flags and CONTENDED not in allowed else ""
-    return Side(result.summaries[phase, "time"], result.repetitions.get(phase, []), contended=contended)
+    repetitions = result.repetitions.get(phase, []) if metric == "time" else []
+    return Side(result.summaries[phase, metric], repetitions, contended=contended)
 
 
-def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds) -> list[Pairs]:
+def pairs(fields: Sequence[Field], baseline: str, thresholds: Thresholds, metric: str = "time") -> list[Pairs]:
     """For each field, every pair once with its word. The baseline is the base of its pairs."""
     names, cells = [], []
     for case, phase, sides in fields:
         ordered = sorted(sides, key=lambda name: (name != baseline, sides[name].summary.median))
         names.append(list(combinations(ordered, 2)))
-        cells += [ComparedCell(case, new, phase, "time", sides[base], sides[new]) for base, new in names[-1]]
+        cells += [ComparedCell(case, new, phase, metric, sides[base], sides[new]) for base, new in names[-1]]
     words = iter(judged(cells, thresholds))
     return [{pair: next(words) for pair in of_field} for of_field in names]
 

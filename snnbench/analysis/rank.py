@@ -1,4 +1,4 @@
-"""Rank the contenders of one recording, case by case, by the time of a phase and against a baseline.
+"""Rank the contenders of one recording, case by case, by the time or the energy of a phase and against a baseline.
 
 Trials of all contenders were interleaved, so that a disturbance by the machine met all of them. A contender has no rank
 if it deviates from the work, failed (even in one trial) or was skipped. It is listed apart, with its reason.
@@ -13,7 +13,7 @@ from snnbench.adapter.contender import UnknownContender
 from snnbench.analysis.cells import CONTENDED, CONTENDED_ALLOWED, ComparedCell, Side
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.difference import intervals
-from snnbench.analysis.pairs import Pairs, pairs, slower, times
+from snnbench.analysis.pairs import Pairs, pairs, side_of, slower
 from snnbench.analysis.results import PHASES, Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
@@ -28,7 +28,7 @@ class Entry:
     """One contender in one case and phase. `cell` is its comparison with the baseline; None for the baseline itself.
 
     The fastest contender without a `rank` begins a new rank. The next ones share it, as long as the test calls them not
-    slower than any member and on the same side of the baseline. So a rank has one word. `interval` [ns] is of the
+    slower than any member and on the same side of the baseline. So a rank has one word. `interval` [ns or J] is of the
     geometric mean of trials. A single trial has no interval and no rank; a contended time has no rank.
     """
 
@@ -42,7 +42,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """All timed contenders in one phase of one case, by their medians, and (contender, reason) of those apart."""
+    """All contenders with a number in one phase of one case, by their medians; and (contender, reason) of all others.
+
+    The number is a time in ns, or an energy in joules.
+    """
 
     case: Case
     phase: str
@@ -67,7 +70,7 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every ranking of a recording, and their means; `allowed` lists the facts that the user allowed."""
+    """Every ranking of a recording by `metric`, and their means; `allowed` lists the facts that the user allowed."""
 
     recording: str
     baseline: str
@@ -75,6 +78,7 @@ class Ranked:
     rankings: list[Ranking]
     means: list[Mean]
     allowed: list[str]
+    metric: str = "time"
 
 
 def rank(
@@ -83,8 +87,11 @@ def rank(
     thresholds: Thresholds,
     phases: Collection[str] = (),
     allowed: Collection[str] = (),
+    metric: str = "time",
 ) -> Ranked:
     """Rank every case of a recording in these phases or in all; the p of all pairs are adjusted together.
+
+    `metric` is "time" or "energy".
 
     `baseline` is a contender, or a library with one contender; if empty, the config's. Contended times have a rank and
     a word only if "contended" is `allowed`. Raises UnknownContender.
@@ -92,10 +99,12 @@ def rank(
     by_case = results_by_case(recording.records)
     name = _baseline(recording, baseline, by_case)
     wanted = [phase for phase in PHASES if not phases or phase in phases]
-    drafts = [ranking for case, group in by_case.items() for ranking in _drafts(case, group, name, wanted, allowed)]
-    rankings = _decided(drafts, name, thresholds)
+    drafts = [
+        ranking for case, group in by_case.items() for ranking in _drafts(case, group, name, wanted, allowed, metric)
+    ]
+    rankings = _decided(drafts, name, thresholds, metric)
     facts = [CONTENDED_ALLOWED] if CONTENDED in allowed else []
-    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts)
+    return Ranked(recording.name, name, thresholds, rankings, list(_means(rankings, name)), facts, metric)
 
 
 def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Result]]) -> str:
@@ -112,38 +121,38 @@ def _baseline(recording: Recording, wanted: str, by_case: dict[Case, list[Result
 
 
 def _drafts(
-    case: Case, group: list[Result], baseline: str, phases: Collection[str], allowed: Collection[str]
+    case: Case, group: list[Result], baseline: str, phases: Collection[str], allowed: Collection[str], metric: str
 ) -> Iterator[Ranking]:
-    """Rankings without ranks and words; a case without any time has only contenders that are listed apart."""
-    timed = [phase for phase in phases if any((phase, "time") in result.summaries for result in group)]
+    """Rankings without ranks and words; a case without any number has only contenders that are listed apart."""
+    timed = [phase for phase in phases if any((phase, metric) in result.summaries for result in group)]
     for phase in timed:
         sides = {
-            one.contender: times(one, phase, allowed)
+            one.contender: side_of(one, phase, metric, allowed)
             for one in group
-            if one.verdict != "deviates" and not one.failure and (phase, "time") in one.summaries
+            if one.verdict != "deviates" and not one.failure and _positive(one, phase, metric)
         }
         failed = any(one.contender == baseline and one.failure for one in group)
-        lacking = f"{baseline} {'failed' if failed else 'has no time of this work'}"
+        lacking = f"{baseline} {'failed' if failed else f'has no {metric} of this work'}"
         entries = []
         for result in (one for one in group if one.contender in sides):
             name = result.contender
             base = sides.get(baseline)
-            cell = None if base else ComparedCell(case, name, phase, "time", None, sides[name], "missing", lacking)
+            cell = None if base else ComparedCell(case, name, phase, metric, None, sides[name], "missing", lacking)
             remarks = {CONTENDED} if base and sides[name].contended and name != baseline else set()  # by the cell
             entries.append(Entry(name, sides[name], None, None, cell, "; ".join(sorted(result.flags - remarks))))
-        apart = [(one.contender, _why(one)) for one in group if one.contender not in sides]
+        apart = [(one.contender, _why(one, phase, metric)) for one in group if one.contender not in sides]
         yield Ranking(case, phase, sorted(entries, key=lambda entry: entry.side.summary.median), apart)
-    if not timed and (apart := [(one.contender, _why(one)) for one in group if one.reasons]):
+    if not timed and (apart := [(one.contender, _why(one, "", metric)) for one in group if one.reasons]):
         yield Ranking(case, "", [], apart)
 
 
-def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds) -> list[Ranking]:
+def _decided(rankings: list[Ranking], baseline: str, thresholds: Thresholds, metric: str) -> list[Ranking]:
     """Rankings with words, intervals and ranks: every pair of contenders is tested, and all p are adjusted together."""
     fields = [(one.case, one.phase, {entry.contender: entry.side for entry in one.entries}) for one in rankings]
     samples = [entry.side.summary.trials for ranking in rankings for entry in ranking.entries]
     ends = iter(intervals(samples, 1 - thresholds.alpha))
     result = []
-    for ranking, words in zip(rankings, pairs(fields, baseline, thresholds), strict=True):
+    for ranking, words in zip(rankings, pairs(fields, baseline, thresholds, metric), strict=True):
         entries = [
             replace(entry, interval=next(ends), cell=words.get((baseline, entry.contender), entry.cell))
             for entry in ranking.entries
@@ -194,11 +203,21 @@ def _means(rankings: list[Ranking], baseline: str) -> Iterator[Mean]:
         yield Mean(kind, phase, len(shared), len(medians), ratios, lacking)
 
 
-def _why(result: Result) -> str:
+def _positive(result: Result, phase: str, metric: str) -> bool:
+    """Whether every trial has a number above 0. Noise of idle power may exceed the energy of a pass."""
+    summary = result.summaries.get((phase, metric))
+    return summary is not None and min(summary.trials) > 0
+
+
+def _why(result: Result, phase: str, metric: str) -> str:
     """Why a contender is not ranked."""
     if result.failure and result.verdict != "deviates":
         return result.failure
-    return result.reasons[0] if result.reasons else "not timed in this phase"
+    if result.reasons:
+        return result.reasons[0]
+    if (phase, metric) in result.summaries:
+        return f"the noise of idle power exceeds its {metric}"
+    return "not timed in this phase" if metric == "time" else f"no {metric} in this phase"
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -18,6 +18,13 @@ from snnbench.cli.options import (
 from snnbench.cli.screen import terminal
 
 
+class RankedMetric(StrEnum):
+    """The numbers by which contenders can be ranked."""
+
+    time = "time"
+    energy = "energy"
+
+
 class RankingFormat(StrEnum):
     """Tables for a terminal, Markdown, and formats for other programs."""
 
@@ -39,6 +46,9 @@ def rank(
         list[ComparedPhase] | None,
         typer.Option("--phase", help="Only this phase; may be repeated. If left out: train, or all with --format."),
     ] = None,
+    metric: Annotated[
+        RankedMetric, typer.Option("--metric", help="Rank by the time of a pass, or by its energy beyond idle power.")
+    ] = RankedMetric.time,
     allow: Annotated[
         str, typer.Option("--allow", metavar="FACTS", help="contended: also rank times that others disturbed.")
     ] = "",
@@ -60,7 +70,9 @@ def rank(
     if recorded.sides:
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
     phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
-    ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed)
+    ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed, metric)
+    if metric is RankedMetric.energy and not any(one.entries for one in ranking.rankings):
+        raise typer.BadParameter(f"{recording}: holds no energy; set protocol.energy = true in a config and run it")
     if form is RankingFormat.table and output is None and (console := terminal()):
         from snnbench.report.terminal import rank_view
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from snnbench.analysis.cells import Side
 from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.pairs import pairs, slower, times
+from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.cases.case import Case
 from snnbench.report.findings import Findings, Point
 
@@ -63,4 +63,4 @@ def _ranked(findings: Findings, case: Case) -> list[Point]:
 
 def _side(findings: Findings, point: Point) -> Side:
     result = next(one for one in findings.results[point.case] if one.contender == point.contender)
-    return times(result, findings.headline)
+    return side_of(result, findings.headline)

@@ -4,7 +4,7 @@ import pytest
 
 from snnbench.analysis.cells import Side
 from snnbench.analysis.decision import Thresholds
-from snnbench.analysis.pairs import pairs, slower, times
+from snnbench.analysis.pairs import pairs, side_of, slower
 from snnbench.analysis.results import results_by_case
 from snnbench.worker.durations import summarise
 from tests.fakes import CASE
@@ -55,8 +55,8 @@ def test_each_field_has_its_own_pairs() -> None:
 def test_times_of_a_phase_name_the_contended() -> None:
     records = [*trials("quiet", [1.0, 2.0]), timed("loud", train=3.0, forward=4.0, flags=["contended"])]
     quiet, loud = results_by_case(records)[CASE]
-    assert times(quiet, "train").summary.trials == (1e6, 2e6)
-    assert times(quiet, "train").repetitions == [(1e6, 1e6, 4.5e6), (2e6, 2e6, 9e6)]
-    assert times(quiet, "train").contended == times(loud, "train", ["contended"]).contended == ""
-    assert times(loud, "forward").contended == "loud"
-    assert times(loud, "forward").summary.trials == (4e6,)
+    assert side_of(quiet, "train").summary.trials == (1e6, 2e6)
+    assert side_of(quiet, "train").repetitions == [(1e6, 1e6, 4.5e6), (2e6, 2e6, 9e6)]
+    assert side_of(quiet, "train").contended == side_of(loud, "train", allowed=["contended"]).contended == ""
+    assert side_of(loud, "forward").contended == "loud"
+    assert side_of(loud, "forward").summary.trials == (4e6,)

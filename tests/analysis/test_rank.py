@@ -199,3 +199,43 @@ def test_phases_are_ranked_separately_and_selectable() -> None:
     records = [timed(name, trial, train=3.0, forward=1.0) for name in ("a", "b") for trial in range(2)]
     assert [one.phase for one in ranked(*records).rankings] == ["train", "forward"]
     assert [one.phase for one in ranked(*records, phases=["forward"]).rankings] == ["forward"]
+
+
+def with_energy(records: list[Record], joules: float, idle_w: float = 5.0) -> list[Record]:
+    """The records, in which a training pass takes so many joules beyond idle power, give or take 2 %."""
+    return [
+        replace(
+            record,
+            phases={
+                name: timing
+                | {"energy": {
+                    "counter": "nvml", "passes": 10, "wall_ns": 2 * 10**9, "idle_ns": 10**9,
+                    "idle_uj": round(idle_w * 1e6),
+                    "counted_uj": round((joules * factor * 10 + idle_w * 2) * 1e6),
+                }}
+                for name, timing in record.phases.items()
+            },
+        )
+        for record, factor in zip(records, ONE, strict=True)
+    ]  # fmt: skip
+
+
+def test_energy_ranks_apart_from_time() -> None:
+    records = [*with_energy(times("a", 2), 1.0), *with_energy(times("b", 1), 3.0), *times("c", 3)]
+    ranking = ranked(*records, metric="energy")
+    (ranked_case,) = ranking.rankings
+    assert [(entry.rank, entry.contender) for entry in ranked_case.entries] == [(1, "a"), (2, "b")]
+    assert ranked_case.entries[1].side.summary.median == pytest.approx(3.0)
+    assert ranked_case.apart == [("c", "no energy in this phase")]
+    table = rank_table.markdown(ranking)
+    assert "energies over those of a; no contender in a rank takes more than another" in table
+    assert "| 2 | b | 3 J | 3.000 |" in table and "| more |" in table
+    header = "case,title,phase,rank,contender,energy_joules,low_joules,high_joules,trials_joules"
+    assert rank_table.csv(ranking).startswith(header)
+
+
+def test_energy_below_the_noise_of_idle_power_has_no_rank() -> None:
+    records = [*with_energy(times("a", 2), 1.0), *with_energy(times("b", 1), -0.1)]
+    (ranked_case,) = ranked(*records, metric="energy").rankings
+    assert [entry.contender for entry in ranked_case.entries] == ["a"]
+    assert ranked_case.apart == [("b", "the noise of idle power exceeds its energy")]

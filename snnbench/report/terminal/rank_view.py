@@ -6,11 +6,11 @@ from rich.text import Text
 from snnbench.analysis.rank import Mean, Ranked, Ranking
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
-from snnbench.report.text.rank_table import ranking_table
+from snnbench.report.text.rank_table import NAMES, one_rank, ranking_table
 from snnbench.report.text.table import captions
 
 LEGEND = (
-    "rank: no contender in a rank is slower than another of that rank; ratio: time over that of {baseline}",
+    "rank: {one_rank} of that rank; ratio: {metric} over that of {baseline}",
     "interval: of the ratio; word: the verdict of the test against {baseline}",
 )
 
@@ -18,14 +18,18 @@ LEGEND = (
 def show(console: Console, ranked: Ranked) -> None:
     """Print the rankings, the contenders without a rank, and geometric means of ratios over several cases."""
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    console.print(Text.assemble((ranked.recording, "bold"), f": times over those of {ranked.baseline}"))
+    what = f": {NAMES[ranked.metric]} over those of {ranked.baseline}"
+    console.print(Text.assemble((ranked.recording, "bold"), what))
     note(console, f"all cases: {common}")
     for fact in ranked.allowed:
         note(console, f"allowed: {fact}")
     tables = [
-        (_heading(one, own[one.case]), ranking_table(one, ranked.baseline)) for one in ranked.rankings if one.entries
+        (_heading(one, own[one.case]), ranking_table(one, ranked.baseline, ranked.metric))
+        for one in ranked.rankings
+        if one.entries
     ]
-    draw(console, tables, [line.format(baseline=ranked.baseline) for line in LEGEND] if tables else ())
+    names = {"baseline": ranked.baseline, "metric": ranked.metric, "one_rank": one_rank(ranked.metric)}
+    draw(console, tables, [line.format(**names) for line in LEGEND] if tables else ())
     _show_apart(console, ranked.rankings)
     means = [mean for mean in ranked.means if mean.cases > 1 and mean.ratios]
     draw(console, [(_mean_heading(mean), _mean_table(mean)) for mean in means])

@@ -11,10 +11,17 @@ from snnbench.report.text.table import captions, interval, rounded, to_csv
 from snnbench.report.wording import title
 from snnbench.units import quantities, quantity
 
+UNITS = {"time": "ns", "energy": "joules"}
+"""The units of the metrics that are ranked."""
+NAMES = {"time": "times", "energy": "energies"}
+WORDS = {"time": {}, "energy": {"slower": "more", "faster": "less"}}
+"""The words of a test, where those of times do not fit."""
+
 CSV_COLUMNS = (
-    *("case", "title", "phase", "rank", "contender", "time_ns", "low_ns", "high_ns", "trials_ns"),
+    *("case", "title", "phase", "rank", "contender", "{0}", "low_{1}", "high_{1}", "trials_{1}"),
     *("ratio", "low", "high", "p", "q", "word", "reason"),
 )
+"""{0} is the metric with its unit, {1} the unit."""
 
 
 def table(ranked: Ranked) -> str:
@@ -33,10 +40,12 @@ def csv(ranked: Ranked) -> str:
     for ranking in ranked.rankings:
         shared = {"case": ranking.case.key, "title": title(ranking.case), "phase": ranking.phase}
         for entry in ranking.entries:
-            row = _of_entry(entry)
-            rows.append(shared | row | {"trials_ns": " ".join(map(str, row["trials_ns"]))})
+            row = _of_entry(entry, ranked.metric)
+            trials = f"trials_{UNITS[ranked.metric]}"
+            rows.append(shared | row | {trials: " ".join(map(str, row[trials]))})
         rows += [shared | {"contender": name, "reason": reason} for name, reason in ranking.apart]
-    return to_csv(rows, CSV_COLUMNS)
+    unit = UNITS[ranked.metric]
+    return to_csv(rows, [column.format(f"{ranked.metric}_{unit}", unit) for column in CSV_COLUMNS])
 
 
 def to_json(ranked: Ranked) -> str:
@@ -45,7 +54,7 @@ def to_json(ranked: Ranked) -> str:
         {
             "case": {"key": one.case.key} | one.case.as_dict(),
             "phase": one.phase,
-            "places": [_of_entry(entry) for entry in one.entries],
+            "places": [_of_entry(entry, ranked.metric) for entry in one.entries],
             "apart": [{"contender": name, "reason": reason} for name, reason in one.apart],
         }
         for one in ranked.rankings
@@ -65,14 +74,14 @@ FORMATS: dict[str, Callable[[Ranked], str]] = {"table": table, "markdown": markd
 
 def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
-    yield f"{ranked.recording}: times over those of {ranked.baseline}; no contender in a rank is slower than another"
+    yield f"{ranked.recording}: {NAMES[ranked.metric]} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
     yield from (f"{'' if not mark else chr(10)}allowed: {fact}" for fact in ranked.allowed)
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"
         if ranking.entries:
-            yield shown(ranking_table(ranking, ranked.baseline))
+            yield shown(ranking_table(ranking, ranked.baseline, ranked.metric))
         yield from ([""] if mark and ranking.entries and ranking.apart else [])
         yield from (f"{'-' if mark else ' '} not ranked: {name}: {reason}" for name, reason in ranking.apart)
     for mean in ranked.means:
@@ -90,7 +99,13 @@ def _of(mean: Mean) -> str:
     return f"n = {mean.cases} of {mean.known} cases" + (f" ({absent})" if absent else "")
 
 
-def ranking_table(ranking: Ranking, baseline: str) -> Table:
+def one_rank(metric: str) -> str:
+    """What contenders of one rank have in common."""
+    compared = "is slower than another" if metric == "time" else "takes more than another"
+    return f"no contender in a rank {compared}"
+
+
+def ranking_table(ranking: Ranking, baseline: str, metric: str = "time") -> Table:
     """A row for each timed contender of one case and phase."""
     rows = []
     for entry in ranking.entries:
@@ -103,36 +118,42 @@ def ranking_table(ranking: Ranking, baseline: str) -> Table:
             (
                 "-" if entry.rank is None else str(entry.rank),
                 entry.contender,
-                quantity(entry.side.summary.median, "ns"),
+                quantity(entry.side.summary.median, UNITS[metric]),
                 ratio,
                 within,
-                entry.cell.word if entry.cell else "baseline",
-                quantities(entry.side.summary.trials, "ns"),
+                _word(entry, metric),
+                quantities(entry.side.summary.trials, UNITS[metric]),
                 _reason(entry),
             )
         )
-    columns = ("rank", "library", "time", "ratio", "interval", "word", "trials", "reason")
+    columns = ("rank", "library", metric, "ratio", "interval", "word", "trials", "reason")
     leaving = ("trials", "reason", "interval", "word")
-    return Table(columns, rows, numbers=("rank", "time", "ratio"), leaving=leaving, bars="ratio")
+    return Table(columns, rows, numbers=("rank", metric, "ratio"), leaving=leaving, bars="ratio")
+
+
+def _word(entry: Entry, metric: str) -> str:
+    word = entry.cell.word if entry.cell else "baseline"
+    return WORDS[metric].get(word, word)
 
 
 def _reason(entry: Entry) -> str:
     return "; ".join(part for part in (entry.cell.reason if entry.cell else "", entry.reason) if part)
 
 
-def _of_entry(entry: Entry) -> dict[str, Any]:
+def _of_entry(entry: Entry, metric: str) -> dict[str, Any]:
     difference = entry.cell.difference if entry.cell else None
     low, high = entry.interval or (None, None)
+    unit = UNITS[metric]
     return {
         "rank": entry.rank,
         "contender": entry.contender,
-        "time_ns": entry.side.summary.median,
-        "low_ns": rounded(low),
-        "high_ns": rounded(high),
-        "trials_ns": list(entry.side.summary.trials),
+        f"{metric}_{unit}": entry.side.summary.median,
+        f"low_{unit}": rounded(low),
+        f"high_{unit}": rounded(high),
+        f"trials_{unit}": list(entry.side.summary.trials),
         "ratio": rounded(difference.ratio) if difference else (None if entry.cell else 1.0),
         **{name: rounded(getattr(difference, name, None)) for name in ("low", "high", "p")},
         "q": rounded(entry.cell.q) if entry.cell else None,
-        "word": entry.cell.word if entry.cell else "baseline",
+        "word": _word(entry, metric),
         "reason": _reason(entry),
     }
