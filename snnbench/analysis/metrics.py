@@ -40,6 +40,9 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         if timing.get("instructions"):
             yield phase, "instructions", "count", median_ns(timing, "instructions")
         yield phase, "first_call", "ns", timing["first_call_ns"]
+        if measured := timing.get("energy"):
+            yield phase, "energy", "joules", net_joules(measured)
+            yield phase, "idle_power", "watts", idle_watts(measured)
         yield from _of_epochs(phase, timing)
     if record.memory:
         phase = record.memory["phase"]
@@ -48,6 +51,17 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
             for name, value in record.memory.get(memory, {}).items():
                 if value is not None:
                     yield phase, f"{memory}_{name.removesuffix('_bytes')}", "bytes", value
+
+
+def idle_watts(energy: Mapping[str, Any]) -> float:
+    """The power before a measurement of energy, as a record holds it."""
+    return float(energy["idle_uj"] / energy["idle_ns"] * 1e3)
+
+
+def net_joules(energy: Mapping[str, Any]) -> float:
+    """The energy of a pass beyond idle power. Noise may put the energy of a small pass below 0."""
+    idle_uj = idle_watts(energy) * energy["wall_ns"] / 1e3
+    return float((energy["counted_uj"] - idle_uj) / energy["passes"] / 1e6)
 
 
 def _of_epochs(phase: str, timing: Mapping[str, Any]) -> Iterator[tuple[str, str, str, float]]:

@@ -25,7 +25,7 @@ from snnbench.proof.tolerance import (
 )
 from snnbench.recording.flags import raised
 from snnbench.recording.record import Record, recorded
-from snnbench.worker import floor
+from snnbench.worker import energy, floor
 from snnbench.worker.durations import trial_median
 from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
@@ -176,6 +176,13 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
 
 
+def energies(record: Record) -> Complaints:
+    """Energy was counted over a second of passes and more, after some idle time."""
+    for phase, timing in record.phases.items():
+        if (measured := timing.get("energy")) and measured["wall_ns"] < energy.LEAST_NS:
+            yield f"{phase}: energy of {measured['wall_ns'] / 1e9:.3g} s, where it takes {energy.LEAST_NS / 1e9:g} s"
+
+
 def probes(record: Record) -> Complaints:
     """Fixed work was timed before the phases and after them."""
     if lacking := [name for name in ALWAYS if name not in record.probes]:
@@ -247,6 +254,7 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
         "proof": (measured, lambda: proof(record, schema)),
         "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
         "floor": (measured and record.measure == "time" and schema >= 2, lambda: floors(record)),
+        "energy": (measured and record.measure == "time", lambda: energies(record)),
         "probes": (measured and record.measure == "time" and schema >= 6, lambda: probes(record)),
         "memory": (measured and record.measure == "memory", lambda: memory(record)),
         "flags": (measured, lambda: flags(record)),

@@ -65,7 +65,7 @@ Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
 
 
-NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"}
+NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "energy", "seed", "remeasure"}
 """Keys of a protocol that do not change the numbers of a single cell."""
 
 
@@ -81,6 +81,7 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     max_phase_seconds: Positive  # stops repeating early, once at least 3 repetitions are there
     timeout_seconds: Positive
     check_seconds: Positive = 2.0  # larger answers are compared in parts
+    energy: bool = False  # two more seconds for each phase, where the machine counts energy
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a disturbed cell is measured again

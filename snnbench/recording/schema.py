@@ -98,6 +98,17 @@ class ContentionDocument(TypedDict):
     own_cpus: NotRequired[Number]
 
 
+class EnergyDocument(TypedDict):
+    """A counter of energy around some passes, and around idle time before them."""
+
+    counter: Name
+    passes: Size
+    wall_ns: Elapsed
+    counted_uj: Count
+    idle_ns: Elapsed
+    idle_uj: Count
+
+
 class TimingDocument(TypedDict):
     """A phase's raw durations, and its floor since schema 2."""
 
@@ -113,6 +124,7 @@ class TimingDocument(TypedDict):
     instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
+    energy: NotRequired[EnergyDocument]
     parts_ns: NotRequired[dict[Name, list[Duration]]]
     loader_ns: NotRequired[dict[Name, list[Duration]]]
     losses: NotRequired[list[Number]]

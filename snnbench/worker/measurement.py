@@ -23,7 +23,7 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, fed, floor, memory
+from snnbench.worker import afterwork, energy, fed, floor, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.peaks import Peaks
@@ -78,8 +78,7 @@ class Measurement:
         reply.settings["provider"] = session.provider()
         if parts := getattr(session, "parts", None):  # only a session that divides the work has parts
             reply.settings["split"] = parts.split
-        doing = {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure]
-        doing(session, reply)
+        {"verify": self._verify, "time": self._time, "memory": self._memory}[self.request.measure](session, reply)
         reply.settings["provider"] = session.provider()  # a library may choose its kernel at the first call
         if not reply.outcome and variant.provider:
             self._prove(session, variant.provider, reply)
@@ -202,10 +201,10 @@ class Measurement:
                 timed.measure()
                 if not self._proved(timed, reply):
                     return
+                timed.measure_energy()
                 phases[name] = timed.as_dict()
                 if compilations := phases[name]["compilations"]:
-                    reason = f"{compilations} compilations inside the timed region of {name}"
-                    reply.outcome = failed("recompiled", reason)
+                    reply.outcome = failed("recompiled", f"{compilations} compilations in the timed region of {name}")
                     return
         peaks.look_until(lambda: not floor.any_under(case, peaks.by_name, phases))
         if reason := floor.complaints(case, peaks.by_name, phases):
@@ -215,7 +214,8 @@ class Measurement:
         for name, phase in phases.items():
             phase |= floor.beside(case, name, peaks.by_name, phase)
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
-        reply.settings |= probes.settings() | ({"turns": self.turns.taken} if self.turns else {})
+        turns = {"turns": self.turns.taken} if self.turns else {}
+        reply.settings |= probes.settings() | energy.settings(self.request) | turns
 
     def _proved(self, timed: TimedEpochs | TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right and its time is that of the work."""

@@ -28,9 +28,10 @@ class BadRequest(ValueError):
 class Request:
     """A task for a worker: one measurement of one variant of one adapter.
 
-    `phases` are timed in this order. Memory takes `train` if any of them is not `inference`, else `inference`. Lengths
-    are in nanoseconds. `patience_s` is how long a worker waits for the worker that takes turns with it. The worker
-    applies `memory_limit_bytes` and `cpus` to itself before it imports anything else.
+    `phases` are timed in this order, and with `energy` the energy of their passes is measured. Memory takes `train` if
+    any of them is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
+    waits for the worker that takes turns with it. The worker applies `memory_limit_bytes` and `cpus` to itself before
+    it imports anything else.
     """
 
     measure: Measure
@@ -42,6 +43,7 @@ class Request:
     min_repetition_ns: int = 10_000_000
     max_phase_ns: int = 5_000_000_000
     check_ns: int = 2_000_000_000
+    energy: bool = False
     patience_s: float = 0.0
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()

@@ -78,6 +78,9 @@ class TimedEpochs:
         if self.name == LOADER:
             self._timing.first_call_ns = self._epochs[0].first_ns
 
+    def measure_energy(self) -> None:
+        """Measure nothing: epochs have no energy so far."""
+
     def as_dict(self) -> dict[str, Any]:
         """The raw durations, those of the parts, the mean loss and the accuracy of each epoch."""
         names = dict.fromkeys(part for epoch in self._epochs for part in epoch.parts_ns)

@@ -12,7 +12,7 @@ from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import pieces
 from snnbench.proof.phase_proof import PhaseProof
 from snnbench.proof.spot_checks import SpotChecks
-from snnbench.worker import afterwork, contention, timing
+from snnbench.worker import afterwork, contention, energy, timing
 from snnbench.worker.durations import trial_median
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Request
@@ -74,10 +74,24 @@ class TimedPhase:
         self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, self.proof.keep, self.proof.touch)
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
+        self._energy: energy.Energy | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The raw durations, and the contention during them."""
-        return asdict(self._timing) | {"contention": self._foreign}
+        """The raw durations, the contention during them, and the energy of other passes if it was measured."""
+        of_energy = {"energy": asdict(self._energy)} if self._energy else {}
+        return asdict(self._timing) | {"contention": self._foreign} | of_energy
+
+    def measure_energy(self) -> None:
+        """Measure the energy of more passes, if the request asks for it and the machine counts it.
+
+        The phase `backward` has none: each of its passes needs a forward pass before.
+        """
+        counter = energy.counter(self._request.case.device) if self._request.energy else None
+        if counter and self._phase.prepare is None:
+            pass_ns = trial_median(self._timing.repetitions_ns, self._timing.passes)
+            if self._on_cpu:
+                afterwork.settle()  # threads that still wait in a loop are not idle
+            self._energy = energy.measure(self._phase, pass_ns, counter, self._busy_ns)
 
     def measure(self) -> None:
         """Time the phase, and compare its answers to old and new content."""

@@ -185,10 +185,7 @@ def exams(case: Case, drive: float | None = None) -> list[Problem]:
 
 
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
-    """A function that makes the network with the adapter's `neuron` at every site.
-
-    It raises Unsupported if the adapter has none for PyTorch.
-    """
+    """A function that makes the network with the adapter's `neuron` at every site. It raises Unsupported."""
 
     def build(case: Any, operations: Any, variant: str) -> Any:
         if not hasattr(adapter, "neuron"):  # a check of the variant comes first, and may have a better reason

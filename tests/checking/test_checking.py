@@ -58,6 +58,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
     ("durations", "1 warm-up", "time", lambda r: r["phases"]["train"].update(warmup_ns=[5])),
     ("durations", "1 compilations", "time", lambda r: r["phases"]["train"].update(compilations=1)),
     ("durations", "protocol asks for", "time", lambda r: r["phases"].pop("forward")),
+    ("energy", "energy of 0.5 s, where it takes 1 s", "time", lambda r: r["phases"]["train"].update(energy=SHORT)),
     ("floor", "below the floor", "time", faster),
     ("floor", "floor_ns is 1,", "time", lambda r: r["phases"]["train"].update(floor_ns=1)),
     ("floor", "flops is 7,", "time", lambda r: r["phases"]["train"].update(flops=7)),
@@ -70,6 +71,7 @@ WRONG: list[tuple[str, str, str, Callable[[Document], Any]]] = [
 ]
 NEITHER: Document = {"status": "skipped", "kind": "unsupported", "reason": "it cannot"}
 CRASHED: Document = {"status": "failed", "kind": "crash", "reason": "died of SIGSEGV"}
+SHORT = {"counter": "rapl", "passes": 9, "wall_ns": 500_000_000, "counted_uj": 9, "idle_ns": 9, "idle_uj": 9}
 NOTHING: Document = {"phases": {}, "memory": {}, "peaks": {}, "probes": {}, "wall_s": None, "flags": []}
 
 

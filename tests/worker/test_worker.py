@@ -161,7 +161,7 @@ class Backend(driver.Backend):
 def test_compilation_inside_the_clock_leaves_no_time(tmp_path: Path) -> None:
     reply = replied(tmp_path, COMPILING, request("time", phases=("train",)))
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "recompiled")
-    reason = re.fullmatch(r"(\d+) compilations inside the timed region of train", reply.outcome.reason)
+    reason = re.fullmatch(r"(\d+) compilations in the timed region of train", reply.outcome.reason)
     assert reason and int(reason[1]) >= 3, "one a repetition, and more where fresh passes look slow"
     assert quantities(document(reply)) == []
 
