@@ -13,7 +13,7 @@ from snnbench.plan import config
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
 QUICK = {"fused", "torch-loop", "jax-scan", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"}
-NAMED = QUICK | {"torch-compile", "jaxpike"}
+NAMED = QUICK | {"torch-compile", "jaxpike", "tracetorch"}
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_library_defaults_are_compared_with_both_profiles(
 ) -> None:
     works = config.expand(config.load(CONFIGS / "library-defaults.toml", default_threads=2), adapters)
     expected = {found.name for found in adapters.values() if "defaults" in found.variants}
-    assert {"snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx", "jaxpike"} <= expected
+    assert {"snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx", "jaxpike", "tracetorch"} <= expected
     for profile in ("subtract", "zero"):
         assert {w.library for w in works if w.variant == "defaults" and w.case.profile == profile} == expected
     for library in expected:

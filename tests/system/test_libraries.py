@@ -39,6 +39,10 @@ def adapters() -> dict[str, Adapter]:
     return discover()
 
 
+GRADED = {"tracetorch"}
+"""Libraries whose default output is no spike, so no rule describes it."""
+
+
 def test_defaults_are_the_neuron_that_their_adapter_declares(tmp_path: Path, adapters: dict[str, Adapter]) -> None:
     records = recorded("library-defaults", tmp_path / "recording")
     for record in records:
@@ -46,6 +50,9 @@ def test_defaults_are_the_neuron_that_their_adapter_declares(tmp_path: Path, ada
             assert record.outcome == EXACT
             continue
         assert record.outcome.verdict == "deviates", (record.library, record.outcome)
+        if record.library in GRADED:
+            assert not record.outcome.own_rule and record.checks["common-train"]["differing"] > 0
+            continue
         held = [check["correct"] for name, check in record.checks.items() if not name.startswith("common-")]
         assert record.outcome.own_rule and all(held), record.library
         inference_only = adapters[record.library].variants[record.variant].inference_only

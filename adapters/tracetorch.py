@@ -1,0 +1,96 @@
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["tracetorch==0.19.2", "torch==2.13.0", "numpy==2.4.6"]
+#
+# [tool.uv]
+# override-dependencies = ["matplotlib ; python_version < '3'", "scipy ; python_version < '3'"]
+#
+# [tool.snnbench]
+# api = 2
+# ///
+"""traceTorch: `LIB`, a leaky neuron that computes one time step and keeps its potential between steps.
+
+LIB's spike function is an argument, and the default one gives the probability of a spike.
+Docs: https://yegor-men.github.io/tracetorch/
+"""
+
+import torch
+import tracetorch
+
+from snnbench.adapter import Unsupported, require
+from snnbench.backends.torch import Neuron, SteppedNeuron
+
+BACKEND = "torch"
+VARIANTS = {
+    "unbind": "the linear layer before the loop over time, its output unbound along time",
+    "step": "all layers inside the loop over time, as in the examples",
+    "defaults": "LIB(neurons) inside the loop over time, all other arguments at their defaults",
+}
+EXACT = {"unbind": ("subtract",), "step": ("subtract",)}
+RESETS = {
+    "unbind": "LIB subtracts, with the gradient attached",
+    "step": "LIB subtracts, with the gradient attached",
+}
+DEVIATION = {"defaults": "a step gives the probability sigmoid(4 (u - threshold)) and not a spike, and subtracts it"}
+
+
+class Spike(torch.autograd.Function):
+    """A step with the fast sigmoid's derivative."""
+
+    @staticmethod
+    def forward(ctx, distance, slope):
+        ctx.save_for_backward(distance)
+        ctx.slope = slope
+        return (distance >= 0).to(distance.dtype)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (distance,) = ctx.saved_tensors
+        return gradient / (1 + ctx.slope * distance.abs()) ** 2, None
+
+
+def neuron(case, variant):
+    require(case, "traceTorch keeps its parameters in float32", dtype="float32")
+    if variant == "defaults":
+        return SteppedNeuron(lambda neurons: stepped(tracetorch.snn.LIB(neurons).to(case.device)))
+    require(case, "this adapter has the fast sigmoid only", surrogate="fast_sigmoid")
+    if not 0 < case.beta < 1:
+        raise Unsupported("traceTorch computes beta by a sigmoid, so it must lie between 0 and 1")
+    if variant == "step":
+        return SteppedNeuron(lambda neurons: stepped(lib(case, neurons)))
+    return Neuron(lambda neurons: Looped(lib(case, neurons)), reset=lambda layer: layer.neurons.zero_states())
+
+
+def lib(case, neurons):
+    """A layer with one decay and one threshold for all neurons, which are not trained."""
+    return tracetorch.snn.LIB(
+        neurons,
+        beta=case.beta,
+        threshold=case.threshold,
+        beta_rank=0,
+        threshold_rank=0,
+        bias_rank=0,
+        learn_beta=False,
+        learn_threshold=False,
+        learn_bias=False,
+        spike_fn=lambda distance: Spike.apply(distance, case.slope),
+    ).to(case.device)
+
+
+class Looped:
+    """A layer of neurons in a loop over time."""
+
+    def __init__(self, neurons):
+        self.neurons = neurons
+
+    def __call__(self, current):
+        return torch.stack([self.neurons(x) for x in current.unbind(0)])
+
+
+def stepped(layer):
+    def step(current, has_state):
+        if not has_state:
+            layer.zero_states()
+        return layer(current), True
+
+    return step
