@@ -9,7 +9,8 @@
     ds/du = surrogate_gain * surrogate(u - threshold; slope)    backward only
 
 x comes from weights rounded to the nearest multiple of `weight_step`, and `cut` truncates to a multiple of `unit`:
-fixed point. The backward pass ignores roundings and cuts, and without `reset_in_backward` also the reset.
+fixed point. The backward pass ignores roundings and cuts, and without `reset_in_backward` also the reset. With
+`holds_removed` it takes the amount that a reset removes as a constant c: v[t] = u[t] - c * s[t], and c = u[t] to zero.
 
 The neuron of a case is the rule without a synapse, with a gain of 1, at most one spike and reset_by = threshold. If a
 library subtracts the reset one step later, after the decay, reset_by = threshold / beta: `resetting_after_decay`.
@@ -44,6 +45,7 @@ class Rule:
     resets_at: float | None = None
     detach_reset: bool
     reset_in_backward: bool = True
+    holds_removed: bool = False
     surrogate: Surrogate
     slope: float
     surrogate_gain: float = 1.0
@@ -113,7 +115,7 @@ class Rule:
 
     def kept_in_backward(self, s: Array) -> Array | float:
         """dv/du at fixed spikes, as the backward pass uses it."""
-        return self.share_kept(s) if self.reset_in_backward else 1.0
+        return self.share_kept(s) if self.reset_in_backward and not self.holds_removed else 1.0
 
     def through_reset(self, u: Array) -> Array | float:
         """-dv/ds, the factor of a gradient through the reset; 0 if the reset is detached."""

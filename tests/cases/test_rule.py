@@ -77,6 +77,15 @@ def test_gradient_without_reset_and_refused_input() -> None:
     assert reference.backward(column(1.0, 1.0, 1.0), trace, rule).ravel().tolist() == [3.75, 0.0, 3.0]
 
 
+def test_gradient_holds_the_amount_that_a_reset_to_zero_removes() -> None:
+    rule = changed(reset="zero", surrogate="rectangle", holds_removed=True)
+    # u = 1.25 fires and leaves 0; then 1 fires
+    trace = reference.forward(column(1.25, 1.0), rule)
+    assert trace.potential.ravel().tolist() == [1.25, 1.0]
+    # gu[1] = 1, gv[0] = .5; gu[0] = (1 - 1.25 * .5) * 1 + .5: the spike removes 1.25 and keeps the rest of the gradient
+    assert reference.backward(column(1.0, 1.0), trace, rule).ravel().tolist() == [0.875, 1.0]
+
+
 def test_weights_are_rounded_to_the_nearest_step_ties_to_even() -> None:
     given = np.array([0.1, 0.125, 0.375, -0.3])
     assert changed(weight_step=0.25).weights(given).tolist() == [0.0, 0.0, 0.5, -0.25]

@@ -55,6 +55,7 @@ FIXED_POINT = {
     "surrogate_gain": "0.5",
     "reset_in_backward": "False",
 }
+HELD = {**NUMBERS, "reset": "'zero'", "holds_removed": "True"}
 
 
 def other(numbers: dict[str, str] = NUMBERS, **changes: str) -> str:
@@ -114,11 +115,12 @@ def test_silent_neuron_with_its_own_rule_is_incorrect(tmp_path: Path) -> None:
         {"weight_step": "1 / 32"},
         {"surrogate_gain": "0.51"},
         {"reset_in_backward": "True"},
+        {"holds_removed": "False"},
     ],
     ids=lambda lie: "{}={}".format(*next(iter(lie.items()))),
 )
 def test_wrongly_declared_rule_is_incorrect(tmp_path: Path, lie: dict[str, str]) -> None:
-    numbers = FIXED_POINT if lie.keys() - NUMBERS.keys() else NUMBERS
+    numbers = HELD if "holds_removed" in lie else FIXED_POINT if lie.keys() - NUMBERS.keys() else NUMBERS
     reply = replied(tmp_path, other(numbers, **lie))
     assert (reply.outcome.status, reply.outcome.kind) == ("failed", "incorrect"), reply.outcome
     assert quantities(document(reply)) == []
