@@ -23,7 +23,9 @@ that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; th
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 
+import math
 import os
+from importlib.util import find_spec
 
 import torch
 
@@ -37,17 +39,34 @@ VARIANTS = {
     "cuda": "LIFNode with its CUDA kernel",
     "compile-cell": "LIFNode in single-step mode; the compiled step is called by a loop over time",
     "cupy": "LIFNode of release 0.0.0.0.14 with its CuPy kernel",
+    "memopt": "Sequential(Linear, LIFNode) in memopt.checkpoint_module: the backward pass computes both again",
+    "psn": "PSN, which has no reset, with a fixed weight: one product of a T x T matrix",
+    "sliding-psn": "SlidingPSN, which has no reset, with fixed weights for as many steps as float32 can resolve",
+    "flexsn": "FlexSN: Triton kernels made from a neuron written in torch, with all time steps unrolled",
     "defaults": "LIFNode(step_mode='m'), all other arguments at their defaults",
     "old-torch": "LIFNode of release 0.0.0.0.14 with its torch backend; the backward pass is quadratic in T",
 }
-DEVICES = {"triton": ("cuda",), "cuda": ("cuda",), "cupy": ("cuda",)}
-EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
+DEVICES = {"triton": ("cuda",), "cuda": ("cuda",), "cupy": ("cuda",), "flexsn": ("cuda",)}
+EXACT = {
+    "auto": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "triton": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "cuda": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "compile-cell": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "cupy": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "memopt": ("subtract", "zero", "subtract-detached", "zero-attached"),
+    "psn": ("none",),
+    "sliding-psn": ("none",),
+    "flexsn": ("subtract", "zero", "subtract-detached", "zero-attached", "none"),
+    "old-torch": ("subtract", "zero", "subtract-detached", "zero-attached"),
+}
+RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {
     "triton": ("^_forward_kernel", "^_backward_kernel"),
     "cuda": (r"\blif_forward", r"\blif_backward"),
     "cupy": ("^LIFNodeFPTTKernel_", "^LIFNodeBPTTKernel_"),
+    "flexsn": ("^flexsn_", "^flexsn_backward_kernel_"),
 }
 NEEDS = {
     "cuda": "SpikingJelly's source distribution, built with SJ_BUILD_NATIVE_CUDA=1 and without build isolation, beside "
@@ -71,6 +90,9 @@ def neuron(case, variant):
     from spikingjelly.activation_based import functional
     from spikingjelly.activation_based.neuron import IFNode, LIFNode
 
+    if variant in ("psn", "sliding-psn", "flexsn"):
+        make = {"psn": psn, "sliding-psn": sliding_psn, "flexsn": flexsn}[variant]
+        return Neuron(lambda neurons: make(case).to(case.device), reset=functional.reset_net)
     is_old_release = variant in ("cupy", "old-torch")
     if variant == "cupy":
         require(case, "SpikingJelly's CuPy kernels take float32 and float16 only", dtype=("float32", "float16"))
@@ -87,9 +109,12 @@ def neuron(case, variant):
     if is_old_release:
         backend = options["backend"] = "cupy" if variant == "cupy" else "torch"
 
+    def node():
+        return (IFNode if case.beta == 1 else LIFNode)(**options).to(case.device)
+
     def layer(neurons):
-        node = (IFNode if case.beta == 1 else LIFNode)(**options).to(case.device)
-        return Stepped(node) if variant == "compile-cell" else node
+        wrap = {"compile-cell": Stepped, "memopt": checkpointed}.get(variant)
+        return wrap(node()) if wrap else node()
 
     def provider():
         if is_old_release:
@@ -102,7 +127,14 @@ def neuron(case, variant):
             provider()
         except RuntimeError as error:
             raise Unavailable(f"SpikingJelly has no {variant} kernel here: {error}") from error
-    return Neuron(layer, provider=provider, reset=functional.reset_net)
+    block = (lambda linear: checkpointed(torch.nn.Sequential(linear, node()))) if variant == "memopt" else None
+    return Neuron(layer, provider=provider, reset=functional.reset_net, joined=block)
+
+
+def checkpointed(module):
+    from spikingjelly.activation_based.memopt import checkpoint_module
+
+    return checkpoint_module(module)
 
 
 class Stepped(torch.nn.Module):
@@ -114,6 +146,50 @@ class Stepped(torch.nn.Module):
 
     def forward(self, current):
         return torch.stack([self.one_step(x) for x in current.unbind(0)])
+
+
+def psn(case):
+    from spikingjelly.activation_based.neuron import PSN
+
+    steps = torch.arange(case.time_steps)
+    ages = steps[:, None] - steps
+    neuron = PSN(case.time_steps, surrogate(case))
+    return fixed(neuron, torch.where(ages >= 0, case.beta ** ages.clamp(min=0).double(), 0.0), case)
+
+
+def sliding_psn(case):
+    from spikingjelly.activation_based.neuron import SlidingPSN
+
+    resolved = case.time_steps if case.beta == 1 else math.ceil(-24 * math.log(2) / math.log(case.beta))
+    neuron = SlidingPSN(min(resolved, case.time_steps), surrogate_function=surrogate(case), step_mode="m")
+    return fixed(neuron, case.beta ** torch.arange(neuron.k - 1, -1, -1).double(), case)
+
+
+def fixed(neuron, weight, case):
+    """A PSN with these weights and the case's threshold, which are not trained."""
+    require(case, "a PSN keeps its weights in float32", dtype="float32")
+    with torch.no_grad():
+        neuron.weight.copy_(weight)
+        neuron.bias.fill_(-case.threshold)
+    return neuron.requires_grad_(False)
+
+
+def flexsn(case):
+    from spikingjelly.activation_based.neuron import FlexSN
+
+    if find_spec("triton") is None:  # FlexSN would run in torch, without a message
+        raise Unavailable("FlexSN needs Triton, which a CUDA build of torch brings on Linux")
+    fire, slope = type(surrogate(case)).spiking_function, case.slope  # the step must not hold a module
+
+    def step(x, v):
+        u = case.beta * v + x
+        spike = fire(u - case.threshold, slope)
+        reset_spike = spike.detach() if case.detach_reset else spike
+        if case.reset == "none":
+            return spike, u
+        return spike, u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
+
+    return FlexSN(step, num_states=1, step_mode="m")
 
 
 def surrogate(case):
