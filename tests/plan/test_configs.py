@@ -13,7 +13,7 @@ from snnbench.plan import config
 ROOT = Path(__file__).parents[2]
 CONFIGS = ROOT / "configs"
 QUICK = {"fused", "torch-loop", "jax-scan", "snntorch", "norse", "sinabs", "rockpool", "spikingjelly", "spyx"}
-NAMED = QUICK | {"torch-compile", "jaxpike", "tracetorch", "thrindex", "brainpy", "braincog"}
+NAMED = QUICK | {"torch-compile", "jaxpike", "tracetorch", "thrindex", "brainpy", "braincog", "tether"}
 
 
 @pytest.fixture(scope="module")
