@@ -25,19 +25,23 @@ from snnbench.adapter import require, rule_of
 from snnbench.backends.jax import Network
 
 BACKEND = "jax"
-LATENCY = {"linear-outside": 1, "run": 1, "defaults": 1}
+LATENCY = {"linear-outside": 1, "run": 1, "parallel-reset": 1, "defaults": 1}
 RESETS = {
     "linear-outside": "CuBaLIF subtracts, with the gradient attached",
     "run": "CuBaLIF subtracts, with the gradient attached",
     "psu": "PSU_LIF has no reset",
 }
-DEVIATION = {"defaults": "the reset subtracts the undecayed threshold; a surrogate of slope 25"}
+DEVIATION = {
+    "parallel-reset": "3 rounds find the resets of a few steps only, so later spikes and gradients differ",
+    "defaults": "the reset subtracts the undecayed threshold; a surrogate of slope 25",
+}
 EXACT = {"linear-outside": ("subtract",), "run": ("subtract",), "psu": ("none",)}
 VARIANTS = {
     "linear-outside": "Linear on the whole sequence, then CuBaLIF scanned by spyx.nn.run",
     "run": "Sequential(Linear, CuBaLIF) scanned by spyx.nn.run, as documented",
     "defaults": "Sequential(Linear, LIF(shape, beta)), all other arguments at their defaults",
     "psu": "experimental.PSU_LIF, which has no reset, in parallel over time by an associative scan",
+    "parallel-reset": "experimental.ParallelResetLIF with a shifted threshold, in 3 rounds of associative scans",
 }
 
 
@@ -57,6 +61,9 @@ def build(case, weights, variant):
     shape, options = (case.neurons,), {"threshold": case.threshold, "activation": surrogate, "rngs": rngs}
     if variant == "defaults":
         neuron = spyx.nn.LIF(shape, beta=case.beta, rngs=rngs)
+    elif variant == "parallel-reset":
+        require(case, "ParallelResetLIF subtracts, with the gradient attached", profile="subtract")
+        neuron = spyx.experimental.ParallelResetLIF(shape, beta=case.beta, rngs=rngs, **shifted(case))
     elif variant == "psu":
         neuron = spyx.experimental.PSU_LIF(shape, beta=case.beta, **options)
     else:
@@ -72,13 +79,26 @@ def build(case, weights, variant):
         *linears, neuron = nnx.merge(graph, params, fixed).layers
         for linear in linears:
             x = linear(x)
-        return neuron.parallel(x) if variant == "psu" else spyx.nn.run(neuron, x)[0]
+        return neuron.parallel(x) if variant in ("psu", "parallel-reset") else spyx.nn.run(neuron, x)[0]
 
     def linears(tree):
         return [(layer["kernel"], layer["bias"]) for layer in nnx.to_pure_dict(tree).get("layers", {}).values()]
 
-    apply = linear_outside if variant in ("linear-outside", "psu") else run
+    apply = run if variant in ("run", "defaults") else linear_outside
     return Network(apply, params, linears, transposed=True)
+
+
+def shifted(case):
+    """Options of ParallelResetLIF, whose reset acts after the decay: its threshold is shifted by the decay.
+
+    The spike function gets v - beta * threshold, and compares that with the rest of the threshold.
+    """
+    rest = (1 - case.beta) * case.threshold
+    spike = spyx.axn.custom(
+        bwd=lambda v: 1 / (1 + case.slope * abs(v - rest)) ** 2,
+        fwd=lambda v: spyx.axn.heaviside(v - rest),
+    )
+    return {"threshold": case.beta * case.threshold, "activation": spike}
 
 
 def linear_of(layer, rngs):
