@@ -5,7 +5,7 @@ from functools import partial
 
 from snnbench.cases.case import Case
 from snnbench.report import wording
-from snnbench.report.charts import dots, firstcall, lines, memory, pareto, split
+from snnbench.report.charts import dots, energy, firstcall, lines, memory, pareto, split
 from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
@@ -55,6 +55,24 @@ def memories(findings: Findings) -> Section:
         "a forward pass leaves for the backward pass), and the peak above these."
     ]
     return _section("memory", title, sentences, makers)
+
+
+def energies(findings: Findings) -> Section:
+    """Energy beyond idle power."""
+    title, phase = "Energy", findings.headline
+    shown = [
+        case
+        for case in _fullest(findings, (phase, energy.METRIC))
+        if any(point.ranked for point in findings.points(case, phase, energy.METRIC))
+    ]
+    if not shown:
+        return Section("energy", title, ["Left out: no machine of this recording counts energy."])
+    makers = [partial(energy.bars, findings, case, phase) for case in shown]
+    sentences = [
+        f"One pass of {phase}: the joules that the counter adds up while passes run, less the idle power before them. "
+        "Each is the median over trials. Contenders that deviate are left out."
+    ]
+    return _section("energy", title, sentences, makers)
 
 
 def fronts(findings: Findings) -> Section:

@@ -1,6 +1,7 @@
 """The outline of a report: its sections, in the order in which a reader needs them."""
 
 from snnbench.recording.reading import Recording
+from snnbench.report.charts import energy
 from snnbench.report.findings import find
 from snnbench.report.page import (
     cells,
@@ -37,10 +38,13 @@ SECTIONS = (
 def outline(recording: Recording) -> list[Section]:
     """Every section of one recording; a section without data says so.
 
-    An A/B test begins with its words. Epochs have a section after that of times.
+    An A/B test begins with its words. Epochs have a section after that of times, and so has energy after memory.
     """
     findings = find(recording)
     sections = [*((sides.section,) if recording.sides else ()), *SECTIONS]
     if any(case.is_fed for case in findings.cases):
         sections.insert(sections.index(chart_sections.times) + 1, epochs.section)
+    results = [result for listed in findings.results.values() for result in listed]
+    if any(metric == energy.METRIC for result in results for _, metric in result.summaries):
+        sections.insert(sections.index(chart_sections.memories) + 1, chart_sections.energies)
     return [section(findings) for section in sections]

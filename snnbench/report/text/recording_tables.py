@@ -84,7 +84,8 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
     columns += ["x floor"] if phases else []
     rates = [f"{case.SAMPLES}/s"] if phases and case.SAMPLES else []
     columns += rates
-    columns += other_times + sizes
+    joules = [f"{phases[0]} J"] if phases and any((phases[0], "energy") in result.summaries for result in shown) else []
+    columns += joules + other_times + sizes
     columns += ["first call ms", "trials"] if phases else []
     rows = []
     for result in shown:
@@ -96,6 +97,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_ratio(result, base, phases[0])] if base else []
             cells += [_times_floor(result, phases[0])]
             cells += [_rate(case, result.summaries.get((phases[0], "time")))] if rates else []
+            cells += [_value(result.summaries.get((phases[0], "energy")), 1.0)] if joules else []
             cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
@@ -104,7 +106,8 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_value(result.summaries.get((phases[0], "first_call")), 1e6)]
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
-    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, "x floor")
+    leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, *joules)
+    leaving += ("x floor",)
     return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
