@@ -48,7 +48,7 @@ def bars(findings: Findings, case: Case, phase: str, name: str) -> Chart:
 
 def _draw(rows: list[dict[str, Any]], phase: str) -> Any:
     y = style.rows_axis([row["library"] for row in rows])
-    x = alt.X("joules:Q", axis=alt.Axis(title=f"{phase}, J", tickCount=5, format="~g"))
+    x = alt.X("joules:Q", axis=alt.Axis(title=f"{phase}, J", tickCount=5, format="~s"))
     tips = style.tooltip(library="library:N", joules="shown:N")
     drawn = alt.Chart(style.data(rows)).mark_bar(size=style.ROW - 8).encode(x, y, tooltip=tips)
     text = alt.Chart(style.data(rows)).mark_text(align="left", dx=4).encode(x, y, text="shown:N")

@@ -6,6 +6,7 @@ from snnbench.report.findings import find
 from snnbench.report.page import (
     cells,
     chart_sections,
+    crossover,
     epochs,
     failures,
     headline,
@@ -39,6 +40,7 @@ def outline(recording: Recording) -> list[Section]:
     """Every section of one recording; a section without data says so.
 
     An A/B test begins with its words. Epochs have a section after that of times, and so has energy after memory.
+    A recording of a CPU and a GPU has one on the size from which the GPU pays.
     """
     findings = find(recording)
     sections = [*((sides.section,) if recording.sides else ()), *SECTIONS]
@@ -47,4 +49,6 @@ def outline(recording: Recording) -> list[Section]:
     results = [result for listed in findings.results.values() for result in listed]
     if any(metric == energy.METRIC for result in results for _, metric in result.summaries):
         sections.insert(sections.index(chart_sections.memories) + 1, chart_sections.energies)
+    if crossover.section(findings).tables:
+        sections.insert(sections.index(scaling.section), crossover.section)
     return [section(findings) for section in sections]

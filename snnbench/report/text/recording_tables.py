@@ -10,7 +10,7 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
-from snnbench.report.text import epoch_table
+from snnbench.report.text import crossover_table, epoch_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.wording import model, title
@@ -58,6 +58,9 @@ def _recording(recording: Recording, heading: str) -> list[str]:
     for phase in headline(recording.records):
         if (pipelines := predictions(by_case, phase)).rows:
             parts += [f"{heading}# {TITLE}", "", tables.markdown(pipelines), "", LOWER_BOUNDS, ""]
+        if (crossings := crossover_table.table(by_case, phase)).rows:
+            title_ = f"{heading}# {crossover_table.TITLE}"
+            parts += [title_, "", tables.markdown(crossings), "", crossover_table.LEGEND, ""]
     return parts
 
 

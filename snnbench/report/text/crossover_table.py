@@ -1,0 +1,50 @@
+"""The table of crossovers: the size from which a GPU pays, by library."""
+
+from collections.abc import Mapping, Sequence
+
+from snnbench.analysis.crossover import Crossover, crossovers
+from snnbench.analysis.results import Result
+from snnbench.cases.case import Case
+from snnbench.report.section import Table
+from snnbench.report.wording import shared
+
+TITLE = "From which size a GPU pays"
+RATIOS = ("GPU over CPU, smallest size", "GPU over CPU, largest size")
+LEGEND = (
+    "The fastest contender of each library on both devices. A size between two measured ones is read off a straight "
+    "line on a logarithmic scale."
+)
+
+
+def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
+    """A row for each library with times on both kinds of device, the earliest crossing first."""
+    listed = crossovers(results, phase)
+    apart = len({_work(one) for one in listed}) > 1
+    rows = [
+        [
+            *([_work(one)] if apart else []),
+            one.library,
+            _from(one),
+            *(f"{ratio:.2f} at {size:,}" for size, ratio in (one.ratios[0], one.ratios[-1])),
+            one.cpu,
+            one.cuda,
+        ]
+        for one in sorted(listed, key=lambda one: one.pays_from or float("inf"))
+    ]
+    columns = ["library", "GPU pays from", *RATIOS, "on the CPU", "on the GPU"]
+    return Table([*(["work"] if apart else []), *columns], rows, numbers=RATIOS, leaving=("on the CPU", "on the GPU"))
+
+
+def _work(crossover: Crossover) -> str:
+    others = {axis: words[0] for axis, words in crossover.case.SIZES.items() if axis != crossover.axis}
+    sizes = ", ".join(f"{letter}={getattr(crossover.case, axis)}" for axis, letter in others.items())
+    return f"{crossover.case.kind} {sizes}, {shared([crossover.case])}"
+
+
+def _from(crossover: Crossover) -> str:
+    letter = crossover.case.SIZES[crossover.axis][0]
+    if crossover.pays_from is None:
+        return f"no size up to {letter}={crossover.ratios[-1][0]:,}"
+    if not crossover.is_bracketed:
+        return f"every size from {letter}={crossover.ratios[0][0]:,}"
+    return f"about {letter}={crossover.pays_from:,.0f}"
