@@ -30,6 +30,7 @@ def test_matrix_comes_before_any_number() -> None:
             "pareto",
             "split",
             "first-call",
+            "crossover",
             "scaling",
             "ratio",
             "failures",
