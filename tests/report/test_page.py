@@ -96,7 +96,7 @@ def test_contents_link_to_every_section_and_anchors_are_unique(text: str) -> Non
     assert len(ids) == len(set(ids))
     targets = [(a["href"] or "").removeprefix("#") for a in elements.named("a")]
     sections = [target for target in targets if "cell-" not in target]
-    assert sections == [a["id"] for a in elements.named("section")] and len(sections) == 13
+    assert sections == [a["id"] for a in elements.named("section")] and len(sections) == 14
     cells = [target for target in targets if "cell-" in target]
     assert cells == [a["id"] for a in elements.named("tr") if "id" in a] and cells
 
