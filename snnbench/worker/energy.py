@@ -12,9 +12,10 @@ machine without such a counter has no energy; nothing is estimated from a data s
 
 import ctypes
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from snnbench.worker import clocks, timing
 from snnbench.worker.messages import Request
@@ -50,12 +51,13 @@ def counter(device: str) -> Counter | None:
     return _of_card() if device.startswith("cuda") else of_packages()
 
 
-def settings(request: Request) -> dict[str, str]:
-    """For the reply to a request for energy: the counter, or why there is none."""
+def settings(request: Request, phases: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The setting `energy` of a reply with these phases: the counter that was read, or why no counter was."""
     if not request.energy:
         return {}
-    of_device = counter(request.case.device)
-    return {"energy": of_device.name if of_device else "not measured: no counter of energy can be read"}
+    counters = [phase["energy"]["counter"] for phase in phases.values() if "energy" in phase]
+    why = "epochs have none so far" if request.case.is_fed else "no counter of energy can be read"
+    return {"energy": counters[0] if counters else f"not measured: {why}"}
 
 
 def of_packages(folder: Path = POWERCAP) -> Counter | None:

@@ -215,7 +215,7 @@ class Measurement:
             phase |= floor.beside(case, name, peaks.by_name, phase)
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
         turns = {"turns": self.turns.taken} if self.turns else {}
-        reply.settings |= probes.settings() | energy.settings(self.request) | turns
+        reply.settings |= probes.settings() | energy.settings(self.request, phases) | turns
 
     def _proved(self, timed: TimedEpochs | TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right and its time is that of the work."""

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -91,7 +92,8 @@ class TimedPhase:
             pass_ns = trial_median(self._timing.repetitions_ns, self._timing.passes)
             if self._on_cpu:
                 afterwork.settle()  # threads that still wait in a loop are not idle
-            self._energy = energy.measure(self._phase, pass_ns, counter, self._busy_ns)
+            with suppress(OSError):  # a counter that fails takes no time from the record; the settings say so
+                self._energy = energy.measure(self._phase, pass_ns, counter, self._busy_ns)
 
     def measure(self) -> None:
         """Time the phase, and compare its answers to old and new content."""

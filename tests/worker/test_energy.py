@@ -128,6 +128,16 @@ def test_energy_is_in_the_reply_if_it_is_wanted(tmp_path: Path, monkeypatch: pyt
     assert not any("energy" in phase for phase in without.phases.values()) and "energy" not in without.settings
 
 
+def test_counter_that_fails_takes_no_time_from_the_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail() -> int:
+        raise OSError("the driver is gone")
+
+    monkeypatch.setattr(energy, "counter", lambda device: Counter("nvml", fail))
+    measured = reply(tmp_path, True)
+    assert measured.outcome and measured.outcome.verdict == "exact" and {*measured.phases} == {*PHASES}
+    assert measured.settings["energy"].startswith("not measured")
+
+
 def test_reply_says_that_nothing_counts_energy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(energy, "counter", lambda device: None)
     measured = reply(tmp_path, True)
