@@ -39,3 +39,14 @@ def test_strategies_of_loading_give_the_same_losses(tmp_path: Path) -> None:
     assert {record.library for record in records if record.case.workers} == LIBRARIES  # type: ignore[attr-defined]
     assert len(losses(loops)) == 1 and len(losses(records)) <= len(LIBRARIES)
     assert checking.check(folder) == []
+
+
+def test_training_lowers_the_loss(tmp_path: Path) -> None:
+    folder = tmp_path / "recording"
+    settings = (*PROTOCOL, *sizes("small-zero"), "case.learning_rate=0.01")
+    records = recorded("training", folder, *settings, only="device=cpu,profile=zero")
+    assert {record.outcome.verdict for record in records} == {"exact"}, [record.outcome for record in records]
+    assert {record.library for record in records} == {"snntorch", "torch-loop", "spikingjelly", "fused"}
+    for first, *_, last in losses(records):
+        assert last < first
+    assert checking.check(folder) == []
