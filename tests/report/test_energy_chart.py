@@ -40,9 +40,15 @@ def _with_energy(record: Record, energy: dict[str, Any]) -> Record:
 
 def test_table_has_joules_only_where_they_were_measured() -> None:
     about = {"counter": "rapl", "passes": 1, "wall_ns": 10**9, "idle_ns": 10**9, "idle_uj": 0, "counted_uj": 2 * 10**6}
-    measured = recording(_with_energy(timed("low", train=10.0), about), timed("other", train=11.0))
+    idle = about | {"idle_uj": 3 * 10**6}
+    measured = recording(
+        _with_energy(timed("low", train=10.0), about),
+        timed("other", train=11.0),
+        _with_energy(timed("noisy", train=12.0), idle),
+    )
     lines = markdown([measured]).splitlines()
     (header,) = [line for line in lines if line.startswith("| library |")]
     column = header.split(" | ").index("train J")
-    assert [line.split(" | ")[column] for line in lines if line.startswith(("| low", "| other"))] == ["2", "-"]
+    rows = [line.split(" | ") for line in lines if line.startswith(("| low", "| o", "| n"))]
+    assert [row[column] for row in rows] == ["2", "-", "noise"]
     assert "train J" not in markdown([recording(timed("low", train=10.0))])

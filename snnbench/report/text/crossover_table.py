@@ -9,10 +9,10 @@ from snnbench.report.section import Table
 from snnbench.report.wording import shared
 
 TITLE = "From which size a GPU pays"
-RATIOS = ("GPU over CPU, smallest size", "GPU over CPU, largest size")
+RATIOS = ("ratio, smallest", "ratio, largest")
 LEGEND = (
-    "The fastest contender of each library on both devices. A size between two measured ones is read off a straight "
-    "line on a logarithmic scale."
+    "ratio: time on the GPU over time on the CPU, of each library's fastest contender there, at the smallest and the "
+    "largest size. A size between two measured ones is read off a straight line on a logarithmic scale."
 )
 
 

@@ -100,7 +100,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_ratio(result, base, phases[0])] if base else []
             cells += [_times_floor(result, phases[0])]
             cells += [_rate(case, result.summaries.get((phases[0], "time")))] if rates else []
-            cells += [_value(result.summaries.get((phases[0], "energy")), 1.0)] if joules else []
+            cells += [_joules(result.summaries.get((phases[0], "energy")))] if joules else []
             cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
@@ -174,6 +174,11 @@ def _rate(case: Case, summary: Summary | None) -> str:
 
 def _value(summary: Summary | None, unit: float) -> str:
     return "-" if summary is None else number(summary.median / unit)
+
+
+def _joules(summary: Summary | None) -> str:
+    """An energy; noise of the idle power may put it below 0."""
+    return _value(summary, 1.0) if summary is None or summary.median > 0 else "noise"
 
 
 def _spread(summary: Summary | None, unit: float) -> str:
