@@ -6,6 +6,7 @@ from snnbench.analysis.crossover import Crossover, crossovers
 from snnbench.analysis.results import results_by_case
 from snnbench.recording.record import Record
 from snnbench.report.page.outline import outline
+from snnbench.report.text import crossover_table
 from snnbench.report.text.recording_tables import markdown
 from tests.fakes import CASE
 from tests.recordings import deviating, recording, timed
@@ -62,6 +63,17 @@ def test_fastest_contenders_of_a_library_count() -> None:
 def test_library_without_two_common_sizes_has_no_crossing() -> None:
     assert not crossing(*times("lib", "cpu", 1.0, 1.0, 1.0), *times("lib", "cuda", 1.0))
     assert not crossing(*times("lib", "cpu", 1.0, 1.0, 1.0), *times("other", "cuda", 1.0, 1.0, 1.0))
+
+
+def test_table_names_the_work_only_where_there_are_several() -> None:
+    zero = {"reset": "zero", "detach_reset": True}
+    cases = [(device, size) for device in ("cpu", "cuda") for size in SIZES]
+    subtract = [timed("lib", case=CASE.with_(device=device, neurons=size), train=1.0) for device, size in cases]
+    other = [timed("lib", case=CASE.with_(device=device, neurons=size, **zero), train=1.0) for device, size in cases]
+    alone = crossover_table.table(results_by_case(subtract), "train")
+    both = crossover_table.table(results_by_case([*subtract, *other]), "train")
+    assert alone.columns[0] == "library" and len(alone.rows) == 1
+    assert both.columns[0] == "work" and {row[0] for row in both.rows} == {"subtract", "zero"}
 
 
 def test_report_and_page_have_the_table_for_both_devices_only() -> None:

@@ -6,7 +6,7 @@ from snnbench.analysis.crossover import Crossover, crossovers
 from snnbench.analysis.results import Result
 from snnbench.cases.case import Case
 from snnbench.report.section import Table
-from snnbench.report.wording import shared
+from snnbench.report.text.table import captions
 
 TITLE = "From which size a GPU pays"
 RATIOS = ("ratio, smallest", "ratio, largest")
@@ -19,10 +19,11 @@ LEGEND = (
 def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
     """A row for each library with times on both kinds of device, the earliest crossing first."""
     listed = crossovers(results, phase)
-    apart = len({_work(one) for one in listed}) > 1
+    _, names = captions({one.case: None for one in listed})
+    apart = len(names) > 1
     rows = [
         [
-            *([_work(one)] if apart else []),
+            *([names[one.case]] if apart else []),
             one.library,
             _from(one),
             *(f"{ratio:.2f} at {size:,}" for size, ratio in (one.ratios[0], one.ratios[-1])),
@@ -33,12 +34,6 @@ def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
     ]
     columns = ["library", "GPU pays from", *RATIOS, "on the CPU", "on the GPU"]
     return Table([*(["work"] if apart else []), *columns], rows, numbers=RATIOS, leaving=("on the CPU", "on the GPU"))
-
-
-def _work(crossover: Crossover) -> str:
-    others = {axis: words[0] for axis, words in crossover.case.SIZES.items() if axis != crossover.axis}
-    sizes = ", ".join(f"{letter}={getattr(crossover.case, axis)}" for axis, letter in others.items())
-    return f"{crossover.case.kind} {sizes}, {shared([crossover.case])}"
 
 
 def _from(crossover: Crossover) -> str:
