@@ -89,7 +89,11 @@ class Session(Protocol):
 
 
 class Backend(Protocol):
-    """A framework, set up for a case's device, precision and threads."""
+    """A framework, set up for a case's device, precision and threads.
+
+    A framework that can change its number of threads while it runs has `on_one_thread()`, a context manager in which it
+    computes on one thread of the CPU.
+    """
 
     def settings(self) -> dict[str, Any]:
         """The settings in force, read back from the framework."""

@@ -1,7 +1,8 @@
 """Tests of peaks, on a backend with products of a given duration."""
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from snnbench.worker import floor
 from snnbench.worker.peaks import (
     LARGEST_COPY_BYTES,
     LOOK_NS,
+    ONE_THREAD_NS,
     REPETITION_NS,
     REPETITIONS,
     SECOND_LOOKS,
@@ -197,3 +199,36 @@ def test_every_peak_is_measured_on_a_settled_process() -> None:
     )
     peaks.look()
     assert len(settled) == len(peaks.by_name) and settled == sorted(settled) and settled[0] == 0
+
+
+class Contended(Machine):
+    """A machine on which threads wait for each other: a call on one thread takes a hundredth of the time."""
+
+    def __init__(self, pass_ns: int) -> None:
+        super().__init__(pass_ns)
+        self.ran_alone: set[str] = set()
+
+    @contextmanager
+    def on_one_thread(self) -> Iterator[None]:
+        self.pass_ns //= 100
+        before = len(self.called)
+        yield
+        self.ran_alone |= set(self.called[before:])
+        self.pass_ns *= 100
+
+
+def test_doubtful_time_is_held_against_peaks_of_one_thread() -> None:
+    """All threads are looked at first: a time above their floor costs no further look."""
+    machine = Contended(pass_ns=10 * MS)
+    peaks = at(machine)
+    peaks.look_until(lambda: True)
+    assert machine.ran_alone == set() and peaks.by_name["current"].fastest_ns == 10 * MS
+    peaks.look_until(lambda: peaks.by_name["current"].fastest_ns < MS)
+    assert machine.ran_alone == {"current", "copy", "call"}
+    assert peaks.by_name["current"].fastest_ns == 10 * MS / 100
+
+
+def test_long_products_are_not_repeated_on_one_thread() -> None:
+    machine = Contended(pass_ns=ONE_THREAD_NS + 100)
+    at(machine).look_until(lambda: False)
+    assert machine.ran_alone == set()

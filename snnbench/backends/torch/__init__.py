@@ -1,7 +1,8 @@
 """The backend for PyTorch on CPU and CUDA."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -112,6 +113,16 @@ class Backend:
             "copy": lambda: target.copy_(source),
             "call": lambda: torch.mm(scalar, scalar, out=product),
         }
+
+    @contextmanager
+    def on_one_thread(self) -> Iterator[None]:
+        """Run what is called meanwhile on one thread of the CPU."""
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
 
     def convolutions(self, kinds: Mapping[str, tuple[Convolution, tuple[int, ...]]], images: int) -> dict[str, Run]:
         """Runs of each kind of convolution on so many images: its value, and the gradients of its kernel and image."""
