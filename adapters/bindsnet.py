@@ -85,4 +85,4 @@ def build(case, weights, variant):
         network.run({"0": x}, time=case.time_steps, one_step=True)
         return monitor.get("s")
 
-    return Network(forward, linears, transposed=True)
+    return Network(forward, linears, transposed=True, by_step=True)

@@ -122,7 +122,8 @@ def build(case, weights, variant):
         layers = [layer for pair in params for layer in (linear(*pair), make(pair[1].size))]
         return run(layers, x)
 
-    return Network(apply, [(each.weight.T, each.bias) for each in weights], lambda tree: tree, transposed=True)
+    params = [(each.weight.T, each.bias) for each in weights]
+    return Network(apply, params, lambda tree: tree, transposed=True, by_step=True)
 
 
 def linear(weight, bias):

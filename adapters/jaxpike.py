@@ -94,7 +94,10 @@ def build(case, weights, variant):
     def linears(tree):
         return [(each.weight, each.bias) for each in tree.layers[::2]]
 
-    return Network(lambda params, x: run(eqx.combine(params, fixed), x)[0], params, linears, gain)
+    def apply(params, x):
+        return run(eqx.combine(params, fixed), x)[0]
+
+    return Network(apply, params, linears, gain, by_step=variant != "parallel")
 
 
 def dense(layer, gain):

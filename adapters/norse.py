@@ -94,7 +94,7 @@ def build(case, weights, variant):
         return one_neuron.stack(weights)
     linears = [layer.linear(one_neuron.gain) for layer in weights]
     network = norse.SequentialState(*[module for linear in linears for module in (linear, cell(case))])
-    return Network(first_output(norse.Lift(network)), linears, one_neuron.gain)
+    return Network(first_output(norse.Lift(network)), linears, one_neuron.gain, by_step=True)
 
 
 def linear_and_defaults(linear):

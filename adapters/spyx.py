@@ -85,7 +85,7 @@ def build(case, weights, variant):
         return [(layer["kernel"], layer["bias"]) for layer in nnx.to_pure_dict(tree).get("layers", {}).values()]
 
     apply = run if variant in ("run", "defaults") else linear_outside
-    return Network(apply, params, linears, transposed=True)
+    return Network(apply, params, linears, transposed=True, by_step=apply is run)
 
 
 def shifted(case):

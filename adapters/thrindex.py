@@ -80,7 +80,7 @@ def build(case, weights, variant):
         return neuron(case, variant).stack(weights)
     linears = [layer.linear() for layer in weights]
     layers = [module for linear in linears for module in (dense(linear), lif(case, variant))]
-    return Network(thrindex.snn.Sequential(*layers), linears)
+    return Network(thrindex.snn.Sequential(*layers), linears, by_step=True)
 
 
 def dense(linear):

@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 from snnbench.recording.record import Record
-from snnbench.worker.durations import median_ns
+from snnbench.worker.durations import median_ns, summarise
 
 
 def incorrect(records: Iterable[Record]) -> set[tuple[Any, ...]]:
@@ -43,6 +43,8 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
         if measured := timing.get("energy"):
             yield phase, "energy", "joules", net_joules(measured)
             yield phase, "idle_power", "watts", idle_watts(measured)
+        if pairs := timing.get("without_neurons"):
+            yield from _of_neurons(phase, pairs)
         yield from _of_epochs(phase, timing)
     if record.memory:
         phase = record.memory["phase"]
@@ -51,6 +53,27 @@ def metrics(record: Record) -> Iterator[tuple[str, str, str, float]]:
             for name, value in record.memory.get(memory, {}).items():
                 if value is not None:
                     yield phase, f"{memory}_{name.removesuffix('_bytes')}", "bytes", value
+
+
+def neuron_shares(pairs: Mapping[str, Any]) -> list[float]:
+    """The neuron's share of each pass that was timed beside a pass without neurons."""
+    return [1 - without_ns / whole_ns for without_ns, whole_ns in _passes_of(pairs)]
+
+
+def _passes_of(pairs: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """(time without neurons, time) of a pass, in each pair of repetitions."""
+    return [
+        (without_ns / pairs["passes"], whole_ns / pairs["whole_passes"])
+        for without_ns, whole_ns in zip(pairs["repetitions_ns"], pairs["whole_ns"], strict=True)
+    ]
+
+
+def _of_neurons(phase: str, pairs: Mapping[str, Any]) -> Iterator[tuple[str, str, str, float]]:
+    """The neuron's time and share: the medians over pairs, and the interquartile range of the shares."""
+    yield phase, "neuron_time", "ns", median(whole_ns - without_ns for without_ns, whole_ns in _passes_of(pairs))
+    shares = summarise(neuron_shares(pairs))
+    yield phase, "neuron_share", "ratio", median(shares.trials)
+    yield phase, "neuron_share_spread", "ratio", shares.high - shares.low
 
 
 def idle_watts(energy: Mapping[str, Any]) -> float:

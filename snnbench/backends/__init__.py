@@ -92,7 +92,8 @@ class Backend(Protocol):
     """A framework, set up for a case's device, precision and threads.
 
     A framework that can change its number of threads while it runs has `on_one_thread()`, a context manager in which it
-    computes on one thread of the CPU.
+    computes on one thread of the CPU. A backend that can leave the neurons of a network out has
+    `without_neurons(build, variant)`, which gives the build of the same network with the identity in place of each.
     """
 
     def settings(self) -> dict[str, Any]:

@@ -29,6 +29,7 @@ RULES = {
     "durations": "every raw duration is there, and nothing was compiled among them",
     "floor": "the floor follows from the peaks that were measured, and no time lies below it",
     "energy": "energy was counted over at least a second of passes",
+    "neuron-share": "each pass without neurons was timed beside a whole pass",
     "probes": "fixed work was timed before the phases of a process and after them",
     "memory": "memory is in whole bytes, from a process that timed nothing",
     "learning": "an epoch over the same data has the same losses, bit by bit, however its samples are loaded",

@@ -183,6 +183,15 @@ def energies(record: Record) -> Complaints:
             yield f"{phase}: energy of {measured['wall_ns'] / 1e9:.3g} s, where it takes {energy.LEAST_NS / 1e9:g} s"
 
 
+def neuron_shares(record: Record) -> Complaints:
+    """Each pass without neurons has a whole pass beside it."""
+    for phase, timing in record.phases.items():
+        if pairs := timing.get("without_neurons"):
+            counts = len(pairs["repetitions_ns"]), len(pairs["whole_ns"])
+            if counts[0] != counts[1] or counts[0] < FEWEST_REPETITIONS:
+                yield f"{phase}: {counts[0]} repetitions without neurons beside {counts[1]} with them"
+
+
 def probes(record: Record) -> Complaints:
     """Fixed work was timed before the phases and after them."""
     if lacking := [name for name in ALWAYS if name not in record.probes]:
@@ -255,6 +264,7 @@ def complaints(record: Record, schema: int, machine: str, protocol: Protocol) ->
         "durations": (measured and record.measure == "time", lambda: durations(record, protocol, schema)),
         "floor": (measured and record.measure == "time" and schema >= 2, lambda: floors(record)),
         "energy": (measured and record.measure == "time", lambda: energies(record)),
+        "neuron-share": (measured and record.measure == "time", lambda: neuron_shares(record)),
         "probes": (measured and record.measure == "time" and schema >= 6, lambda: probes(record)),
         "memory": (measured and record.measure == "memory", lambda: memory(record)),
         "flags": (measured, lambda: flags(record)),

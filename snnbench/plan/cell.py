@@ -67,6 +67,7 @@ class Cell:
             max_phase_ns=round(protocol.max_phase_seconds * 1e9),
             check_ns=round(protocol.check_seconds * 1e9),
             energy=protocol.energy,
+            neuron_share=protocol.neuron_share,
             patience_s=protocol.timeout_seconds,
             memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
             cpus=tuple(cpus),

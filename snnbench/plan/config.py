@@ -65,7 +65,9 @@ Positive = Annotated[float, Field(gt=0, le=1e9, strict=True, allow_inf_nan=False
 Name = Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
 
 
-NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "energy", "seed", "remeasure"}
+FURTHER = {"energy", "neuron_share"}
+"""Keys of a protocol that add measurements after the time of a phase."""
+NOT_OF_A_CELL = {"trials", "memory_trials", "timeout_seconds", "check_seconds", "seed", "remeasure"} | FURTHER
 """Keys of a protocol that do not change the numbers of a single cell."""
 
 
@@ -82,6 +84,7 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     timeout_seconds: Positive
     check_seconds: Positive = 2.0  # larger answers are compared in parts
     energy: bool = False  # two more seconds for each phase, where the machine counts energy
+    neuron_share: bool = False  # at most another max_phase_seconds for each phase
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a disturbed cell is measured again

@@ -109,6 +109,15 @@ class EnergyDocument(TypedDict):
     idle_uj: Count
 
 
+class WithoutNeuronsDocument(TypedDict):
+    """Repetitions of a phase without neurons, and beside each one a repetition of the whole phase."""
+
+    passes: Size
+    repetitions_ns: list[Elapsed]
+    whole_passes: Size
+    whole_ns: list[Elapsed]
+
+
 class TimingDocument(TypedDict):
     """A phase's raw durations, and its floor since schema 2."""
 
@@ -125,6 +134,7 @@ class TimingDocument(TypedDict):
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]
     energy: NotRequired[EnergyDocument]
+    without_neurons: NotRequired[WithoutNeuronsDocument]
     parts_ns: NotRequired[dict[Name, list[Duration]]]
     loader_ns: NotRequired[dict[Name, list[Duration]]]
     losses: NotRequired[list[Number]]

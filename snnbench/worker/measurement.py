@@ -26,6 +26,7 @@ from snnbench.proof.spotcheck import SpotCheck
 from snnbench.worker import afterwork, energy, fed, floor, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
+from snnbench.worker.neuron_share import LinearLayers
 from snnbench.worker.peaks import Peaks
 from snnbench.worker.probes import Probes
 from snnbench.worker.relay import Relay
@@ -115,8 +116,7 @@ class Measurement:
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
-            rule = self._rule_of(problem.case)
-            if rule:
+            if rule := self._rule_of(problem.case):
                 finding = self._own_exam(problem, answer, rule)
             else:
                 finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
@@ -142,8 +142,7 @@ class Measurement:
 
     @cached_property
     def _checks(self) -> SpotChecks:
-        request = self.request
-        return SpotChecks(self.problem, self.rule, request.check_ns, self._session)
+        return SpotChecks(self.problem, self.rule, self.request.check_ns, self._session)
 
     @cached_property
     def rule(self) -> Rule | None:
@@ -190,6 +189,7 @@ class Measurement:
             feed = stack.enter_context(fed.fed(case, session, self.announce)) if case.is_fed else None
             reply.settings |= feed.settings() if feed else {}
             contents = Contents(self.problem, random_seed())
+            layers = LinearLayers(self.request, self.backend, self.build, self.variant, self.problem)
             for number, name in enumerate(self.phases):
                 if phases:
                     peaks.look_if_cheap()
@@ -201,7 +201,7 @@ class Measurement:
                 timed.measure()
                 if not self._proved(timed, reply):
                     return
-                timed.measure_energy()
+                timed.measure_further(layers)
                 phases[name] = timed.as_dict()
                 if compilations := phases[name]["compilations"]:
                     reply.outcome = failed("recompiled", f"{compilations} compilations in the timed region of {name}")
@@ -215,7 +215,7 @@ class Measurement:
             phase |= floor.beside(case, name, peaks.by_name, phase)
         reply.phases, reply.peaks, reply.probes = phases, peaks.as_dict(), probes.as_dict()
         turns = {"turns": self.turns.taken} if self.turns else {}
-        reply.settings |= probes.settings() | energy.settings(self.request, phases) | turns
+        reply.settings |= probes.settings() | energy.settings(self.request, phases) | layers.settings() | turns
 
     def _proved(self, timed: TimedEpochs | TimedPhase, reply: Reply) -> bool:
         """Whether the answers of a timed phase are right and its time is that of the work."""

@@ -17,6 +17,7 @@ from snnbench.worker import afterwork, contention, energy, timing
 from snnbench.worker.durations import trial_median
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Request
+from snnbench.worker.neuron_share import LinearLayers, WithoutNeurons
 from snnbench.worker.turns import Turns
 
 WARM_NS = 50_000_000
@@ -76,13 +77,21 @@ class TimedPhase:
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
         self._energy: energy.Energy | None = None
+        self._without_neurons: WithoutNeurons | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The raw durations, the contention during them, and the energy of other passes if it was measured."""
-        of_energy = {"energy": asdict(self._energy)} if self._energy else {}
-        return asdict(self._timing) | {"contention": self._foreign} | of_energy
+        """The raw durations, the contention during them, and what was measured on further passes."""
+        further = {"energy": self._energy, "without_neurons": self._without_neurons}
+        measured = {name: asdict(each) for name, each in further.items() if each is not None}
+        return asdict(self._timing) | {"contention": self._foreign} | measured
 
-    def measure_energy(self) -> None:
+    def measure_further(self, layers: LinearLayers) -> None:
+        """Measure more passes: their energy, and their time beside passes without neurons, as the request asks."""
+        self._measure_energy()
+        if self._turns is None:
+            self._without_neurons = layers.beside(self.name, self._phase, self._timing.passes)
+
+    def _measure_energy(self) -> None:
         """Measure the energy of more passes, if the request asks for it and the machine counts it.
 
         The phase `backward` has none: each of its passes needs a forward pass before.

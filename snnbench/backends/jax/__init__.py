@@ -65,6 +65,10 @@ class Backend:
         """Build the network."""
         return Session(build, variant, problem, self.device)
 
+    def without_neurons(self, build: Build, variant: Variant) -> Build:
+        """A build of the same network with the identity in place of each neuron."""
+        return lambda case, weights, built_as: build(case, weights, built_as).without_neurons(variant.order)
+
     def compilations(self) -> int:
         """Programs that XLA has compiled."""
         return self._compiled

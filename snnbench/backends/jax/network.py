@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 
+from snnbench.adapter.refusal import Unsupported
 from snnbench.backends.jax.operations import Operations
 from snnbench.backends.operations import Plan
 
@@ -26,6 +28,7 @@ class Network:
     `linears(params)` picks (weight, bias) of each layer out of them or out of their gradients; the values are the
     harness's times `gain`. `transposed` says that weights are kept as [N_in, N_out]. Without linear layers the input is
     currents, and the harness hands them over times `gain`. A network of `operations` has their parameters as `params`.
+    `by_step` says that each time step goes through all layers before the next.
     """
 
     apply: Callable[[Any, jax.Array], jax.Array]
@@ -34,6 +37,31 @@ class Network:
     gain: float = 1.0
     transposed: bool = False
     operations: Operations | None = None
+    by_step: bool = False
+
+    def without_neurons(self, order: str) -> "Network":
+        """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
+
+        Raises Unsupported for a network without linear layers.
+        """
+        if not self.linears(self.params):
+            raise Unsupported("without linear layers nothing is left beside the neurons")
+        time_axis, neuron_axis = order.index("T"), order.index("N")
+
+        def layers(params: Any, x: jax.Array) -> jax.Array:
+            for weight, bias in self.linears(params):
+                x = x @ (weight if self.transposed else weight.T) + bias
+            return x
+
+        def apply(params: Any, x: jax.Array) -> jax.Array:
+            if self.by_step:
+                _, outputs = jax.lax.scan(
+                    lambda _, step: (None, layers(params, step)), None, jnp.moveaxis(x, time_axis, 0)
+                )
+                return jnp.moveaxis(outputs, 0, time_axis)
+            return jnp.moveaxis(layers(params, jnp.moveaxis(x, neuron_axis, -1)), -1, neuron_axis)
+
+        return Network(apply, self.params, self.linears, self.gain, self.transposed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,10 @@ class Backend:
         kind = Captured if variant.way == "cuda-graph" else Session
         return kind(build, variant, problem, self.device)
 
+    def without_neurons(self, build: Build, variant: Variant) -> Build:
+        """A build of the same network with the identity in place of each neuron."""
+        return lambda case, weights, built_as: build(case, weights, built_as).without_neurons(variant.order)
+
     def compilations(self) -> int:
         """Graphs that torch.compile has made."""
         return graphs()

@@ -34,7 +34,8 @@ class Network:
     `forward` maps the input to spikes. `linears` are the library's linear layers, each with a `weight` and a `bias`
     that hold the harness's values times `gain`; `transposed` says that weights are kept as [N_in, N_out]. Without
     linear layers the input is currents, and the harness hands them over times `gain`. `reset` is the call that a user
-    of the library makes before each pass, outside of the network: it is timed, never compiled.
+    of the library makes before each pass, outside of the network: it is timed, never compiled. `by_step` says that each
+    time step goes through all layers before the next.
     """
 
     forward: Callable[[torch.Tensor], torch.Tensor]
@@ -43,6 +44,29 @@ class Network:
     transposed: bool = False
     provider: Callable[[], str] | str = "torch"
     reset: Callable[[], None] | None = None
+    by_step: bool = False
+
+    def without_neurons(self, order: str) -> "Network":
+        """The linear layers alone, on inputs in this order of the axes T, B and N: each neuron is the identity.
+
+        Raises Unsupported for a network without linear layers.
+        """
+        if not self.linears:
+            raise Unsupported("without linear layers nothing is left beside the neurons")
+        time_axis, neuron_axis = order.index("T"), order.index("N")
+
+        def layers(x: torch.Tensor) -> torch.Tensor:
+            for linear in self.linears:
+                weight = linear.weight.T if self.transposed else linear.weight.flatten(1)
+                x = torch.nn.functional.linear(x, weight, linear.bias.reshape(-1))
+            return x
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            if self.by_step:
+                return torch.stack([layers(step) for step in x.unbind(time_axis)], time_axis)
+            return layers(x.movedim(neuron_axis, -1)).movedim(-1, neuron_axis)
+
+        return Network(forward, self.linears, self.gain, self.transposed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +154,7 @@ class SteppedNeuron:
                 outputs.append(spikes)
             return torch.stack(outputs)
 
-        return Network(forward, linears, self.gain, provider=self.provider)
+        return Network(forward, linears, self.gain, provider=self.provider, by_step=True)
 
     def alone(self, neurons: int) -> Network:
         """A layer of neurons on currents."""

@@ -1,0 +1,169 @@
+"""Tests of the pass without neurons: what it runs, how it alternates with the whole pass, and when it has no time."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from snnbench.adapter.declaration import Variant
+from snnbench.adapter.pins import Pins
+from snnbench.adapter.refusal import Unsupported
+from snnbench.analysis.metrics import neuron_shares
+from snnbench.backends.torch import Backend, Network, Neuron, SteppedNeuron
+from snnbench.cases.case import Case
+from snnbench.proof import linear_layers
+from snnbench.proof.passes import answer_of
+from snnbench.worker.neuron_share import LinearLayers
+from snnbench.worker.timing import Phase
+from snnbench.workloads.linear_lif import Problem
+from tests.fakes import CASE, LIF, request
+
+MS = 1_000_000
+ORDERS = ("TBN", "BTN", "BNT")
+
+
+def layer(current: torch.Tensor) -> torch.Tensor:
+    """A neuron of which nothing must be left."""
+    raise AssertionError("the neuron ran")
+
+
+def whole(case: Case, weights: Any, variant: str) -> Network:
+    return Neuron(lambda neurons: layer, gain=2.0).stack(weights)
+
+
+def stepped(case: Case, weights: Any, variant: str) -> Network:
+    return SteppedNeuron(lambda neurons: lambda current, state: (layer(current), state)).stack(weights)
+
+
+def variant_of(order: str = "TBN") -> Variant:
+    return Variant(about="", built_as="default", pins=Pins(), backend="torch", order=order)
+
+
+def layers(build: Any = whole, case: Any = CASE, order: str = "TBN", wanted: bool = True) -> LinearLayers:
+    """The network of this build without its neurons."""
+    lengths = {"repetitions": 10, "min_repetition_ns": 10 * MS, "max_phase_ns": 1000 * MS}
+    asking = request("time", case, neuron_share=wanted, **lengths)
+    return LinearLayers(asking, Backend(case), build, variant_of(order), Problem(case))
+
+
+@pytest.mark.parametrize(("build", "order"), [(stepped, "TBN"), *((whole, order) for order in ORDERS)])
+@pytest.mark.parametrize("depth", [1, 3])
+def test_pass_without_neurons_is_that_of_the_linear_layers(build: Any, order: str, depth: int) -> None:
+    case = CASE.with_(layers=depth)
+    problem = Problem(case)
+    session: Any = Backend(case).session(
+        Backend(case).without_neurons(build, variant_of(order)), variant_of(order), problem
+    )
+    answer = answer_of("train", session)
+    assert linear_layers.complaint(problem, session.network.gain, answer) == ""
+    assert answer.spikes is not None and answer.spikes.shape == problem.input(0).shape
+    assert linear_layers.complaint(problem, 1.001 * session.network.gain, answer).startswith(
+        "without neurons the outputs"
+    )
+
+
+@pytest.mark.parametrize("name", ["outputs", "gradients of the input"])
+def test_wrong_row_of_linear_layers_is_named(name: str) -> None:
+    problem = Problem(CASE)
+    session: Any = Backend(CASE).session(Backend(CASE).without_neurons(whole, variant_of()), variant_of(), problem)
+    answer = answer_of("train", session)
+    wrong: Any = answer.spikes if name == "outputs" else answer.input
+    wrong[0, 0] += 1e-3
+    complaint = linear_layers.complaint(problem, session.network.gain, answer)
+    assert complaint == f"without neurons the {name} are off by up to 0.001"
+
+
+def test_pairs_alternate_and_last_as_long_as_requested() -> None:
+    """The whole pass takes 8 ms, and a pass without neurons 2 ms."""
+    now = 0
+    order: list[str] = []
+    without = layers()
+    session: Any = without._session
+    real = session.train
+
+    def advance(name: str, ns: int) -> None:
+        nonlocal now
+        now += ns
+        order.append(name)
+
+    def linear() -> Any:
+        advance("linear", 2 * MS)
+        return real()
+
+    session.train = linear
+    nothing: Any = lambda *_: None  # noqa: E731
+    phase = Phase(lambda _: advance("whole", 8 * MS), nothing, lambda: 0, nothing, nothing)
+    pairs = without.beside("train", phase, 3, clock=lambda: now)
+    assert pairs is not None and without.settings() == {}
+    assert (pairs.passes, pairs.whole_passes) == (5, 3)
+    assert pairs.repetitions_ns == [10 * MS] * 10 and pairs.whole_ns == [24 * MS] * 10
+    measured = {name: getattr(pairs, name) for name in pairs.__slots__}
+    assert neuron_shares(measured) == [0.75] * 10
+    first = order.index("whole")
+    assert order[first : first + 16] == ["whole"] * 3 + ["linear"] * 10 + ["whole"] * 3, "each time in the other order"
+
+
+def test_late_library_has_linear_layers_that_are_not_late() -> None:
+    late = replace(variant_of(), latency=1)
+    without = LinearLayers(request("time", CASE, neuron_share=True), Backend(CASE), whole, late, Problem(CASE))
+    nothing: Any = lambda *_: None  # noqa: E731
+    assert without.beside("train", Phase(nothing, nothing, lambda: 0, nothing, nothing), 1)
+    assert without.settings() == {}
+
+
+def test_phase_backward_has_no_pass_without_neurons() -> None:
+    nothing: Any = lambda *_: None  # noqa: E731
+    phase = Phase(nothing, nothing, lambda: 0, nothing, nothing, prepare=lambda: None)
+    assert layers().beside("backward", phase, 1) is None
+
+
+def test_reason_says_why_there_is_no_pass_without_neurons() -> None:
+    assert layers(wanted=False).settings() == {}
+    nothing: Any = object()
+    numpy = LinearLayers(request("time", CASE, neuron_share=True), nothing, whole, variant_of(), Problem(CASE))
+    assert numpy.settings() == {"neuron_share": "not measured: this backend cannot leave neurons out"}
+    from snnbench.workloads import lif
+
+    alone = LinearLayers(request("time", LIF, neuron_share=True), Backend(LIF), whole, variant_of(), lif.Problem(LIF))
+    assert "only a stack of linear layers" in alone.reason
+
+    def full(case: Case, weights: Any, variant: str) -> Network:
+        raise MemoryError
+
+    assert "no memory" in layers(full).reason and layers(full).beside("train", nothing, 1) is None
+
+
+def test_error_of_a_library_is_not_hidden() -> None:
+    def broken(case: Case, weights: Any, variant: str) -> Network:
+        raise ValueError("no such layer")
+
+    with pytest.raises(ValueError, match="no such layer"):
+        layers(broken)
+
+
+def test_wrong_pass_without_neurons_has_no_time() -> None:
+    """A library whose linear layers hold other weights than the harness gave: nothing is measured."""
+
+    def scaled(case: Case, weights: Any, variant: str) -> Network:
+        network = whole(case, weights, variant)
+        with torch.no_grad():
+            network.linears[0].weight *= 1.01
+        return network
+
+    without = layers(scaled)
+    nothing: Any = lambda *_: None  # noqa: E731
+    assert without.beside("train", Phase(nothing, nothing, lambda: 0, nothing, nothing), 1) is None
+    assert "not measured: without neurons the outputs are off" in without.settings()["neuron_share"]
+
+
+def test_neurons_alone_have_nothing_without_neurons() -> None:
+    with pytest.raises(Unsupported, match="nothing is left"):
+        Neuron(lambda neurons: layer).alone(4).without_neurons("TBN")
+
+
+def test_share_may_be_negative() -> None:
+    """A fused kernel with products of its own may beat the framework's linear layers."""
+    pairs = {"passes": 1, "repetitions_ns": [3, 3, 3], "whole_passes": 2, "whole_ns": [4, 4, 4]}
+    assert np.allclose(neuron_shares(pairs), -0.5)
