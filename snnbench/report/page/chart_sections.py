@@ -5,7 +5,7 @@ from functools import partial
 
 from snnbench.cases.case import Case
 from snnbench.report import wording
-from snnbench.report.charts import dots, energy, firstcall, lines, memory, pareto, split
+from snnbench.report.charts import dots, energy, firstcall, lines, memory, neuron_share, pareto, split
 from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
@@ -73,6 +73,26 @@ def energies(findings: Findings) -> Section:
         "Each is the median over trials. Contenders that deviate are left out."
     ]
     return _section("energy", title, sentences, makers)
+
+
+def neuron_shares(findings: Findings) -> Section:
+    """How much of a pass is the neuron."""
+    title, phase = "The neuron's share", findings.headline
+    shown = [
+        case
+        for cases in findings.settings.values()
+        for case in cases
+        if any(point.ranked for point in findings.points(case, phase, neuron_share.METRIC))
+    ]
+    if not shown:
+        return Section("neuron-share", title, ["Left out: no pass was timed without its neurons."])
+    makers = [partial(neuron_share.bars, findings, case, phase) for case in shown]
+    sentences = [
+        f"One pass of {phase}, and the same pass with the identity in place of each neuron: the linear layers alone. "
+        "The share is the rest. Both ran in one process, in turn. A share below 0 means that the whole pass is faster "
+        "than the framework's own linear layers. Contenders that deviate are left out."
+    ]
+    return _section("neuron-share", title, sentences, makers)
 
 
 def fronts(findings: Findings) -> Section:

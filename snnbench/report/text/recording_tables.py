@@ -17,6 +17,7 @@ from snnbench.report.wording import model, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
+SHARE = "neuron_share"
 DISTANCES = (
     "library",
     "held to its own rule",
@@ -88,7 +89,8 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
     rates = [f"{case.SAMPLES}/s"] if phases and case.SAMPLES else []
     columns += rates
     joules = [f"{phases[0]} J"] if phases and any((phases[0], "energy") in result.summaries for result in shown) else []
-    columns += joules + other_times + sizes
+    share = ["neuron %"] if phases and any((phases[0], SHARE) in result.summaries for result in shown) else []
+    columns += joules + share + other_times + sizes
     columns += ["first call ms", "trials"] if phases else []
     rows = []
     for result in shown:
@@ -101,6 +103,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [_times_floor(result, phases[0])]
             cells += [_rate(case, result.summaries.get((phases[0], "time")))] if rates else []
             cells += [_joules(result.summaries.get((phases[0], "energy")))] if joules else []
+            cells += [_share(result, phases[0])] if share else []
             cells += [_value(result.summaries.get((phase, "time")), 1e6) for phase in phases[1:]]
         if memory:
             cells += [_value(result.summaries.get((memory, f"{memory_of}_{m}")), MIB) for m in ("peak", "retained")]
@@ -110,7 +113,7 @@ def measurements(case: Case, results: list[Result], baseline: str) -> Table:
             cells += [f"{timed.count if timed else 0}{''.join(f' {flag}' for flag in sorted(result.flags))}"]
         rows.append(cells)
     leaving = (*sizes[1:], "first call ms", *reversed(other_times), *sizes[:1], "trials", "version", *rates, *joules)
-    leaving += ("x floor",)
+    leaving += (*share, "x floor")
     return Table(columns, rows, texts=3, leaving=leaving, bars="ratio")
 
 
@@ -179,6 +182,16 @@ def _value(summary: Summary | None, unit: float) -> str:
 def _joules(summary: Summary | None) -> str:
     """An energy; noise of the idle power may put it below 0."""
     return _value(summary, 1.0) if summary is None or summary.median > 0 else "noise"
+
+
+def _share(result: Result, phase: str) -> str:
+    """The neuron's share of a phase in percent: the quartiles over trials, or half of the spread within one trial."""
+    summary, within = (result.summaries.get((phase, metric)) for metric in (SHARE, f"{SHARE}_spread"))
+    if summary is None or within is None or result.verdict == "deviates":
+        return "-"
+    if summary.count > 1:
+        return f"{summary.median:.0%} ({summary.low:.0%}-{summary.high:.0%})".replace("%", "")
+    return f"{summary.median:.0%} ±{within.median / 2:.1%}".replace("%", "")
 
 
 def _spread(summary: Summary | None, unit: float) -> str:
