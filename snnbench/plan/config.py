@@ -182,7 +182,7 @@ def load(path: Path, settings: Sequence[str] = (), default_threads: int | None =
     _, wrong_in_case = validated(_shared_model(tuple(used)), shared, ("case",))
     config, elsewhere = validated(Config, merged)
     wrong = [mistake for mistake in wrong_in_case if mistake.kind != "missing"]
-    wrong += [mistake for mistake in elsewhere if not _is_reported(mistake, shared, sweeps)]
+    wrong += _first_of_each(elsewhere, wrong, sweeps)
     if any(mistake.kind == "extra_forbidden" for mistake in wrong):  # a mistyped key is missing too: say it once
         wrong = [mistake for mistake in wrong if mistake.kind != "missing"]
     lines = [explain(document, mistake, keys(_concerned(mistake, merged["sweep"], used))) for mistake in wrong]
@@ -260,14 +260,23 @@ def _concerned(mistake: Mistake, sweeps: list[dict[str, Any]], used: list[str]) 
     return used
 
 
-def _is_reported(mistake: Mistake, shared: dict[str, Any], sweeps: list[dict[str, Any]]) -> bool:
-    """Whether a mistake in a sweep is already reported, for [case] or for an earlier sweep."""
-    match mistake.location:
-        case ("sweep", int(number), str(key), *_) if mistake.kind == "missing" and key not in Sweep.model_fields:
-            return any(key not in sweep for sweep in sweeps[:number])
-        case ("sweep", int(number), str(key), *_):
-            return key in shared and key not in sweeps[number]
-    return False
+def _first_of_each(
+    mistakes: Sequence[Mistake], wrong: Sequence[Mistake], sweeps: list[dict[str, Any]]
+) -> list[Mistake]:
+    """The mistakes in sweeps without those that are reported already: for [case], where `wrong` is, or a sweep."""
+    wrong_keys = {mistake.location[1] for mistake in wrong if len(mistake.location) > 1}
+    lacking: set[str] = set()
+    first = []
+    for mistake in mistakes:
+        match mistake.location:
+            case ("sweep", int(), str(key), *_) if mistake.kind == "missing" and key not in Sweep.model_fields:
+                if key in lacking:
+                    continue
+                lacking.add(key)
+            case ("sweep", int(number), str(key), *_) if key in wrong_keys and key not in sweeps[number]:
+                continue
+        first.append(mistake)
+    return first
 
 
 def _foreign_phases(config: Config, document: Document) -> list[str]:

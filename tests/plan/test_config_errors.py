@@ -106,6 +106,13 @@ def test_key_missing_everywhere_is_reported_once(tmp_path: Path) -> None:
     assert complaint(tmp_path, text) == missing_key("beta")
 
 
+def test_missing_key_is_reported_after_a_sweep_that_needs_none(tmp_path: Path) -> None:
+    """The neurons alone have no `input_rate`, and the sweep of a whole layer after them has."""
+    alone = SWEEP.replace("size", "alone") + 'workload = "lif"\n'
+    text = WHOLE.replace("input_rate = 0.1\n", "").replace(SWEEP, alone + SWEEP)
+    assert complaint(tmp_path, text) == missing_key("input_rate")
+
+
 def test_at_most_five_errors_are_shown(tmp_path: Path) -> None:
     keys = ("neurons", "batch", "time_steps", "layers", "threads", "slope", "threshold")
     message = complaint(tmp_path, WHOLE, [f"case.{key}=0" for key in keys])
