@@ -11,7 +11,22 @@ from typing import Annotated
 import typer
 
 import snnbench
-from snnbench.cli import ab, check, compare, data, doctor, env, merge, rank, report, request, run, show, verify
+from snnbench.cli import (
+    ab,
+    check,
+    compare,
+    data,
+    doctor,
+    env,
+    merge,
+    operations,
+    rank,
+    report,
+    request,
+    run,
+    show,
+    verify,
+)
 from snnbench.cli.list import list_adapters
 from snnbench.cli.status import status
 from snnbench.exits import Exit, UserError
@@ -48,6 +63,7 @@ app.command(name="show")(show.show)
 app.command(name="doctor")(doctor.doctor)
 app.command(name="check")(check.check)
 app.command(name="rank")(rank.rank)
+app.command(name="operations")(operations.operations)
 app.command(name="request")(request.request)
 app.add_typer(env.app, name="env")
 app.add_typer(data.app, name="data")

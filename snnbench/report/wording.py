@@ -94,3 +94,12 @@ def title(case: Case) -> str:
         f"{case.kind}: {case.sizes()} on {case.device}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
         f"threshold={case.threshold:g}, {case.surrogate}({case.slope:g}), {entering}{threads}, seed {case.seed}"
     )
+
+
+def forward_title(case: Case) -> str:
+    """The part of a title that the forward pass depends on."""
+    entering = f"{case.input_words}, " if case.input_words else ""
+    return (
+        f"{case.kind}: {case.sizes()}, {case.dtype} ({case.precision}), beta={case.beta:g}, "
+        f"threshold={case.threshold:g}, {entering}seed {case.seed}"
+    )

@@ -19,6 +19,7 @@ from snnbench.analysis.decision import WORDS
 from snnbench.cases import case, outcome
 from snnbench.cli import app
 from snnbench.cli.compare import ComparisonFormat
+from snnbench.cli.operations import OperationsFormat
 from snnbench.cli.options import ComparedPhase
 from snnbench.cli.rank import RankingFormat
 from snnbench.cli.report import Format
@@ -79,7 +80,7 @@ def test_every_option_is_documented() -> None:
 
 
 def test_every_value_of_an_option_is_documented() -> None:
-    closed = (Env, Format, Measured, ComparedPhase, ComparisonFormat, RankingFormat)
+    closed = (Env, Format, Measured, ComparedPhase, ComparisonFormat, RankingFormat, OperationsFormat)
     assert_in_code("words of options", (word.value for words in closed for word in words))
     assert_in_code("facts of --allow", ALLOWABLE)
 

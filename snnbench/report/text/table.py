@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from snnbench.cases.case import Case
@@ -52,9 +52,9 @@ def rounded(value: float | None) -> float | None:
     return None if value is None else float(f"{value:.6g}")
 
 
-def captions(cases: Iterable[Case]) -> tuple[str, dict[Case, str]]:
+def captions(cases: Iterable[Case], titled: Callable[[Case], str] = title) -> tuple[str, dict[Case, str]]:
     """The common part of the titles of all cases, and the rest of each title by case."""
-    parts = {case: title(case).replace(": ", ", ", 1).split(", ") for case in cases}
+    parts = {case: titled(case).replace(": ", ", ", 1).split(", ") for case in cases}
     common = [part for part in next(iter(parts.values()), []) if all(part in others for others in parts.values())]
     own = {case: ", ".join(part for part in words if part not in common) for case, words in parts.items()}
     return ", ".join(common), own

@@ -1,0 +1,142 @@
+"""The output of `operations`: tables for a terminal or in Markdown, CSV and JSON."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from snnbench.analysis.operation_counts import DEFINITIONS, Counts
+from snnbench.cases.case import Case
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
+from snnbench.report.text.table import captions, to_csv
+from snnbench.report.wording import forward_title, title
+from snnbench.units import number, quantity
+
+Works = Sequence[tuple[Counts, Sequence[Case]]]
+"""The counts of each forward pass, with the cases that have it."""
+
+LEGEND = (
+    f"as {DEFINITIONS} defines them, from the spikes of the float64 reference; operations and updates are per sample",
+    "sparsity: connection sparsity of weights, activation sparsity of neurons; updates: membrane updates",
+    "Eff_MACs, Eff_ACs: Dense operations with neither input nor weight 0; ACs if the input is spikes",
+)
+CONNECTIONS = {
+    "footprint": "footprint_bytes",
+    "sparsity": "connection_sparsity",
+    "Dense": "dense_operations",
+    "Eff_MACs": "effective_macs",
+    "Eff_ACs": "effective_acs",
+}
+NEURONS = {
+    "sparsity": "activation_sparsity",
+    "updates": "membrane_updates",
+    "operations": "effective_neuron_operations",
+    "dense operations": "dense_neuron_operations",
+    "samples": "samples",
+}
+"""Column of a table -> the number in it, by its name in CSV and JSON."""
+VALUES = (
+    *("footprint_bytes", "parameters", "connection_sparsity", "activation_sparsity", "dense_operations"),
+    *("effective_macs", "effective_acs", "membrane_updates", "effective_neuron_operations", "dense_neuron_operations"),
+)
+"""The numbers of a case in CSV and JSON."""
+CSV_COLUMNS = ("case", "title", *VALUES, "samples", "reason")
+
+
+def table(works: Works) -> str:
+    """Aligned columns, for a terminal."""
+    return "\n".join(_lines(works, "", tables.text))
+
+
+def markdown(works: Works) -> str:
+    """The same in Markdown."""
+    return "\n".join(_lines(works, "### ", tables.markdown))
+
+
+def csv(works: Works) -> str:
+    """A row for each case; an empty field is a number without a definition, or one that was not computed."""
+    rows = [
+        {"case": case.key, "title": title(case)} | _values(counts) | {"reason": counts.reason}
+        for counts, cases in works
+        for case in cases
+    ]
+    return to_csv(rows, CSV_COLUMNS)
+
+
+def to_json(works: Works) -> str:
+    """An entry for each case, with the activation sparsity of each layer."""
+    entries = [
+        {"case": {"key": case.key} | case.as_dict()}
+        | _values(counts)
+        | {"activation_sparsity_by_layer": dict(counts.traced.activation_sparsity_by_layer) if counts.traced else {}}
+        | {"reason": counts.reason}
+        for counts, cases in works
+        for case in cases
+    ]
+    return json.dumps({"definitions": DEFINITIONS, "cases": entries}, indent=1, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Works], str]] = {"table": table, "markdown": markdown, "csv": csv, "json": to_json}
+
+
+def common_and_tables(works: Works) -> tuple[str, list[tuple[str, Table]]]:
+    """The part of the titles that all works share, and tables of connections and neurons, a row for each work."""
+    common, own = captions((counts.case for counts, _ in works), forward_title)
+    tables = [
+        (heading, Table(("work", *columns), [_row(counts, own[counts.case], columns) for counts, _ in works]))
+        for heading, columns in (("connections", CONNECTIONS), ("neurons", NEURONS))
+    ]
+    return common, tables
+
+
+def reasons(works: Works) -> Iterator[str]:
+    """Why numbers are missing or are of a part of the batch, once for each work."""
+    _, own = captions((counts.case for counts, _ in works), forward_title)
+    for counts, _ in works:
+        if counts.reason:
+            yield f"{own[counts.case] or 'all cases'}: {counts.reason}"
+
+
+def amount(count: float | None) -> str:
+    """A count with three digits: `6.55 M`; `-` for None."""
+    if count is None:
+        return "-"
+    size, letter = next(
+        ((size, letter) for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")) if count >= size), (1, "")
+    )
+    return f"{number(count / size)}{letter}"
+
+
+def _lines(works: Works, mark: str, shown: Callable[[Table], str]) -> Iterator[str]:
+    common, drawn = common_and_tables(works)
+    yield f"all cases: {common}"
+    for heading, rows in drawn:
+        yield f"\n{mark}{heading}\n"
+        yield shown(rows)
+    yield ""
+    for line in (*LEGEND, *reasons(works)):
+        yield f"- {line}" if mark else line
+    yield ""
+
+
+def _row(counts: Counts, name: str, columns: Mapping[str, str]) -> Sequence[str]:
+    values = _values(counts)
+    return name or "all", *(_cell(key, values[key], counts.case) for key in columns.values())
+
+
+def _cell(key: str, value: Any, case: Case) -> str:
+    if key == "samples":
+        return f"{value} of {case.batch}"
+    if key == "footprint_bytes":
+        return quantity(value, "bytes")
+    return _share(value) if key.endswith("sparsity") else amount(value)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4f}"
+
+
+def _values(counts: Counts) -> dict[str, Any]:
+    known: Mapping[str, Any] = asdict(counts) | (asdict(counts.traced) if counts.traced else {})
+    return {name: known.get(name) for name in VALUES} | {"samples": counts.traced.samples if counts.traced else 0}
