@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, ClassVar, Literal, Protocol
 
 import snnbench
 from snnbench.digest import digest
@@ -50,9 +50,22 @@ class Ending:
     oom_killed: bool = False
 
 
-def command(python: Path, adapter: Path) -> list[str]:
+class Question(Protocol):
+    """A request: `module` is what the worker's Python runs."""
+
+    module: ClassVar[str]
+
+    @property
+    def measure(self) -> str:
+        """The kind of measurement."""
+
+    def encode(self) -> str:
+        """As one JSON document."""
+
+
+def command(python: Path, adapter: Path, module: str = Request.module) -> list[str]:
     """The worker's command line. -P keeps the current folder off sys.path: files in it may shadow libraries."""
-    return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
+    return [str(python), "-P", "-m", module, str(adapter)]
 
 
 def environment(
@@ -178,7 +191,7 @@ class Worker:
 def started(
     python: Path,
     adapter: Path,
-    request: Request,
+    request: Question,
     env: Mapping[str, str],
     stale_s: float,
     ends: Ends | None = None,
@@ -203,7 +216,12 @@ def started(
         own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
-                [*command(python, adapter), "--reply-fd", str(write_fd), *(ends.options if ends else ())],
+                [
+                    *command(python, adapter, request.module),
+                    "--reply-fd",
+                    str(write_fd),
+                    *(ends.options if ends else ()),
+                ],
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
@@ -228,7 +246,7 @@ def started(
 def run(
     python: Path,
     adapter: Path,
-    request: Request,
+    request: Question,
     env: Mapping[str, str],
     timeout_s: float,
     stop: int | None = None,

@@ -7,28 +7,24 @@ libraries goes to standard error. The worker imports the standard library, NumPy
 """
 
 import argparse
-import atexit
-import ctypes
 import importlib.metadata
 import os
 import resource
-import select
-import signal
 import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO
 
 from snnbench import workloads
 from snnbench.adapter import loading, refusal
 from snnbench.cases.outcome import FailureKind, failed, skipped
+from snnbench.worker.channel import die_with_parent, end, own_descriptor
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import Announce, BadRequest, Note, Reply, Request, decode_request, silent
 from snnbench.worker.relay import Relay
 from snnbench.worker.turns import Turns
 
-PR_SET_PDEATHSIG = 1
 ANNOUNCE_S = 1.0
 
 
@@ -41,14 +37,14 @@ def main() -> int:
     parser.add_argument("--turns", help=f"{ends} that takes turns with this one")
     parser.add_argument("--relay", help=f"{ends} that measures before or after this one")
     options = parser.parse_args()
-    reply_fd = _own_descriptor(options.reply_fd)
+    reply_fd = own_descriptor(options.reply_fd)
     try:
         request = decode_request(sys.stdin.read())
     except BadRequest as error:
         print(error, file=sys.stderr)
         return 2
     if options.reply_fd is not None:
-        _die_with_parent(options.reply_fd)
+        die_with_parent(options.reply_fd)
     _confine(request)
     # The counter covers threads that start after it, so it opens before a framework starts any.
     instructions = counter() if request.measure == "time" else uncounted
@@ -165,23 +161,6 @@ def _text(error: BaseException) -> str:
     return str(error).strip() or type(error).__name__
 
 
-def _own_descriptor(given: int | None) -> int:
-    """A descriptor for the reply alone; standard output is redirected to standard error."""
-    reply_fd = os.dup(1) if given is None else given
-    os.set_inheritable(reply_fd, False)
-    os.dup2(2, 1)
-    return reply_fd
-
-
-def _die_with_parent(reply_fd: int) -> None:
-    """End this worker if the harness is killed, even if that happened before this call."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    reader = select.poll()
-    reader.register(reply_fd, 0)
-    if reader.poll(0):  # only an error is reported here: the reader of the reply is gone
-        sys.exit("the harness is gone")
-
-
 def _confine(request: Request) -> None:
     """Limit CPUs and memory, before a framework starts its threads."""
     if request.cpus:
@@ -191,13 +170,5 @@ def _confine(request: Request) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (request.memory_limit_bytes, request.memory_limit_bytes))
 
 
-def _end(status: int) -> NoReturn:
-    """End this process at once: a framework's teardown takes up to half a second and changes nothing."""
-    atexit._run_exitfuncs()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)
-
-
 if __name__ == "__main__":
-    _end(main())
+    end(main())

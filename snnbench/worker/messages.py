@@ -7,7 +7,7 @@ come: the progress of long work that is not timed.
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from snnbench import workloads
 from snnbench.cases import outcome
@@ -32,9 +32,10 @@ class Request:
     time of the same passes without neurons. Memory takes `train` if
     any of them is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
     waits for the worker that takes turns with it. The worker applies `memory_limit_bytes` and `cpus` to itself before
-    it imports anything else.
+    it imports anything else. `module` is what the worker's Python runs.
     """
 
+    module: ClassVar[str] = "snnbench.worker"
     measure: Measure
     case: Case
     variant: str
