@@ -59,7 +59,11 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """The declaration of one adapter file. `api` is the version of the interface that it was written for."""
+    """The declaration of one adapter file. `api` is the version of the interface that it was written for.
+
+    `imports_nir` says whether the file has a function from_nir, the library's importer of NIR graphs; `nir` are the
+    packages that the importer needs beside those of the default variant. `no_nir` is the reason for having none.
+    """
 
     name: str
     path: Path
@@ -67,6 +71,9 @@ class Adapter:
     api: int
     modules: tuple[str, ...]
     variants: dict[str, Variant]
+    imports_nir: bool = False
+    nir: tuple[str, ...] = ()
+    no_nir: str = ""
 
     @property
     def default(self) -> str:

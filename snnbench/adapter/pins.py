@@ -17,6 +17,7 @@
 # api = 1                           the interface that the file was written for, 1 if left out
 # cuda = ["cuda-core==1.2.2"]       where there is a CUDA device
 # built = ["mykernels==1.0"]        compiled against the packages installed before, and installed last
+# nir = ["nir==1.0.8"]              for the library's importer of NIR graphs, in an environment of its own
 #
 # [tool.snnbench.variants.old]      keys from above with other values for the variant `old`
 # requires-python = "==3.11.*"
@@ -87,7 +88,7 @@ def _check(script: Mapping[str, Any], snnbench: Mapping[str, Any], uv: Mapping[s
     if not isinstance(requires_python := script.get("requires-python", ""), str):
         raise ValueError(f"requires-python = {requires_python!r} should be a string")
     lists = (script, "dependencies"), (uv, "override-dependencies"), (snnbench, "cuda"), (snnbench, "built")
-    for table, key in (*lists, (snnbench, "modules")):
+    for table, key in (*lists, (snnbench, "modules"), (snnbench, "nir")):
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
             raise ValueError(f"{key} = {value!r} should be a list of strings")

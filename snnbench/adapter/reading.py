@@ -21,8 +21,12 @@
                                             `neuron` or in place of its stack
     def rule(case, variant): ...            the Rule (rule.py) of a variant that is another neuron and is checked
                                             against that rule; None for other variants
+    def from_nir(path, dt, batch): ...      the library's importer of NIR graphs: the network in the file at `path` for
+                                            steps of `dt` seconds, as a function from spikes [T, B, ...], a NumPy
+                                            array, to the output [T, B, ...]
+    NO_NIR = "..."              why the library has no such importer, in a file without from_nir
 
-All constants are literals, and each but VARIANTS and WAYS may be a dictionary by variant.
+All constants are literals, and each but VARIANTS, WAYS and NO_NIR may be a dictionary by variant.
 """
 
 import ast
@@ -117,7 +121,17 @@ def read(path: Path) -> Adapter:
         api=api,
         modules=tuple(own.get("modules", ())),
         variants=_variants(path, constants, header, about or path.stem),
+        imports_nir="from_nir" in functions,
+        nir=tuple(own.get("nir", ())),
+        no_nir=_reason(path, constants.get("NO_NIR", "")),
     )
+
+
+def _reason(path: Path, value: Any) -> str:
+    """The value of NO_NIR. Raises AdapterError."""
+    if not isinstance(value, str):
+        raise AdapterError(f"{path}: NO_NIR: {value!r} should be a sentence")
+    return value
 
 
 def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], about: str) -> dict[str, Variant]:

@@ -89,9 +89,15 @@ def current() -> Path:
     return Path(sys.executable)
 
 
-def plan(adapter: Adapter, variant: str, cuda: bool, workload: str = workloads.DEFAULT) -> Environment:
-    """The environment for an adapter's pins and a workload's; it is not made yet. Raises EnvironmentFailed."""
+def plan(
+    adapter: Adapter, variant: str, cuda: bool, workload: str = workloads.DEFAULT, further: tuple[str, ...] = ()
+) -> Environment:
+    """The environment for an adapter's pins, a workload's and `further` ones; it is not made yet.
+
+    Raises EnvironmentFailed.
+    """
     more, excluded = workloads.packages(workload)
+    more += further
     pins = adapter.variants[variant].pins
     pins = replace(pins, dependencies=pins.dependencies + more, overrides=pins.overrides + excluded)
     try:
