@@ -14,7 +14,7 @@ PACKAGE = ROOT / "snnbench"
 
 WORKER_SIDE = (
     *("ground", "cases", "adapter", "datasets", "workloads", "kernels", "backends", "backends.jax", "backends.torch"),
-    *("feeding", "proof", "worker"),
+    *("feeding", "proof", "conformance", "worker"),
 )
 """Packages from which a worker imports."""
 FROM_THE_BOTTOM_UP = (
@@ -33,6 +33,7 @@ OF_TORCH = (
         "backends.torch.ranks",
         "backends.torch.team",
         "backends.torch.graph",
+        "backends.torch.imported",
         "backends.torch.network",
         "backends.torch.operations",
         "backends.torch.session",
@@ -49,6 +50,7 @@ FRAMEWORKS = {
     **{module: {"jax"} for module in OF_JAX},
     "kernels.lif_cuda": {"torch", "cuda"},
     "kernels.lif_triton": {"torch", "triton"},
+    "conformance.graph": {"h5py"},
     "datasets.generated": {"h5py"},
     "datasets.heidelberg": {"h5py"},
     "feeding.epoch": {"torch"},
@@ -114,7 +116,11 @@ def arrows() -> dict[tuple[str, str], list[str]]:
 def reached_by_workers() -> set[str]:
     """Every module that a worker, a backend or a kernel imports, directly or not."""
     reached: set[str] = set()
-    waiting = ["worker.__main__", *(name for name in MODULES if name.startswith(("backends", "kernels")))]
+    waiting = [
+        "worker.__main__",
+        "worker.importer",
+        *(name for name in MODULES if name.startswith(("backends", "kernels"))),
+    ]
     while waiting:
         if (module := waiting.pop()) not in reached:
             reached.add(module)

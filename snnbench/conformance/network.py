@@ -1,0 +1,128 @@
+"""The reference of a NIR graph: its nodes in float64, with bounds for the rounding of a library in float32."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from snnbench.conformance.graph import NEURONS, Array, Graph, GraphError, Node
+from snnbench.conformance.neuron import EPSILON, Step, steps
+from snnbench.conformance.reading import DOCUMENTED, Reading
+
+RATES = (0.05, 0.1, 0.2, 0.4)
+"""The input of sample b has this many spikes per step, RATES[b % 4], so that neurons are driven weakly and strongly."""
+Signal = tuple[Array, Array]
+"""Values [T, B, ...], and the bounds of their errors."""
+
+
+def inputs(graph: Graph, time_steps: int, batch: int, seed: int) -> Array:
+    """Input spikes [T, B, ...] of 0 and 1, drawn from a seed."""
+    rates = np.array([RATES[sample % len(RATES)] for sample in range(batch)])
+    rates = rates.reshape(1, batch, *(1 for _ in graph.input_shape))
+    drawn = np.random.default_rng(seed).random((time_steps, batch, *graph.input_shape))
+    return (drawn < rates).astype(np.float64)
+
+
+def check(graph: Graph, dt: float) -> None:
+    """Raise GraphError for a graph whose shapes do not fit, and for a time step at which forward Euler diverges."""
+    for node in graph.nodes:
+        taus = [node.parameters[name] for name in ("tau", "tau_syn", "tau_mem") if name in node.parameters]
+        if node.kind in NEURONS and any(np.any(dt > 2 * tau) for tau in taus):
+            raise GraphError(f"node {node.name!r}: forward Euler diverges at dt {dt:g}, above twice its tau")
+    try:
+        (answer,) = Network(graph, inputs(graph, 1, 1, 0), dt).answer()
+    except ValueError as error:
+        raise error if isinstance(error, GraphError) else GraphError(f"its shapes do not fit: {error}") from error
+    if answer.output.shape[1:] != graph.output_shape:
+        raise GraphError(
+            f"its output has the shape {answer.output.shape[1:]}, not that of Output, {graph.output_shape}"
+        )
+
+
+class Network:
+    """A graph on one input. `answer` gives its output in a reading, step by step."""
+
+    def __init__(self, graph: Graph, given: Array, dt: float) -> None:
+        """`given` [T, B, ...] enters the graph; `dt` is the time step in seconds. Raises GraphError."""
+        self.graph, self.dt = graph, dt
+        self._input: Signal = given, np.zeros_like(given)
+        self._fixed: dict[str, Signal] = {}
+        self._signals(DOCUMENTED, self._fixed)
+        moving = self._moving()
+        self._fixed = {name: signal for name, signal in self._fixed.items() if name not in moving}
+
+    def answer(self, reading: Reading = DOCUMENTED, given: Array | None = None) -> Iterator[Step]:
+        """The output in each step; the resets of the last neurons follow their spikes if they are `given`."""
+        signals = dict(self._fixed)
+        with np.errstate(all="ignore"):  # a reading may be unstable
+            self._signals(reading, signals)
+            last = self.graph.last
+            if last.kind in NEURONS:
+                yield from steps(last, reading, self.dt, *_sum(signals, last), given)
+            else:
+                yield from map(Step, *signals[last.name])
+
+    def _signals(self, reading: Reading, signals: dict[str, Signal]) -> None:
+        """Add the signals of all nodes that are missing, but for those of the last neurons and of the output."""
+        for node in self.graph.nodes:
+            if node.name in signals or node.kind == "Output" or (node is self.graph.last and node.kind in NEURONS):
+                continue
+            if node.kind == "Input":
+                signals[node.name] = self._input
+            elif node.kind in NEURONS:
+                answers = list(steps(node, reading, self.dt, *_sum(signals, node)))
+                tolerances = np.array([answer.tolerance for answer in answers])
+                signals[node.name] = np.array([answer.output for answer in answers]), tolerances
+            else:
+                signals[node.name] = _mapped(node, *_sum(signals, node))
+
+    def _moving(self) -> set[str]:
+        """The nodes whose signal depends on the reading: neurons, and every node behind them."""
+        moving: set[str] = set()
+        for node in self.graph.nodes:
+            if node.kind in NEURONS or moving & set(node.sources):
+                moving.add(node.name)
+        return moving
+
+
+def _sum(signals: dict[str, Signal], node: Node) -> Signal:
+    values, errors = zip(*(signals[source] for source in node.sources), strict=True)
+    return sum(values[1:], values[0]), sum(errors[1:], errors[0])
+
+
+def _mapped(node: Node, x: Array, error: Array) -> Signal:
+    """The output of a node without a state. Raises GraphError if its input does not fit."""
+    weight, bias = node.parameters["weight"], node.parameters.get("bias", np.zeros(1))
+    linear = _convolved if node.kind == "Conv2d" else _multiplied
+    bias = bias.reshape(-1, 1, 1) if node.kind == "Conv2d" else bias
+    terms = weight[0].size + 1
+    try:
+        value, size = linear(node, x, weight) + bias, linear(node, np.abs(x), np.abs(weight)) + np.abs(bias)
+        return value, linear(node, error, np.abs(weight)) + terms * EPSILON * size
+    except ValueError as error_of_shapes:
+        raise GraphError(f"node {node.name!r}: an input of shape {x.shape[2:]} does not fit") from error_of_shapes
+
+
+def _multiplied(node: Node, x: Array, weight: Array) -> Array:
+    product: Array = x @ weight.T
+    return product
+
+
+def _convolved(node: Node, x: Array, weight: Array) -> Array:
+    """The two-dimensional convolution of x [T, B, C, H, W], as machine learning has it: the kernel is not flipped."""
+    pairs = {name: _pair(node.parameters[name]) for name in ("stride", "dilation", "padding")}
+    groups = int(node.parameters["groups"])
+    padded = np.pad(x, [(0, 0)] * (x.ndim - 2) + [(size, size) for size in pairs["padding"]])
+    spans = tuple((size - 1) * step + 1 for size, step in zip(weight.shape[2:], pairs["dilation"], strict=True))
+    windows = sliding_window_view(padded, spans, axis=(-2, -1))
+    (down, right), (tall, wide) = pairs["stride"], pairs["dilation"]
+    windows = windows[..., ::down, ::right, ::tall, ::wide]
+    parts = zip(np.split(windows, groups, axis=2), np.split(weight, groups), strict=True)
+    return np.concatenate([np.einsum("tbchwij,ocij->tbohw", part, kernel) for part, kernel in parts], axis=2)
+
+
+def _pair(value: Array | str) -> tuple[int, int]:
+    if isinstance(value, str):
+        raise GraphError(f"padding {value!r} is not read; write it as a number of pixels")
+    first, second = np.broadcast_to(value, 2)
+    return int(first), int(second)

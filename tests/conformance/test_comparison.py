@@ -1,0 +1,116 @@
+"""Tests of the comparison: every reading is named as the cause, and no wrong output passes."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from snnbench.conformance.comparison import WrongShape, compare
+from snnbench.conformance.graph import Array, read
+from snnbench.conformance.network import Network, inputs
+from snnbench.conformance.reading import DOCUMENTED, Reading, readings
+from tests.nir_graphs import CHAIN, ENDS, GRAPHS, LIF, dense, write
+
+DT = 1e-3
+
+
+def network_of(path: Path) -> Network:
+    graph = read(path)
+    return Network(graph, inputs(graph, 60, 4, 0), DT)
+
+
+def output(network: Network, reading: Reading = DOCUMENTED) -> Array:
+    return np.array([answer.output for answer in network.answer(reading)])
+
+
+@pytest.mark.parametrize("name", ["lif", "lif-leak", "li", "cubalif", "convolution"])
+def test_documented_output_is_right(name: str) -> None:
+    network = network_of(GRAPHS / f"{name}.nir")
+    comparison = compare(network, output(network))
+    assert (comparison.differing, comparison.first, comparison.cause) == (0, None, "")
+    assert comparison.rate == comparison.expected_rate
+
+
+@pytest.mark.parametrize(
+    ("name", "differences"),
+    [
+        ("lif", (("step", "fixed"),)),
+        ("lif", (("reset", "subtract"), ("latency", "late"))),
+        ("lif-resistance", (("gain", "no-resistance"),)),
+        ("lif-leak", (("leak", "ignored"),)),
+        ("lif-leak", (("reset", "zero"), ("start", "leak"))),
+        ("li", (("decay", "absent"),)),
+        ("cubalif", (("decay", "exponential"),)),
+        ("convolution", (("reset", "none"),)),
+    ],
+)
+def test_cause_is_the_reading_of_the_output(name: str, differences: tuple[tuple[str, str], ...]) -> None:
+    network, reading = network_of(GRAPHS / f"{name}.nir"), Reading(differences)
+    comparison = compare(network, output(network, reading))
+    assert (comparison.differences, comparison.cause) == (differences, str(reading))
+    assert comparison.differing and comparison.first
+
+
+def test_one_flipped_spike_is_found_and_not_explained() -> None:
+    network = network_of(GRAPHS / "lif.nir")
+    got = output(network)
+    got[41, 2, 5] = 1 - got[41, 2, 5]
+    comparison = compare(network, got)
+    assert (comparison.differing, comparison.first, comparison.cause) == (1, (41, 2, 5), "")
+    assert (comparison.got, comparison.expected) == (got[41, 2, 5], 1 - got[41, 2, 5])
+
+
+def test_silent_output_has_no_cause() -> None:
+    network = network_of(GRAPHS / "lif.nir")
+    comparison = compare(network, np.zeros_like(output(network)))
+    assert comparison.differing and not comparison.cause and comparison.most_spikes == 0
+
+
+def test_swapped_axes_and_infinities_are_refused() -> None:
+    network = network_of(GRAPHS / "lif.nir")
+    got = output(network)
+    with pytest.raises(WrongShape, match=r"shape \[4, 60, 16\], expected \[60, 4, 16\]"):
+        compare(network, got.swapaxes(0, 1))
+    with pytest.raises(WrongShape, match="not finite"):
+        compare(network, np.full_like(got, np.inf))
+
+
+def test_readings_start_with_the_simplest_one() -> None:
+    counts = [len(reading.differences) for reading in readings(read(GRAPHS / "lif.nir"), DT)]
+    assert counts == sorted(counts) and counts[0] == 1
+    singles = {
+        reading.differences[0] for reading in readings(read(GRAPHS / "lif.nir"), 1e-4) if len(reading.differences) == 1
+    }
+    assert not singles & {("step", "fixed"), ("leak", "ignored"), ("gain", "no-resistance"), ("order", "before")}
+
+
+def test_convolution_is_that_of_pytorch(tmp_path: Path) -> None:
+    random = np.random.default_rng(3)
+    weight, bias = random.normal(size=(4, 2, 3, 2)).astype(np.float32), random.normal(size=4).astype(np.float32)
+    options = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2]}
+    ends = {"input": {"type": "Input", "shape": [4, 7, 6]}, "output": {"type": "Output", "shape": [4, 4, 4]}}
+    node = {"type": "Conv2d", "weight": weight, "bias": bias, "groups": 2, **options}
+    edges = [("input", "map"), ("map", "output")]
+    graph = read(write(tmp_path / "a.nir", {**ends, "map": node}, edges))
+    given = inputs(graph, 3, 2, 0)
+    got = output(Network(graph, given, DT))
+    whole = {name: tuple(values) for name, values in options.items()}
+    tensors = [torch.tensor(array, dtype=torch.float64) for array in (given.reshape(6, 4, 7, 6), weight, bias)]
+    expected = torch.nn.functional.conv2d(*tensors, groups=2, **whole).reshape(3, 2, 4, 4, 4)
+    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-12, atol=1e-12)
+
+
+def test_neurons_behind_neurons_get_their_spikes(tmp_path: Path) -> None:
+    nodes = {**ENDS, "map": {**LIF, "v_threshold": [0.1, 0.1]}, "neurons": {**LIF, "v_threshold": [0.1, 0.1]}}
+    network = network_of(write(tmp_path / "a.nir", nodes, CHAIN))
+    comparison = compare(network, output(network))
+    assert comparison.expected_rate and not comparison.differing
+
+
+def test_first_wrong_position_counts_over_the_neurons_axes(tmp_path: Path) -> None:
+    network = network_of(GRAPHS / "convolution.nir")
+    got = output(network)
+    got[3, 1, 2, 0, 5] = 1 - got[3, 1, 2, 0, 5]
+    assert compare(network, got).first == (3, 1, 2 * 64 + 5)
+    assert compare(network_of(dense(tmp_path / "a.nir")), output(network_of(dense(tmp_path / "a.nir")))).differing == 0

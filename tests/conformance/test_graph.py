@@ -1,0 +1,69 @@
+"""Tests of reading NIR graphs: parameters, order, and one clear line for each kind of bad file."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.conformance.graph import GraphError, read
+from snnbench.conformance.network import check
+from tests.nir_graphs import AFFINE, CHAIN, ENDS, GRAPHS, LIF, dense, write
+
+
+def test_parameters_are_read_and_nodes_ordered(tmp_path: Path) -> None:
+    graph = read(dense(tmp_path / "a.nir"))
+    assert [node.kind for node in graph.nodes] == ["Input", "Affine", "LIF", "Output"]
+    assert (graph.input_shape, graph.output_shape, graph.last.kind) == ((2,), (2,), "LIF")
+    assert graph.of("Affine").parameters["weight"].tolist() == AFFINE["weight"]
+    assert graph.last.parameters["v_reset"].tolist() == [0.0, 0.0]
+
+
+def test_own_graphs_are_read() -> None:
+    kinds = {path.stem: read(path).last.kind for path in sorted(GRAPHS.glob("*.nir"))}
+    lif = dict.fromkeys(("convolution", "lif", "lif-leak", "lif-resistance"), "LIF")
+    assert kinds == {**lif, "cubalif": "CubaLIF", "li": "LI"}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edges", "words"),
+    [
+        ({"neurons": {**LIF, "type": "LIFF"}}, CHAIN, "node 'neurons': unknown kind 'LIFF' (did you mean 'LIF'?)"),
+        ({"neurons": {"type": "LI", "r": [1.0]}}, CHAIN, "no tau and no v_leak, which LI has"),
+        ({"neurons": {**LIF, "tau": [0.01, 0.0]}}, CHAIN, "node 'neurons': tau should be above 0"),
+        ({}, (*CHAIN, ("neurons", "map")), "is a cycle; recurrence is not checked"),
+        ({}, (*CHAIN, ("neurons", "nothing")), "the edge from 'neurons' to 'nothing' has an end without a node"),
+        ({}, CHAIN[1:], "each node needs a source"),
+        ({"input": {**ENDS["output"]}}, CHAIN, "expected one Input and one Output"),
+    ],
+)
+def test_wrong_graph_is_one_clear_line(tmp_path: Path, nodes: Any, edges: Any, words: str) -> None:
+    path = write(tmp_path / "a.nir", {**ENDS, "map": AFFINE, "neurons": LIF, **nodes}, edges)
+    with pytest.raises(GraphError) as error:
+        read(path)
+    assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_other_files_are_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "text.nir").write_text("no HDF5")
+    np.save(tmp_path / "array.npy", np.zeros(3))
+    for name in ("text.nir", "array.npy", "absent.nir", ""):
+        with pytest.raises(GraphError, match=r"no NIR graph|no such file") as error:
+            read(tmp_path / name)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "dt", "words"),
+    [
+        ({}, 0.005, "node 'neurons': forward Euler diverges at dt 0.005, above twice its tau"),
+        ({"map": {**AFFINE, "weight": [[1.0, 2.0, 3.0]]}}, 1e-3, "node 'map': an input of shape (2,) does not fit"),
+        ({"map": {**AFFINE, "weight": np.ones((3, 2)), "bias": np.ones(3)}}, 1e-3, "its shapes do not fit"),
+        ({"output": {"type": "Output", "shape": [3]}}, 1e-3, "its output has the shape (2,), not that of Output, (3,)"),
+    ],
+)
+def test_graph_that_cannot_run_is_one_clear_line(tmp_path: Path, nodes: Any, dt: float, words: str) -> None:
+    graph = read(write(tmp_path / "a.nir", {**ENDS, "map": AFFINE, "neurons": LIF, **nodes}))
+    with pytest.raises(GraphError) as error:
+        check(graph, dt)
+    assert words in str(error.value) and "\n" not in str(error.value)

@@ -1,0 +1,111 @@
+"""Tests of the neurons by hand-computed steps, and of the bound for rounding by a neuron in float32."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.conformance.graph import Array, Node
+from snnbench.conformance.neuron import steps
+from snnbench.conformance.reading import DIFFERENCES, DOCUMENTED, Reading
+
+HALF = {"tau": 2.0, "r": 1.0, "v_leak": 0.0, "v_threshold": 1.0, "v_reset": 0.0}
+"""With dt = 1 the potential keeps a half, and a half of the current charges it."""
+
+
+def outputs(kind: str, current: Any, *differences: tuple[str, str], dt: float = 1.0, **changes: float) -> list[float]:
+    given = np.array(current, np.float64).reshape(-1, 1, 1)
+    parameters = {name: np.array([value]) for name, value in {**HALF, **changes}.items()}
+    answers = steps(Node("n", kind, parameters), Reading(differences), dt, given, np.zeros_like(given))
+    return [float(answer.output[0, 0]) for answer in answers]
+
+
+def test_li_moves_by_a_half_to_its_current() -> None:
+    assert outputs("LI", [4, 0, 8]) == [2, 1, 4.5]
+    assert outputs("LI", [4, 0, 8], r=2.0) == [4, 2, 9]
+    assert outputs("LI", [0, 0], v_leak=4.0) == [2, 3]
+
+
+def test_lif_fires_above_its_threshold_and_resets() -> None:
+    assert outputs("LIF", [2, 2, 4, 1]) == [0, 1, 1, 0]  # u: 1 (not above), 1.5, 2, 0.5
+    assert outputs("LIF", [4, 3], v_reset=-1.0) == [1, 0]  # u: 2, then -0.5 + 1.5 = 1
+    assert outputs("LIF", [4, 3.5], v_reset=-1.0) == [1, 1]
+
+
+def test_if_integrates_without_a_leak() -> None:
+    assert outputs("IF", [1, 1, 1], dt=0.5) == [0, 0, 1]  # u: 0.5, 1 (not above), 1.5
+
+
+def test_membrane_of_cubalif_takes_the_current_of_its_step() -> None:
+    synapse: Any = {"tau_syn": 2.0, "tau_mem": 2.0, "w_in": 2.0, "v_threshold": 100.0}
+    assert outputs("CubaLI", [4, 0], **synapse) == [2, 2]  # I: 4, 2; v: 2, 1 + 1
+    assert outputs("CubaLI", [4, 0], ("order", "before"), **synapse) == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("differences", "expected"),
+    [
+        ([("step", "steps")], [1, 0, 1, 0]),
+        ([("gain", "unscaled")], [1, 1, 1, 0]),
+        ([("spikes", "several"), ("gain", "unscaled")], [2, 2, 4, 1]),
+        ([("threshold", "at")], [1, 1, 1, 0]),
+        ([("latency", "late")], [0, 0, 1, 1]),
+        ([("reset", "subtract")], [0, 1, 1, 1]),
+        ([("reset", "none")], [0, 1, 1, 1]),
+        ([("decay", "absent")], [2, 2, 4, 1]),
+    ],
+)
+def test_reading_differs_as_its_words_say(differences: Any, expected: list[float]) -> None:
+    dt = 2.0 if ("step", "steps") in differences else 1.0
+    current = [4, 0, 3, 1] if ("step", "steps") in differences else [2, 2, 4, 1]
+    assert outputs("LIF", current, *differences, dt=dt) == expected
+
+
+def test_late_subtraction_follows_the_decay() -> None:
+    # u: 3 fires; then 1.5 + 0.1 - 1, where a subtraction before the decay leaves 1 + 0.1
+    assert outputs("LIF", [6, 0.2, 2.0], ("reset", "late-subtract")) == [1, 0, 1]
+    assert outputs("LIF", [6, 0.2, 2.0], ("reset", "subtract")) == [1, 1, 1]
+
+
+def test_every_difference_changes_some_neuron() -> None:
+    values: Any = {"tau_syn": 3.5, "tau_mem": 2.5, "w_in": 1.5, "v_leak": 0.3, "v_reset": -0.2}
+
+    def output(r: float, *differences: tuple[str, str]) -> list[float]:
+        return outputs("CubaLIF", np.random.default_rng(0).uniform(0, 4, 60), *differences, dt=0.5, r=r, **values)
+
+    for aspect, names in DIFFERENCES.items():
+        for name in names:
+            changed = any(output(r, (aspect, name)) != output(r) for r in (2.0, 6.0))
+            assert changed or name == "at", (aspect, name)  # potentials on the threshold: in the test of words
+
+
+def in_float32(current: Array, dt: float, parameters: dict[str, Any]) -> tuple[Array, Array]:
+    """Spikes and potentials of LIF as a library in float32 computes them."""
+    given = {name: value.astype(np.float32) for name, value in parameters.items()}
+    beta = np.float32(1) - np.float32(dt) / given["tau"]
+    v, spikes, potentials = np.zeros(current.shape[1:], np.float32), [], []
+    for x in current.astype(np.float32):
+        v = beta * v + (np.float32(1) - beta) * given["r"] * x
+        spikes.append(v > given["v_threshold"])
+        potentials.append(v)
+        v = np.where(spikes[-1], given["v_reset"], v)
+    return np.array(spikes, np.float64), np.array(potentials, np.float64)
+
+
+def test_rounding_of_float32_stays_within_the_bound() -> None:
+    random = np.random.default_rng(1)
+    current = random.uniform(0, 4, (300, 8, 64))
+    parameters = {name: np.full(64, value) for name, value in {**HALF, "tau": 0.0123}.items()}
+    node, exact = Node("n", "LIF", parameters), np.abs(current) * 2.0**-24
+    spikes, _ = in_float32(current, 1e-3, parameters)
+    judged = steps(node, DOCUMENTED, 1e-3, current, exact, spikes)
+    differing = near = 0
+    for t, answer in enumerate(judged):
+        wrong = answer.output != spikes[t]
+        assert (wrong <= answer.tolerance).all()
+        differing, near = differing + int(wrong.sum()), near + int(answer.tolerance.sum())
+    assert near < 30, "the bound would excuse too many spikes"
+    free = {**parameters, "v_threshold": np.full(64, 1e9)}
+    _, potentials = in_float32(current, 1e-3, free)
+    integrator = steps(Node("n", "LI", free), DOCUMENTED, 1e-3, current, exact)
+    assert all((np.abs(potentials[t] - answer.output) <= answer.tolerance).all() for t, answer in enumerate(integrator))
