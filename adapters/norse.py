@@ -4,6 +4,9 @@
 #
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'"]
+#
+# [tool.snnbench]
+# nir = ["nir==1.0.8", "nirtorch==2.6"]
 # ///
 """Norse: `LIFBoxCell` lifted over time, and the current-based `LIF` with a synapse that has no memory.
 
@@ -18,7 +21,7 @@ from norse.torch.functional.lif import LIFFeedForwardState, lif_feed_forward_int
 from norse.torch.functional.reset import reset_subtract, reset_value
 
 from snnbench.adapter import Rule, Unsupported, require
-from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
@@ -143,3 +146,10 @@ def integral(case):
         return lif_feed_forward_integral(current, LIFFeedForwardState(v=rest, i=rest), parameters, DT)[0]
 
     return layer
+
+
+def from_nir(path, dt, batch):
+    import nir
+    from norse.torch.utils.import_nir import from_nir as import_graph
+
+    return stepped_network(import_graph(nir.read(path), dt=dt))

@@ -10,6 +10,7 @@
 # [tool.snnbench]
 # api = 2
 # cuda = ["jax[cuda13]==0.10.2"]
+# nir = ["nir==1.0.4", "nirtorch==2.0.2"]
 #
 # [tool.snnbench.variants.exodus]
 # dependencies = [
@@ -234,3 +235,16 @@ def jax_neurons(case):
         )
 
     return make, float(1 / jnp.exp(-DT / tau_syn))  # the synapse decays before the neuron reads it
+
+
+def from_nir(path, dt, batch):
+    import torch
+    from rockpool.nn.modules.torch.nir import from_nir as import_graph
+
+    network = import_graph(path)  # it has no argument for dt
+
+    def run(spikes):
+        output, _ = network(torch.from_numpy(spikes).transpose(0, 1))
+        return output.detach().transpose(0, 1)
+
+    return run

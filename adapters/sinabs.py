@@ -5,6 +5,9 @@
 # [tool.uv]
 # override-dependencies = ["samna ; python_version < '3'", "torchvision ; python_version < '3'"]
 #
+# [tool.snnbench]
+# nir = ["nirtorch==2.0.2"]
+#
 # [tool.snnbench.variants.exodus]
 # built = ["sinabs-exodus==2.0.0"]
 # ///
@@ -109,3 +112,19 @@ def exodus_layers():
     except ImportError as error:
         raise Unavailable(f"sinabs-exodus, which is compiled against torch, cannot be imported: {error}") from error
     return layers
+
+
+def from_nir(path, dt, batch):
+    import nir
+    import torch
+    from sinabs.nir import from_nir as import_graph
+
+    network = import_graph(nir.read(path), batch_size=batch)  # it has no argument for dt
+
+    def run(spikes):
+        steps = len(spikes)
+        with torch.no_grad():  # the samples and their steps share the first axis
+            output, _ = network(torch.from_numpy(spikes).transpose(0, 1).flatten(0, 1))
+        return output.unflatten(0, (batch, steps)).transpose(0, 1)
+
+    return run

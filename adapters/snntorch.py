@@ -1,6 +1,9 @@
 # /// script
 # requires-python = ">=3.11"
 # dependencies = ["snntorch==1.0.0", "torch==2.13.0", "numpy==2.4.6"]
+#
+# [tool.snnbench]
+# nir = ["nir==1.0.8", "nirtorch==2.6"]
 # ///
 """snnTorch: `snntorch.Leaky`, stepped through time by a Python loop as in its tutorials.
 
@@ -18,7 +21,7 @@ import torch
 from snntorch import surrogate
 
 from snnbench.adapter import Unsupported, require, rule_of
-from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled
+from snnbench.backends.torch import Network, Neuron, SteppedNeuron, compiled, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
@@ -159,3 +162,10 @@ def leaky_parallel(case, weights):
         neuron.rnn.bias_hh_l0.requires_grad_(False)  # a second bias; its gradient would be extra work
         neurons.append(neuron)
     return Network(torch.nn.Sequential(*neurons), [Rnn(neuron) for neuron in neurons])
+
+
+def from_nir(path, dt, batch):
+    import nir
+    from snntorch.import_nir import import_from_nir
+
+    return stepped_network(import_from_nir(nir.read(path)))  # it has no argument for dt

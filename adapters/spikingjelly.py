@@ -5,6 +5,9 @@
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'", "torchaudio ; python_version < '3'"]
 #
+# [tool.snnbench]
+# nir = ["nir==1.0.8", "nirtorch==2.6"]
+#
 # [tool.snnbench.variants.old-torch]
 # dependencies = ["spikingjelly==0.0.0.0.14", "torch==2.13.0", "numpy==2.4.6"]
 #
@@ -20,6 +23,7 @@ A neuron without decay is an `IFNode`.
 The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which removed them. They use `numpy.int`,
 which NumPy 1.24 removed. CuPy 13 is the last that runs with a NumPy that old, and Python 3.11 the last with a wheel of
 that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; the kernels get it as CUDA text.
+This file is long: the library has two releases here, and many ways of running them.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 
@@ -30,7 +34,7 @@ from importlib.util import find_spec
 import torch
 
 from snnbench.adapter import Rule, Unavailable, Unsupported, require
-from snnbench.backends.torch import Neuron, compiled
+from snnbench.backends.torch import Neuron, compiled, stepped_network
 
 BACKEND = "torch"
 VARIANTS = {
@@ -246,3 +250,9 @@ def load_compiler():
         load_nvidia_dynamic_lib("nvrtc")
     except (ImportError, RuntimeError) as error:
         raise Unavailable(f"SpikingJelly has no CuPy kernels here: {error}") from error
+
+
+def from_nir(path, dt, batch):
+    from spikingjelly.activation_based.nir_exchange.from_nir import import_from_nir
+
+    return stepped_network(import_from_nir(path, dt=dt))

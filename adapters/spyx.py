@@ -5,6 +5,7 @@
 # [tool.snnbench]
 # api = 2
 # cuda = ["jax[cuda13]==0.10.2"]
+# nir = ["nir==1.0.8"]
 # ///
 """Spyx 1.x on flax nnx: `CuBaLIF` with alpha = 0, which subtracts the threshold before the decay.
 
@@ -16,6 +17,7 @@ Docs: https://spyx.readthedocs.io/en/latest/
 
 from dataclasses import replace
 
+import jax
 import spyx
 import spyx.experimental
 import spyx.nn
@@ -106,3 +108,17 @@ def linear_of(layer, rngs):
     linear = nnx.Linear(inputs, outputs, dtype=dtype, param_dtype=dtype, rngs=rngs)
     linear.kernel[...], linear.bias[...] = layer.weight.T, layer.bias
     return linear
+
+
+def from_nir(path, dt, batch):
+    import nir
+    from spyx.nir import from_nir as import_graph
+
+    graph = nir.read(path)
+
+    def run(spikes):  # the importer itself runs the network; it has the channels last
+        _, output = import_graph(graph, spikes.transpose(0, 1, 3, 4, 2) if spikes.ndim == 5 else spikes, dt)
+        return output.transpose(0, 1, 4, 2, 3) if output.ndim == 5 else output
+
+    run(jax.numpy.zeros((1, batch, *graph.nodes["input"].output_type["output"])))  # it refuses a graph here, or never
+    return run

@@ -13,6 +13,7 @@ from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.errors import is_out_of_device_memory
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
+from snnbench.backends.torch.imported import stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights
 from snnbench.backends.torch.session import Session
@@ -21,7 +22,7 @@ from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
 from snnbench.cases.problem import Problem
 
-__all__ = ["Backend", "Network", "Neuron", "Session", "SteppedNeuron", "Weights", "compiled"]
+__all__ = ["Backend", "Network", "Neuron", "Session", "SteppedNeuron", "Weights", "compiled", "stepped_network"]
 
 
 class Backend:
