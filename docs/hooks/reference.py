@@ -24,13 +24,15 @@ from snnbench.cases.case import PROFILES
 from snnbench.cli import app
 from snnbench.exits import Exit
 from snnbench.plan import axes, config
-from snnbench.recording import flags, schema
+from snnbench.recording import conformance, flags, schema
 from snnbench.report import tidy
+from snnbench.report.text import nir_table
 from snnbench.workloads import DEFAULT, WORKLOADS
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")
 )
+NIR_RECORDING = Path(__file__).parents[2] / "results" / "2026-11-25_nir_epyc-2cpu.json"
 MARK = re.compile(r"<!-- reference: ([a-z-]+) -->")
 TIDY_TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
 
@@ -333,6 +335,11 @@ def metrics() -> str:
     return table(("metric", "meaning"), ((code(name), text) for name, text in MEANINGS["metric"].items()))
 
 
+def nir() -> str:
+    """The tables of a recording of `snnbench nir`."""
+    return nir_table.markdown(conformance.read(NIR_RECORDING))
+
+
 GENERATORS: dict[str, Callable[[], str]] = {
     "commands": commands_section,
     "general-options": general_options,
@@ -353,4 +360,5 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "exit-codes": exit_codes,
     "tidy-columns": tidy_columns,
     "metrics": metrics,
+    "nir": nir,
 }

@@ -19,6 +19,7 @@ from snnbench.cli import (
     doctor,
     env,
     merge,
+    nir,
     operations,
     rank,
     report,
@@ -64,6 +65,7 @@ app.command(name="doctor")(doctor.doctor)
 app.command(name="check")(check.check)
 app.command(name="rank")(rank.rank)
 app.command(name="operations")(operations.operations)
+app.command(name="nir")(nir.nir)
 app.command(name="request")(request.request)
 app.add_typer(env.app, name="env")
 app.add_typer(data.app, name="data")

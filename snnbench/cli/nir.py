@@ -1,0 +1,100 @@
+"""`snnbench nir`: the importers of libraries on NIR graphs, spike by spike, without timing anything."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.cli.screen import terminal
+from snnbench.environments import Env
+from snnbench.exits import Exit
+from snnbench.suggestions import unknown
+
+
+class NirFormat(StrEnum):
+    """A table for a terminal, Markdown, and formats for other programs."""
+
+    table = "table"
+    markdown = "markdown"
+    csv = "csv"
+    json = "json"
+
+
+def nir(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="NIR graphs, or one recording of this command, to print it again."),
+    ],
+    dt: Annotated[
+        list[float] | None,
+        typer.Option("--dt", metavar="SECONDS", help="The time step, which NIR leaves open; may be repeated."),
+    ] = None,
+    library: Annotated[
+        list[str] | None,
+        typer.Option("--library", metavar="NAME", help="Only this library; may be repeated. All if left out."),
+    ] = None,
+    time_steps: Annotated[int, typer.Option("--steps", min=1, help="Time steps of the input.")] = 200,
+    batch: Annotated[int, typer.Option("--batch", min=1, help="Samples of the input.")] = 4,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed draws other spikes.")] = 0,
+    timeout: Annotated[
+        float, typer.Option("--timeout", metavar="SECONDS", help="An importer that takes longer is stopped.")
+    ] = 300.0,
+    adapter: AdapterOption = None,
+    env: EnvOption = Env.managed,
+    form: Annotated[NirFormat, typer.Option("--format", help="How to print it.")] = NirFormat.table,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also record it, as a JSON file.")
+    ] = None,
+) -> None:
+    """Say which libraries run the network of a NIR graph, and what the others run in its place.
+
+    Each library's own importer reads the graph. Its output is compared, position by position, with the equations that
+    NIR documents, by forward Euler at the time step asked for. Nothing is timed.
+
+    snnbench nir graphs/lif.nir --dt 0.001
+    """
+    from snnbench.adapter.discovery import discover
+    from snnbench.recording import conformance
+    from snnbench.report.text import nir_table
+    from snnbench.run import importers
+    from snnbench.run.progress import say
+
+    if len(files) == 1 and files[0].suffix == ".json":
+        recorded = conformance.read(files[0])
+    else:
+        if not dt or not all(0 < step < float("inf") for step in dt):
+            raise typer.BadParameter("name a time step above 0, in seconds, such as --dt 0.001", param_hint="--dt")
+        stems = [file.stem for file in files]
+        if duplicates := sorted({stem for stem in stems if stems.count(stem) > 1}):
+            raise typer.BadParameter(f"two graphs have the name {duplicates[0]!r}", param_hint="FILE...")
+        adapters = discover(tuple(adapter or []))
+        known = {name: each for name, each in adapters.items() if each.imports_nir or each.no_nir}
+        for name in library or []:
+            if name not in adapters:
+                raise typer.BadParameter(unknown("library", name, known), param_hint="--library")
+        recorded = importers.examine(
+            importers.Examination(
+                files=files,
+                steps_s=list(dict.fromkeys(dt)),
+                adapters=[adapters[name] for name in dict.fromkeys(library or known)],
+                time_steps=time_steps,
+                batch=batch,
+                seed=seed,
+                timeout_s=timeout,
+                managed=env is Env.managed,
+            ),
+            say,
+        )
+    if output is not None:
+        conformance.write(output, recorded)
+        typer.echo(f"{output}: written", err=True)
+    if form is NirFormat.table and (console := terminal()):
+        from snnbench.report.terminal import nir_view
+
+        nir_view.show(console, recorded)
+    else:
+        typer.echo(nir_table.FORMATS["markdown" if form is NirFormat.table else form](recorded), nl=False)
+    if any(row.outcome.status == "failed" for row in recorded.rows):
+        raise typer.Exit(Exit.FAILED_CELLS)

@@ -1,0 +1,125 @@
+"""The output of `snnbench nir`: a row for each graph, time step and library, in Markdown, CSV and JSON."""
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from snnbench.recording.conformance import Conformance, Row
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
+from snnbench.report.text.table import to_csv
+
+COLUMNS = ("graph", "dt s", "library", "version", "verdict", "rate", "expected", "differ", "first at", "cause")
+NUMBERS = ("dt s", "rate", "expected", "differ", "first at")
+CSV_COLUMNS = (
+    *("graph", "dt_s", "library", "version", "verdict", "rate", "expected_rate", "compared", "differing"),
+    *("first_t", "first_sample", "first_neuron", "got", "expected", "most_spikes", "cause", "reason"),
+)
+LEGEND = (
+    "exact: the graph by forward Euler at dt, at every position up to the rounding of float32",
+    "deviates: another reading of the graph at every position, which the cause names; incorrect: no known reading",
+    "rate, expected: spikes per neuron and step of the library and of the graph; differ: share of the positions",
+    "first at: step, sample and neuron of the first wrong output",
+)
+
+
+def markdown(conformance: Conformance) -> str:
+    """Every verdict, then each difference, then why importers gave no output."""
+    compared = [row for row in conformance.rows if row.comparison and row.verdict != "exact"]
+    declined = [row for row in conformance.rows if not row.comparison]
+    parts = [title(conformance), tables.markdown(verdicts(conformance.rows)), tables.markdown(rows_of(compared))]
+    lists = [LEGEND, [f"{library}: {words}" for library, words in explanations(declined)]]
+    parts += ["\n".join(f"- {line}" for line in lines) for lines in lists if lines]
+    return "\n\n".join(parts) + "\n"
+
+
+def verdicts(rows: Iterable[Row]) -> Table:
+    """A row for each graph and time step, a column for each library."""
+    by_cell: dict[tuple[str, str], dict[str, str]] = {}
+    for row in rows:
+        by_cell.setdefault((row.graph, f"{row.dt:g}"), {})[f"{row.library} {row.version}"] = row.verdict
+    libraries = list(dict.fromkeys(name for cells in by_cell.values() for name in cells))
+    lines = [[*cell, *(words.get(name, "") for name in libraries)] for cell, words in by_cell.items()]
+    return Table(("graph", "dt s", *libraries), lines, numbers=("dt s",))
+
+
+def title(conformance: Conformance) -> str:
+    """The input of all graphs, and the version of snnbench."""
+    return f"T={conformance.time_steps}, B={conformance.batch}, seed {conformance.seed}, snnbench {conformance.version}"
+
+
+def rows_of(rows: Iterable[Row]) -> Table:
+    """The table itself. On a narrow terminal the cause leaves first, for `explanations` has it in full."""
+    leaving = ("cause", "version", "expected", "rate")
+    return Table(COLUMNS, [_cells(row) for row in rows], numbers=NUMBERS, leaving=leaving)
+
+
+def explanations(rows: Iterable[Row]) -> list[tuple[str, str]]:
+    """(library, words) for every cause and every reason, each once, with its graphs and time steps."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        if words := _cause(row):
+            where.setdefault((row.library, f"{row.verdict}: {words}"), []).append(f"{row.graph} {row.dt:g}")
+    return [(library, f"{words} ({', '.join(cells)})") for (library, words), cells in sorted(where.items())]
+
+
+def csv(conformance: Conformance) -> str:
+    """A row for each graph, time step and library."""
+    return to_csv((_fields(row) for row in conformance.rows), CSV_COLUMNS)
+
+
+def to_json(conformance: Conformance) -> str:
+    """The recording itself."""
+    return json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Conformance], str]] = {"markdown": markdown, "csv": csv, "json": to_json}
+
+
+def _cells(row: Row) -> list[str]:
+    compared = row.comparison
+    first = compared.get("first")
+    share = compared["differing"] / compared["compared"] if compared else None
+    return [
+        row.graph,
+        f"{row.dt:g}",
+        row.library,
+        row.version,
+        row.verdict,
+        _number(compared.get("rate")),
+        _number(compared.get("expected_rate")),
+        "" if share is None else f"{share:.1%}",
+        " ".join(map(str, first)) if first else "",
+        _cause(row),
+    ]
+
+
+def _cause(row: Row) -> str:
+    """The reading that explains the output, or the beginning of a reason."""
+    if row.verdict == "exact":
+        return ""
+    if row.comparison:
+        most = row.comparison["most_spikes"]
+        unknown = "no spikes, as in many readings" if most == 0 else "unexplained"
+        return (row.comparison["cause"] or unknown) + (f" (at most {most} here)" if (most or 0) > 1 else "")
+    return str(row.outcome.reason)
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _fields(row: Row) -> dict[str, Any]:
+    first = row.comparison.get("first") or (None, None, None)
+    own = {name: row.comparison.get(name) for name in CSV_COLUMNS if name in row.comparison}
+    return own | {
+        "graph": row.graph,
+        "dt_s": row.dt,
+        "library": row.library,
+        "version": row.version,
+        "verdict": row.verdict,
+        "first_t": first[0],
+        "first_sample": first[1],
+        "first_neuron": first[2],
+        "reason": row.outcome.reason,
+    }

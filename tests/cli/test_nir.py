@@ -1,0 +1,79 @@
+"""Tests of the command `snnbench nir`: wrong use is one clear line, and every format names every row."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.nir_graphs import ENDS, dense, fake, write
+from tests.screens import screen
+
+LATE = ("DIFFERENCES = ()", 'DIFFERENCES = (("latency", "late"),)')
+
+
+def snnbench(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "snnbench", "nir", *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, timeout=120)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["absent.nir", "--dt", "0.001"], 1, "absent.nir: no such file"),
+        (["text.nir", "--dt", "0.001"], 1, "text.nir: no NIR graph"),
+        (["odd.nir", "--dt", "0.001"], 1, "odd.nir: node 'map': unknown kind 'Delay'"),
+        (["good.nir", "--dt", "1"], 1, "good.nir: node 'neurons': forward Euler diverges at dt 1"),
+        (["good.nir"], 2, "name a time step above 0, in seconds, such as --dt 0.001"),
+        (["good.nir", "--dt", "0"], 2, "name a time step above 0"),
+        (["good.nir", "--dt", "-1"], 2, "name a time step above 0"),
+        (["good.nir", "--dt", "nan"], 2, "name a time step above 0"),
+        (["good.nir", "--dt", "0.001", "--steps", "0"], 2, "--steps"),
+        (["good.nir", "other/good.nir", "--dt", "0.001"], 2, "two graphs have the name 'good'"),
+        (["good.nir", "--dt", "0.001", "--library", "nors"], 2, "unknown library 'nors' (did you mean 'norse'?)"),
+        (["text.json"], 1, "text.json: no recording of snnbench nir"),
+    ],
+)
+def test_wrong_use_is_one_clear_line(tmp_path: Path, arguments: list[str], code: int, words: str) -> None:
+    dense(tmp_path / "good.nir")
+    write(tmp_path / "odd.nir", {**ENDS, "map": {"type": "Delay"}}, [("input", "map"), ("map", "output")])
+    for name in ("text.nir", "text.json"):
+        (tmp_path / name).write_text("no graph")
+    done = snnbench(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert words in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_recording_prints_again_in_every_format(tmp_path: Path) -> None:
+    dense(tmp_path / "good.nir")
+    late = fake(tmp_path, "late", LATE)
+    options = ["--dt", "0.001", "--steps", "30", "--env", "current", "--adapter", late, "--library", "late"]
+    done = snnbench("good.nir", *options, "-o", "a.json", cwd=tmp_path)
+    assert done.returncode == 0 and "| good | 0.001 | late |" in done.stdout
+    assert snnbench("a.json", "--format", "markdown", cwd=tmp_path).stdout == done.stdout
+    assert "output one step late" in snnbench("a.json", "--format", "csv", cwd=tmp_path).stdout
+    (row,) = json.loads(snnbench("a.json", "--format", "json", cwd=tmp_path).stdout)["rows"]
+    assert row["comparison"]["differences"] == [["latency", "late"]]
+    check = subprocess.run(
+        [sys.executable, "-m", "snnbench", "check", "a.json"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (check.returncode, check.stderr) == (0, "a.json: 1 rows of snnbench nir, nothing timed\n")
+
+
+def test_failed_importer_sets_the_exit_code(tmp_path: Path) -> None:
+    dense(tmp_path / "good.nir")
+    broken = fake(tmp_path, "broken", ("pass  # importing", "path.absent"))
+    options = ["--dt", "0.001", "--env", "current", "--adapter", broken, "--library", "broken"]
+    done = snnbench("good.nir", *options, cwd=tmp_path)
+    assert done.returncode == 5 and "broken: crash: AttributeError" in done.stdout
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_table_fits_the_terminal(tmp_path: Path, columns: int) -> None:
+    dense(tmp_path / "good.nir")
+    late = fake(tmp_path, "late", LATE)
+    options = ["--dt", "0.001", "--env", "current", "--adapter", late, "--library", "late"]
+    shown = screen(tmp_path, columns, "nir", "good.nir", *options)
+    assert shown.status == 0 and shown.widest() <= columns
+    assert "~ deviates" in shown.text and "late: deviates: output one step late (good 0.001)" in shown.text

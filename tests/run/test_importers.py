@@ -1,0 +1,92 @@
+"""Tests of runs of importers with fake libraries: every outcome, and one clear line for each."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snnbench.adapter.reading import read
+from snnbench.recording.conformance import Row, write
+from snnbench.recording.conformance import read as read_recording
+from snnbench.report.text.nir_table import csv, markdown
+from snnbench.run.importers import Examination, examine
+from tests.nir_graphs import GRAPHS, dense, fake
+
+IMPORTING, DIFFERENCES, OUTPUT = "pass  # importing", "DIFFERENCES = ()", "return output"
+LATE = (DIFFERENCES, 'DIFFERENCES = (("latency", "late"),)')
+
+
+def examination(folder: Path, adapter: Path, **changes: Any) -> Examination:
+    fields: dict[str, Any] = {
+        "files": [dense(folder / "small.nir")],
+        "steps_s": [1e-3],
+        "adapters": [read(adapter)],
+        "time_steps": 30,
+        "batch": 3,
+        "seed": 0,
+        "timeout_s": 60.0,
+        "managed": False,
+    }
+    return Examination(**fields | changes)
+
+
+def row_of(folder: Path, *changes: tuple[str, str], **fields: Any) -> Row:
+    request = examination(folder, fake(folder, "fake", *changes), **fields)
+    (row,) = examine(request, lambda line: None).rows
+    return row
+
+
+def test_importer_with_the_documented_output_is_exact(tmp_path: Path) -> None:
+    row = row_of(tmp_path)
+    assert (row.verdict, row.comparison["differing"], row.comparison["compared"]) == ("exact", 0, 30 * 3 * 2)
+
+
+def test_importer_with_another_reading_deviates(tmp_path: Path) -> None:
+    row = row_of(tmp_path, LATE)
+    assert (row.verdict, row.outcome.deviation) == ("deviates", "output one step late")
+    assert row.comparison["differing"] and row.comparison["first"]
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict", "reason"),
+    [
+        ((OUTPUT, "return 1 - output"), "incorrect", "no known reading of the graph has this output"),
+        ((OUTPUT, "return output[:-1]"), "incorrect", "output of shape [29, 3, 2], expected [30, 3, 2]"),
+        ((IMPORTING, 'raise ValueError("no LIF")'), "unsupported", "ValueError: no LIF"),
+        ((IMPORTING, 'assert batch == 1, "one sample"'), "unsupported", "AssertionError: one sample"),
+        ((IMPORTING, 'raise Unsupported("no dt")'), "unsupported", "no dt"),
+        ((IMPORTING, "int('x')"), "crash", "ValueError: invalid literal for int() with base 10: 'x'"),
+        ((IMPORTING, "path.absent"), "crash", "AttributeError: 'PosixPath' object has no attribute 'absent'"),
+        ((OUTPUT, "raise ValueError('a\\nb')"), "crash", "ValueError: a"),
+        ((IMPORTING, "os._exit(3)"), "crash", "exit status 3"),
+        ((IMPORTING, "os.kill(os.getpid(), 11)"), "crash", "died of SIGSEGV"),
+        (("import time", "import absent_package"), "import", "No module named 'absent_package'"),
+        (("def from_nir(", "def from_nothing("), "unsupported", "its adapter has no function from_nir"),
+        (("def from_nir(", 'NO_NIR = "it is old"\n\n\ndef old('), "unsupported", "it is old"),
+    ],
+)
+def test_every_outcome_has_one_clear_line(tmp_path: Path, change: Any, verdict: str, reason: str) -> None:
+    row = row_of(tmp_path, change)
+    assert row.verdict == verdict
+    assert reason in str(row.outcome.reason) and "\n" not in str(row.outcome.reason)
+
+
+def test_importer_that_hangs_is_stopped(tmp_path: Path) -> None:
+    row = row_of(tmp_path, (IMPORTING, "time.sleep(60)"), timeout_s=1.0)
+    assert (row.verdict, row.outcome.reason) == ("timeout", "no reply within 1 s; killed")
+
+
+def test_environment_that_cannot_be_made_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
+    row = row_of(tmp_path, ('dependencies = ["numpy"]', 'dependencies = ["not a requirement"]'), managed=True)
+    assert row.verdict == "environment" and "script header" in str(row.outcome.reason)
+
+
+def test_recording_has_the_rows_that_were_written(tmp_path: Path) -> None:
+    files = [GRAPHS / "li.nir", dense(tmp_path / "small.nir")]
+    recorded = examine(examination(tmp_path, fake(tmp_path, "fake", LATE), files=files), lambda line: None)
+    write(tmp_path / "a.json", recorded)
+    copy = read_recording(tmp_path / "a.json")
+    assert copy == recorded and markdown(copy) == markdown(recorded)
+    assert [row.graph for row in copy.rows] == ["li", "small"] and set(copy.graphs) == {"li", "small"}
+    assert csv(copy).splitlines()[1].startswith("li,0.001,fake,")

@@ -1,0 +1,100 @@
+"""Tests of NIR importers of real libraries: verdicts, causes, and the lines of source that confirm the causes."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+
+from snnbench.adapter.discovery import discover
+from snnbench.environments import store
+from tests.managed import ROOT, snnbench
+from tests.nir_graphs import GRAPHS
+
+pytestmark = pytest.mark.libraries
+
+FIXED, LATE = "dt fixed at 0.0001 s inside", "threshold subtracted after the decay, output one step late"
+STEPS = "tau taken as steps, decay exp(-dt / tau), several spikes a step"
+EXPECTED = {
+    ("norse", 1e-3): ("exact", None),
+    ("norse", 1e-4): ("exact", None),
+    ("snntorch", 1e-3): ("deviates", FIXED),
+    ("snntorch", 1e-4): ("exact", None),
+    ("sinabs", 1e-3): ("deviates", STEPS),
+    ("sinabs", 1e-4): ("deviates", STEPS),
+    ("spikingjelly", 1e-3): ("exact", None),
+    ("spikingjelly", 1e-4): ("exact", None),
+    ("spyx", 1e-3): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
+    ("spyx", 1e-4): ("deviates", f"current not scaled by R dt / tau, {LATE}"),
+    ("rockpool", 1e-3): ("crash", None),
+    ("rockpool", 1e-4): ("crash", None),
+    ("lava-dl", 1e-3): ("unsupported", None),
+    ("lava-dl", 1e-4): ("unsupported", None),
+}
+"""(library, time step in seconds) -> verdict and cause on graphs/lif.nir."""
+
+
+def test_importers_read_one_lif_graph_as_the_documents_say(tmp_path: Path) -> None:
+    done = snnbench("nir", str(GRAPHS / "lif.nir"), "--dt", "0.001", "--dt", "0.0001", "--format", "json", cwd=tmp_path)
+    assert done.returncode == 5, done.stderr[-2000:]
+    rows = json.loads(done.stdout)["rows"]
+    verdicts = {
+        (row["library"], row["dt"]): (
+            row["outcome"].get("verdict") or row["outcome"].get("kind"),
+            row["outcome"].get("deviation"),
+        )
+        for row in rows
+    }
+    assert verdicts == EXPECTED
+
+
+@pytest.mark.parametrize(
+    ("library", "file", "line", "text"),
+    [
+        ("snntorch", "snntorch/import_nir.py", 243, "dt = 1e-4"),
+        ("snntorch", "snntorch/import_nir.py", 250, "beta = 1 - (dt / node.tau)"),
+        ("snntorch", "snntorch/import_nir.py", 279, "dt = 1e-4"),
+        ("sinabs", "sinabs/nir.py", 97, "if any(node.v_leak) != 0:"),
+        ("sinabs", "sinabs/nir.py", 101, "tau_mem=node.tau,"),
+        ("norse", "norse/torch/utils/import_nir.py", 122, '_log_warning("r", 1, _to_tensor(node.r).mean())'),
+        ("rockpool", "rockpool/nn/modules/torch/nir.py", 111, "tau=_to_tensor(node.tau).int(),"),
+        ("rockpool", "rockpool/nn/modules/torch/nir.py", 118, "tau_mem=_to_tensor(node.tau_mem),"),
+        ("spyx", "spyx/nir.py", 329, "mod.beta[...] = jnp.array(_nir_to_spyx_param(1 - (dt / node.tau)))"),
+        ("spikingjelly", "spikingjelly/activation_based/nir_exchange/from_nir.py", 176, "if _is_close_finite(r, 1.0):"),
+    ],
+)
+def test_source_has_the_line_that_the_page_names(library: str, file: str, line: int, text: str) -> None:
+    packages = next(prepared(library).parents[1].glob("lib/python*/site-packages"))
+    assert (packages / file).read_text(encoding="utf-8").splitlines()[line - 1].strip() == text
+    page = (ROOT / "docs" / "explanations" / "nir.md").read_text(encoding="utf-8")
+    assert file in page
+
+
+def test_graphs_are_as_their_maker_makes_them(tmp_path: Path) -> None:
+    subprocess.run([prepared("norse"), GRAPHS / "make.py", tmp_path], check=True)
+    made = sorted(path.name for path in tmp_path.glob("*.nir"))
+    assert made == sorted(path.name for path in GRAPHS.glob("*.nir"))
+    for name in made:
+        with h5py.File(tmp_path / name) as new, h5py.File(GRAPHS / name) as old:
+            assert contents(new) == contents(old)
+
+
+def prepared(library: str) -> Path:
+    """The Python of a library with the packages of its importer."""
+    adapter = discover()[library]
+    environment = store.plan(adapter, adapter.default, cuda=False, further=adapter.nir)
+    return store.sync(environment, lambda line: None).python
+
+
+def contents(file: h5py.File) -> dict[str, object]:
+    """Every value in a file, by its path."""
+    values: dict[str, object] = {}
+
+    def add(name: str, item: object) -> None:
+        if isinstance(item, h5py.Dataset):
+            values[name] = np.asarray(item[()]).tolist()
+
+    file.visititems(add)
+    return values
