@@ -125,8 +125,7 @@ def _fired(node: Node, reading: Reading, u: Array, error: Array) -> Step:
         ratio = np.maximum(u / threshold, 0.0)
         distance = np.abs(ratio - np.maximum(np.round(ratio), 1.0)) * np.abs(threshold)
         return Step(np.floor(ratio), (distance <= margin).astype(np.float64))
-    spikes = u >= threshold if reading.has("threshold", "at") else u > threshold
-    return Step(spikes.astype(np.float64), (np.abs(u - threshold) <= margin).astype(np.float64))
+    return Step((u > threshold).astype(np.float64), (np.abs(u - threshold) <= margin).astype(np.float64))
 
 
 def _reset(node: Node, reading: Reading, u: Array, error: Array, spikes: Array) -> tuple[Array, Array, Array]:

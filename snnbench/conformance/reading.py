@@ -34,7 +34,6 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "none": "no reset",
     },
     "spikes": {"several": "several spikes a step"},
-    "threshold": {"at": "spike at the threshold, not above it"},
     "latency": {"late": "output one step late"},
     "entry": {"decayed": "current decays on arrival"},
     "start": {"leak": "v starts at v_leak, not at 0"},
@@ -99,7 +98,7 @@ def _with_effect(graph: Graph, dt: float) -> dict[str, list[str]]:
     if kinds & set(SPIKING):
         drop("step", "whole")  # such a neuron keeps nothing, as one with tau in steps
     else:
-        for aspect in ("reset", "spikes", "threshold"):
+        for aspect in ("reset", "spikes"):
             left[aspect] = []
     if not kinds & {"CubaLI", "CubaLIF"}:
         left["order"] = []

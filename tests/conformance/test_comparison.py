@@ -59,6 +59,8 @@ def test_one_flipped_spike_is_found_and_not_explained() -> None:
     comparison = compare(network, got)
     assert (comparison.differing, comparison.first, comparison.cause) == (1, (41, 2, 5), "")
     assert (comparison.got, comparison.expected) == (got[41, 2, 5], 1 - got[41, 2, 5])
+    document = comparison.as_dict()
+    assert (document["first"], document["compared"], document["differences"]) == ([41, 2, 5], got.size, [])
 
 
 def test_silent_output_has_no_cause() -> None:

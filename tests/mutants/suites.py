@@ -9,6 +9,8 @@ SUITES: dict[str, tuple[str, ...]] = {
         *("proof/spotcheck", "proof/spotcheck_answers", "proof/distance", "proof/network_check"),
         *("proof/sample", "proof/rounding"),
     ),
+    "conformance/neuron": ("conformance/neuron", "conformance/comparison"),
+    "conformance/comparison": ("conformance/comparison",),
     "proof/following": ("proof/spotcheck", "proof/jumps", "proof/spotcheck_answers", "proof/sample"),
     "proof/jumps": ("proof/jumps",),
     "proof/sample": ("proof/sample", "proof/spotcheck", "proof/distance", "proof/network_check"),
