@@ -62,8 +62,10 @@ class TimedPhase:
             prepare=piece.prepare,
             instructions=instructions,
             turn=self._turn,
+            called=self._begin,
         )
         self._turns, self._step, self._warm_ns = turns, step, 0
+        self._began = self._usage()
         self._ended: contention.Usage | None = None
         drawn = partial(checks.check_drawn, phase=name)
         self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)
@@ -115,9 +117,8 @@ class TimedPhase:
             self._busy_ns,
         )
         self._session.load(0, 0)
-        before = self._usage()
         self._timing, outputs = timing.measure(self._phase, budget, self._renewal)
-        self._foreign = contention.between(before, self._ended or self._usage())
+        self._foreign = contention.between(self._began, self._ended or self._usage())
         if outputs is not None:
             proof.keep_last(outputs)
             self._run_fresh(fresh.PASSES + 1, 1)
@@ -133,6 +134,10 @@ class TimedPhase:
         usage = contention.usage(cpus=cpus, partner_s=partner_s)
         others_s = getattr(self._session, "others_s", None)
         return usage.with_ranks(*others_s()) if others_s else usage
+
+    def _begin(self) -> None:
+        """Count contention from here on: a compiler in the first call has processes of its own."""
+        self._began = self._usage()
 
     def _turn(self) -> None:
         """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""

@@ -30,7 +30,7 @@ class Phase:
     `compilations()` counts the compilations so far in this process. `mark()` is a point in the device's own time, or
     None if the device has no clock, and `elapsed_ns(start, end)` the time between two marks. `instructions()` is the
     number of instructions retired so far, or None. `turn()` lets another process measure the same phase, before each
-    repetition and after the last.
+    repetition and after the last. `called()` is called after the first call, in which a framework may compile.
     """
 
     run: Callable[[Any], Any]
@@ -41,6 +41,7 @@ class Phase:
     prepare: Callable[[], Any] | None = None
     instructions: Count = uncounted
     turn: Callable[[], None] = lambda: None
+    called: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
     """
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
+    phase.called()
     timing.busy_passes = keep_busy(phase, budget.busy_ns, clock)
     timing.warmup_ns = [repeat(phase, 1, clock).wall_ns for _ in range(budget.warmup_passes)]
     timing.passes = passes_needed(phase, min(timing.warmup_ns or [timing.first_call_ns]), budget, clock)

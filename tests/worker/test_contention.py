@@ -3,8 +3,11 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from snnbench.worker import contention
 from snnbench.worker.contention import Usage, between
+from tests.fakes import ask, overridden, reply_of, request
 
 TICKS = os.sysconf("SC_CLK_TCK")
 STAT = f"""cpu  {9 * TICKS} 0 {3 * TICKS} 500 0 0 0 {2 * TICKS} 0 0
@@ -63,3 +66,28 @@ def test_usage_of_ranks_on_other_machines_is_added() -> None:
 def test_own_usage_is_not_foreign() -> None:
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 30.0, 2.0, 20.0)
     assert between(before, after) == {"foreign_cpus": 0.5, "stolen_cpus": 0.1, "own_cpus": 1.5}
+
+
+COMPILER = """
+import subprocess
+import sys
+from snnbench.backends import numpy as driver
+
+""" + overridden(
+    """
+    def train(self):
+        if not hasattr(self, "program"):
+            burn = "import time\\nwhile time.process_time() < 1: pass"
+            self.program = subprocess.run([sys.executable, "-c", burn])
+        return super().train()
+    """
+)
+"""A library that compiles in a process of its own in the first call of each network."""
+
+
+@pytest.mark.quiet
+def test_compiler_in_the_first_call_is_no_contention(tmp_path: Path) -> None:
+    reply = reply_of(ask(tmp_path, COMPILER, request("time", phases=("train",), min_repetition_ns=20_000_000)))
+    timing = reply.phases["train"]
+    assert timing["first_call_ns"] > 500_000_000
+    assert timing["contention"]["foreign_cpus"] < 0.5

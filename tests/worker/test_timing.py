@@ -102,6 +102,15 @@ def test_first_call_warm_ups_and_repetitions_are_separate() -> None:
     )
 
 
+def test_end_of_the_first_call_is_announced_once() -> None:
+    bench = Bench(first_ns=5000)
+    announced: list[int] = []
+    phase = replace(bench.phase(), called=lambda: announced.append(bench.now))
+    started = bench.now
+    measure(phase, BUDGET, bench.renewal, bench.clock)
+    assert announced == [started + 5000], "before the warm-up"
+
+
 def test_device_time_excludes_synchronisation() -> None:
     timing, _ = Bench(sync_ns=7, device_clock=True).measure()
     assert timing.device_ns == [100 * timing.passes] * 4
