@@ -29,6 +29,15 @@ class Usage:
         """This usage, and that of other ranks: on CPUs of other machines, and by the ranks themselves."""
         return Usage(self.wall_s, self.busy_s + busy_s, self.stolen_s + stolen_s, self.own_s + own_s)
 
+    def after_all(self, before: "Usage", after: "Usage") -> "Usage":
+        """This usage, as if all that happened between two later ones had happened before it."""
+        return Usage(
+            self.wall_s + after.wall_s - before.wall_s,
+            self.busy_s + after.busy_s - before.busy_s,
+            self.stolen_s + after.stolen_s - before.stolen_s,
+            self.own_s + after.own_s - before.own_s,
+        )
+
 
 def usage(stat: Path = cpu_time.PROC_STAT, cpus: Collection[int] = (), partner_s: float = 0.0) -> Usage:
     """A snapshot of these CPUs, or of all if none are given; `partner_s` is the partner's CPU seconds so far."""

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -22,6 +22,8 @@ from snnbench.worker.turns import Turns
 
 WARM_NS = 50_000_000
 """After the other process's turn, a shorter pass needs an untimed pass that wakes threads and fills caches."""
+LONG_S = 0.5
+"""During a proof between repetitions that takes longer, no contention is counted."""
 BUSY_NS = 200_000_000
 """How long a card is kept busy before any timing: an idle card has a low clock for tens of milliseconds."""
 
@@ -73,9 +75,14 @@ class TimedPhase:
         always = request.case.is_judged_by_layer
 
         def prepare(is_drawn: bool) -> None:
-            self.proof.prepare(is_drawn or always)
+            with self._aside():
+                self.proof.prepare(is_drawn or always)
 
-        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, self.proof.keep, self.proof.touch)
+        def keep(outputs: Any) -> None:
+            with self._aside():
+                self.proof.keep(outputs)
+
+        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, keep, self.proof.touch)
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
         self._energy: energy.Energy | None = None
@@ -138,6 +145,15 @@ class TimedPhase:
     def _begin(self) -> None:
         """Count contention from here on: a compiler in the first call has processes of its own."""
         self._began = self._usage()
+
+    @contextmanager
+    def _aside(self) -> Iterator[None]:
+        """Count no contention during a long proof: its compilers have processes of their own."""
+        before = self._usage()
+        yield
+        after = self._usage()
+        if after.wall_s - before.wall_s >= LONG_S:
+            self._began = self._began.after_all(before, after)
 
     def _turn(self) -> None:
         """Let the other process work while this one idles; then a pass wakes threads and fills caches again."""

@@ -113,10 +113,8 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
     single = timing.passes == 1
     for number in range(budget.repetitions):
         spent = sum(timing.repetitions_ns)
-        estimate = spent // number if number else 0
-        last = number == budget.repetitions - 1 or (
-            number + 1 >= FEWEST_REPETITIONS and spent + 2 * estimate > budget.max_phase_ns
-        )
+        is_spent = number + 1 >= FEWEST_REPETITIONS and spent + 2 * (spent // number) > budget.max_phase_ns
+        last = number == budget.repetitions - 1 or is_spent
         phase.turn()
         if single:
             _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, last and number > 0, clock)
