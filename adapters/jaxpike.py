@@ -97,7 +97,7 @@ def build(case, weights, variant):
     def apply(params, x):
         return run(eqx.combine(params, fixed), x)[0]
 
-    return Network(apply, params, linears, gain, by_step=variant != "parallel")
+    return Network(apply, params, linears, gain)  # unroll takes Dense layers out of its loop over time
 
 
 def dense(layer, gain):
