@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from snnbench.analysis.metrics import metrics
+from snnbench.analysis.results import results_by_case
 from snnbench.checking.records import neuron_shares
 from snnbench.recording.record import Record
 from snnbench.report.page import chart_sections
 from snnbench.report.page.outline import outline
+from snnbench.report.text import share_table
 from snnbench.report.text.recording_tables import markdown
 from tests.recordings import deviating, recording, timed
 from tests.report.test_charts import chart_findings, values
@@ -73,3 +75,34 @@ def test_check_wants_a_whole_pass_beside_each_without_neurons() -> None:
     for linear_ms, whole_ms in (([2, 2], [10, 10]), ([2, 2, 2], [10, 10])):
         (complaint,) = neuron_shares(shared(timed("one", train=10.0), linear_ms, whole_ms))
         assert complaint.startswith(f"train: {len(linear_ms)} repetitions without neurons beside {len(whole_ms)}")
+
+
+def sized(contender: str, neurons: int, linear_ms: int, whole_ms: int, profile: str = "subtract") -> Record:
+    record = shared(timed(contender, train=float(whole_ms)), [linear_ms] * 3, [whole_ms] * 3)
+    reset = {"subtract": "subtract", "zero": "zero"}[profile]
+    case = record.case.with_(neurons=neurons, reset=reset, detach_reset=reset == "zero")
+    return replace(record, case=case)
+
+
+def test_table_by_size_is_ordered_by_the_largest_size() -> None:
+    records = [
+        *(sized("loop", neurons, linear, 10) for neurons, linear in ((64, 1), (512, 5))),
+        *(sized("kernel", neurons, linear, 10) for neurons, linear in ((64, 4), (512, 9))),
+        sized("small", 64, 2, 10),
+        sized("alone", 64, 2, 10, "zero"),
+    ]
+    table = share_table.table(results_by_case(records), "train")
+    assert list(table.columns) == ["library", "N=64 %", "N=64 x floor", "N=512 %", "N=512 x floor"]
+    assert [[row[0], row[1], row[3]] for row in table.rows] == [
+        ["loop", "90", "50"],
+        ["kernel", "60", "10"],
+        ["small", "80", "-"],
+    ], "a single size of another profile has no row"
+    assert share_table.TITLE in markdown([recording(*records)])
+
+
+def test_table_by_size_names_the_work_if_there_are_several() -> None:
+    records = [sized("a", neurons, 1, 10, profile) for neurons in (64, 512) for profile in ("subtract", "zero")]
+    table = share_table.table(results_by_case(records), "train")
+    assert table.columns[0] == "work" and [row[0] for row in table.rows] == ["subtract", "zero"]
+    assert not share_table.table(results_by_case(records[:1]), "train").rows

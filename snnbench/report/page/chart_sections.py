@@ -1,6 +1,7 @@
 """The sections of charts: one chart for each setting, at the size with most contenders."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from snnbench.cases.case import Case
@@ -9,6 +10,7 @@ from snnbench.report.charts import dots, energy, firstcall, lines, memory, neuro
 from snnbench.report.charts import ratios as ratio_lines
 from snnbench.report.findings import Findings, about_intervals
 from snnbench.report.section import Chart, Section, Table
+from snnbench.report.text import share_table
 
 PEAK = "peak"
 """Placeholder for the peak of the device or of the host."""
@@ -92,7 +94,10 @@ def neuron_shares(findings: Findings) -> Section:
         "The share is the rest. Both ran in one process, in turn. A share below 0 means that the whole pass is faster "
         "than the framework's own linear layers. Contenders that deviate are left out."
     ]
-    return _section("neuron-share", title, sentences, makers)
+    section = _section("neuron-share", title, sentences, makers)
+    if (shares := share_table.table(findings.results, phase)).rows:
+        section = replace(section, tables=[replace(shares, caption=share_table.TITLE)])
+    return section
 
 
 def fronts(findings: Findings) -> Section:

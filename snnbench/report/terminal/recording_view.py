@@ -13,7 +13,7 @@ from snnbench.report.findings import Findings
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
-from snnbench.report.text import crossover_table, epoch_table
+from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.text.recording_tables import distance_table, extents, measurements
 from snnbench.report.text.table import captions
@@ -52,6 +52,8 @@ def show(console: Console, recording: Recording) -> None:
         draw(console, [(TITLE, pipelines)], [LOWER_BOUNDS])
     if (crossings := crossover_table.table(results.results, results.headline)).rows:
         draw(console, [(crossover_table.TITLE, crossings)], [crossover_table.LEGEND])
+    if (shares := share_table.table(results.results, results.headline)).rows:
+        draw(console, [(share_table.TITLE, shares)], [share_table.LEGEND])
     _show_reasons(console, results.results.values())
 
 

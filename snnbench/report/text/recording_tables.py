@@ -10,7 +10,7 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
-from snnbench.report.text import crossover_table, epoch_table
+from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
 from snnbench.report.wording import model, title
@@ -62,6 +62,8 @@ def _recording(recording: Recording, heading: str) -> list[str]:
         if (crossings := crossover_table.table(by_case, phase)).rows:
             title_ = f"{heading}# {crossover_table.TITLE}"
             parts += [title_, "", tables.markdown(crossings), "", crossover_table.LEGEND, ""]
+        if (shares := share_table.table(by_case, phase)).rows:
+            parts += [f"{heading}# {share_table.TITLE}", "", tables.markdown(shares), "", share_table.LEGEND, ""]
     return parts
 
 
