@@ -64,15 +64,37 @@ def test_pass_without_neurons_is_that_of_the_linear_layers(build: Any, order: st
     )
 
 
-@pytest.mark.parametrize("name", ["outputs", "gradients of the input"])
-def test_wrong_row_of_linear_layers_is_named(name: str) -> None:
-    problem = Problem(CASE)
-    session: Any = Backend(CASE).session(Backend(CASE).without_neurons(whole, variant_of()), variant_of(), problem)
+WRONG: dict[str, Any] = {
+    "outputs": lambda answer: answer.spikes,
+    "gradients of the input": lambda answer: answer.input,
+    "gradients of layer 1's weights": lambda answer: answer.weights[0],
+    "gradients of layer 2's weights": lambda answer: answer.weights[1],
+    "gradients of layer 1's biases": lambda answer: answer.biases[0],
+    "gradients of layer 2's biases": lambda answer: answer.biases[1],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_entry_of_linear_layers_is_named(name: str) -> None:
+    problem = Problem(CASE.with_(layers=2))
+    backend, variant = Backend(problem.case), variant_of()
+    session: Any = backend.session(backend.without_neurons(whole, variant), variant, problem)
     answer = answer_of("train", session)
-    wrong: Any = answer.spikes if name == "outputs" else answer.input
-    wrong[0, 0] += 1e-3
+    wrong = WRONG[name](answer)
+    added = 1e-3 * float(np.max(np.abs(wrong)))
+    wrong[(0,) * wrong.ndim] += added
     complaint = linear_layers.complaint(problem, session.network.gain, answer)
-    assert complaint == f"without neurons the {name} are off by up to 0.001"
+    assert complaint == f"without neurons the {name} are off by up to {added:.3g}"
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_linear_layers_in_16_bits_are_right_and_no_more(dtype: str) -> None:
+    problem = Problem(CASE.with_(dtype=dtype, layers=2))
+    backend, variant = Backend(problem.case), variant_of()
+    session: Any = backend.session(backend.without_neurons(whole, variant), variant, problem)
+    answer = answer_of("train", session)
+    assert linear_layers.complaint(problem, session.network.gain, answer) == ""
+    assert "the outputs are off" in linear_layers.complaint(problem, 1.2 * session.network.gain, answer)
 
 
 def test_pairs_alternate_and_last_as_long_as_requested() -> None:
