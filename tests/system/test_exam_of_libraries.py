@@ -17,7 +17,7 @@ from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries
 
-HALF = "torch-loop|torch-compile|norse|sinabs|spyx-haiku|spyx|reference"
+HALF = "fused|torch-loop|torch-compile|norse|sinabs|spyx-haiku|spyx|reference"
 """Libraries that take about as long as all the others. An exam times nothing, so two exams can run at once."""
 
 
