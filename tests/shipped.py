@@ -10,7 +10,7 @@ from snnbench.recording.reading import RECORDS
 
 RESULTS = Path(__file__).parents[1] / "results"
 TIMED = "2026-11-21_quick_epyc-2cpu_2"
-OTHER_NEURONS = "2026-11-21_library-defaults_epyc-2cpu_2"
+OTHER_NEURONS = "2026-11-25_library-defaults_epyc-2cpu"
 Document = dict[str, Any]
 
 

@@ -72,7 +72,7 @@ DEVIATING: list[tuple[str, Callable[[Document], Any]]] = [
 
 @pytest.mark.parametrize(("text", "change"), DEVIATING, ids=[text for text, _ in DEVIATING])
 def test_deviating_record_needs_its_distance(tmp_path: Path, text: str, change: Callable[[Document], Any]) -> None:
-    folder = copied(tmp_path, "2026-11-21_library-defaults_epyc-2cpu")
+    folder = copied(tmp_path, "2026-11-25_library-defaults_epyc-2cpu")
     path = folder / RECORDS
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     free = next(line for line in lines if "deviation" in line["outcome"] and "own_rule" not in line["outcome"])

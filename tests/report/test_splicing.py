@@ -54,7 +54,7 @@ def test_named_marks_are_separate(document: Path) -> None:
         splice(document, "| named |\n", "others")
 
 
-QUICK, DEFAULTS = "2026-11-21_quick_epyc-2cpu_4", "2026-11-21_library-defaults_epyc-2cpu_2"
+QUICK, DEFAULTS = "2026-11-21_quick_epyc-2cpu_4", "2026-11-25_library-defaults_epyc-2cpu"
 GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"
 
 

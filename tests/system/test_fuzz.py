@@ -79,7 +79,7 @@ def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable
 def lines() -> list[Any]:
     """One record of each kind: a time, a memory, and another neuron."""
     recorded = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
-    other = ROOT / "results" / "2026-11-21_library-defaults_epyc-2cpu_2" / RECORDS
+    other = ROOT / "results" / "2026-11-25_library-defaults_epyc-2cpu" / RECORDS
     own = next(line for line in other.read_text().splitlines() if "own_rule" in line)
     kinds = [next(line for line in recorded if line["measure"] == measure) for measure in ("time", "memory")]
     return [*kinds, json.loads(own)]
