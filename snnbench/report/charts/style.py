@@ -61,6 +61,7 @@ def configuration(colours: dict[str, str], font: str) -> dict[str, Any]:
             "symbolSize": 70,
             "orient": "bottom",
             "columns": COLUMNS,
+            "symbolLimit": 0,  # none: a legend of over 30 contenders would lose some
         },
         "mark": {"color": ink},
         "text": {"color": ink, "fill": ink, "fontSize": 11},
