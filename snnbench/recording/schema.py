@@ -16,6 +16,7 @@ from snnbench.cases.case import PROFILES, CountOrNone
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
 
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
 MOST_NS = 10**18
 """30 years: no duration is longer."""
 
@@ -302,3 +303,11 @@ def complaint(name: str, document: Any) -> str | None:
         where = ".".join(map(str, first["loc"]))
         return printable(f"{where}: {first['msg']}" if where else str(first["msg"]))[:300]
     return None
+
+
+def json_schema(name: str) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a reply, record, config, machine or environments.
+
+    It lacks the rules on more than one field.
+    """
+    return {"$schema": DRAFT, **_adapter(name).json_schema(), "title": f"snnbench {name}"}
