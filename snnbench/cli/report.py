@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 
 class Format(StrEnum):
-    """Markdown tables and an HTML page to read, tidy CSV and Parquet to compute with."""
+    """Markdown tables and an HTML page to read, tidy CSV, JSON and Parquet to compute with."""
 
     markdown = "markdown"
     csv = "csv"
+    json = "json"
     parquet = "parquet"
     html = "html"
 
@@ -84,6 +85,8 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
             content = markdown(recordings).encode()
         case Format.csv:
             content = tidy.to_csv(tidy.rows(recordings)).encode()
+        case Format.json:
+            content = tidy.to_json(tidy.rows(recordings)).encode()
         case Format.parquet:
             content = tidy.to_parquet(tidy.rows(recordings))
         case Format.html:

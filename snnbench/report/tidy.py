@@ -4,11 +4,13 @@ If a contender is incorrect in any cell of a case, it has no measurement of that
 were not proved to do the work.
 """
 
+import json
 from collections.abc import Iterable, Iterator
 from typing import Any, get_type_hints
 
 from snnbench import workloads
 from snnbench.analysis.metrics import incorrect, metrics, pair
+from snnbench.recording import schema
 from snnbench.recording.reading import Recording
 
 Row = dict[str, Any]
@@ -35,6 +37,9 @@ COLUMNS = [
     "value",
 ]
 """Columns of the table. A row without a measurement has its status, but no phase, metric or value."""
+
+REQUIRED = ["recording", "library", "variant", "workload", "measure", "trial", "status", "flags"]
+"""Columns that every row fills."""
 
 TYPES = {
     **{
@@ -86,6 +91,20 @@ def to_csv(table: list[Row]) -> str:
     frame = pd.DataFrame(table, columns=COLUMNS)
     csv: str = frame.to_csv(index=False)
     return csv
+
+
+def to_json(table: list[Row]) -> str:
+    """The rows as a JSON list of objects, without the columns that a row leaves empty."""
+    filled = ({name: row[name] for name in COLUMNS if row.get(name) is not None} for row in table)
+    return "[" + ",\n".join(json.dumps(row, allow_nan=False) for row in filled) + "]\n"
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of what `to_json` writes."""
+    types = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
+    properties = {name: {"type": types[TYPES.get(name, "str")]} for name in COLUMNS}
+    row = {"type": "object", "properties": properties, "required": REQUIRED, "additionalProperties": False}
+    return {"$schema": schema.DRAFT, "title": "snnbench tidy data", "type": "array", "items": row}
 
 
 def to_parquet(table: list[Row]) -> bytes:
