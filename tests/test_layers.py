@@ -20,7 +20,7 @@ WORKER_SIDE = (
 FROM_THE_BOTTOM_UP = (
     *WORKER_SIDE,
     *("machine", "environments", "plan", "recording", "analysis", "checking", "run", "run.slurm"),
-    *("report", "report.text", "report.terminal", "report.charts", "report.page", "cli", "__main__"),
+    *("report", "report.text", "report.terminal", "report.charts", "report.page", "report.site", "cli", "__main__"),
 )
 """A package imports from itself and from packages before it. `ground` is the modules directly in snnbench/."""
 MOST_IN_GROUND = 8

@@ -18,6 +18,7 @@ from snnbench.cli import (
     data,
     doctor,
     env,
+    export,
     merge,
     nir,
     operations,
@@ -26,6 +27,7 @@ from snnbench.cli import (
     request,
     run,
     show,
+    site,
     verify,
 )
 from snnbench.cli.list import list_adapters
@@ -56,6 +58,8 @@ app.command(name="run")(run.run)
 app.command(name="verify")(verify.verify)
 app.command(name="list")(list_adapters)
 app.command(name="report")(report.report)
+app.command(name="site")(site.site)
+app.command(name="export")(export.export)
 app.command(name="merge")(merge.merge)
 app.command(name="ab")(ab.ab)
 app.command(name="compare")(compare.compare)

@@ -11,7 +11,8 @@ class Table:
 
     `code` names columns shown as code. `leaving` names the columns that a narrow terminal leaves out, the first one
     first. `bars` names the column whose numbers a terminal also draws as bars. `anchors` has the name of each row for
-    links in a page; a page lets a reader sort and filter a table with anchors.
+    links in a page; a page lets a reader sort and filter a table with anchors. `targets` has for each row the address
+    of a page about it, or an empty text.
     """
 
     columns: Sequence[str]
@@ -23,6 +24,7 @@ class Table:
     leaving: Sequence[str] = ()
     bars: str = ""
     anchors: Sequence[str] = ()
+    targets: Sequence[str] = ()
 
     @property
     def numeric(self) -> list[bool]:
@@ -49,7 +51,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section; `name` is its anchor. `sentences` open it, `answers` (where, what) follow; `remarks` are a list."""
+    """A section; `name` is its anchor. `sentences` open it, `answers` (where, what) follow; `remarks` are a list.
+
+    `files` are (name, address) of the same data in other formats. `text` is preformatted, and follows the sentences.
+    """
 
     name: str
     title: str
@@ -59,5 +64,7 @@ class Section:
     tables: Sequence[Table] = ()
     charts: Sequence[Chart] = ()
     closing: Sequence[str] = ()
+    files: Sequence[tuple[str, str]] = ()
+    text: str = ""
     folded: Sequence[tuple[str, str]] = field(default=())
     """(summary, preformatted text) of each part that is folded at first."""

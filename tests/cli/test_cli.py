@@ -86,13 +86,10 @@ def test_csv_has_a_row_per_trial_phase_and_metric(finished: tuple[Workspace, Any
     assert len(times) == 2 * 2 * 4, "contenders, trials and phases"
     assert all(float(row["value"]) > 0 for row in times)
     objects = json.loads(finished[0].ask("report", recording, "--format", "json"))
-    filled = [{name: value for name, value in row.items() if value} for row in rows]
-    assert [row.keys() for row in objects if row["metric"] == "time"] == [
-        row.keys() for row in filled if row["metric"] == "time"
+    assert [[row.get(name, "") for name in identity] for row in objects] == [
+        [int(row[name]) if name in ("neurons", "trial") else row[name] for name in identity] for row in rows
     ]
-    assert [row.get("value") for row in objects if "value" in row] == [
-        float(row["value"]) for row in rows if row["value"]
-    ]
+    assert [row["value"] for row in objects if "value" in row] == [float(row["value"]) for row in rows if row["value"]]
 
 
 def test_page_figures_and_parquet_are_written_to_files(

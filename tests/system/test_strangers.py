@@ -53,6 +53,7 @@ def test_no_command_runs_code_of_a_recording(trapped: Path) -> None:
         ["check", here],
         ["show", first_cell(trapped), "--in", here, "--log", "--samples"],
         ["merge", here, "-o", "../merged"],
+        ["site", "..", "-o", "../../site"],
     ]
     for command in commands:
         done = snnbench(trapped, *command)

@@ -29,24 +29,28 @@ GROUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One recording on the page; `prefix` makes its anchors unique."""
+    """One recording on the page, or any other sections; `prefix` makes its anchors unique."""
 
-    prefix: str
-    name: str
-    machine: str
-    analysis: Sequence[str]
-    shared: str
     sections: Sequence[Section]
+    prefix: str = ""
+    name: str = ""
+    machine: str = ""
+    analysis: Sequence[str] = ()
+    shared: str = ""
 
 
 def html(recordings: Sequence[Recording]) -> str:
-    """The whole page."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    """The page of some recordings."""
+    parts = [part_of(recording, f"r{number}-") for number, recording in enumerate(recordings, start=1)]
+    return document(recordings[0].name if len(recordings) == 1 else f"{len(recordings)} recordings", parts)
+
+
+def document(title: str, parts: Sequence[Part], crumbs: Sequence[tuple[str, str]] = (), feed: str = "") -> str:
+    """A whole HTML file; `crumbs` are (name, address) of pages above it, and `feed` is the address of an Atom feed."""
     from markupsafe import Markup
 
     from snnbench.report.charts import style
 
-    parts = [_part(recording, f"r{number}-") for number, recording in enumerate(recordings, start=1)]
     drawn = {
         f"{part.prefix}{chart.name}": chart.specification
         for part in parts
@@ -58,19 +62,20 @@ def html(recordings: Sequence[Recording]) -> str:
     alive = drawn or any(table.anchors for part in parts for section in part.sections for table in section.tables)
     script = (TEMPLATE / "page.js").read_text(encoding="utf-8") if alive else ""
     scripts = [_library() if drawn else "", script]
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATE), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("page.html").render(
-        title=recordings[0].name if len(recordings) == 1 else f"{len(recordings)} recordings",
-        version=snnbench.__version__,
-        policy=_policy(scripts),
-        style=Markup(_style()),
-        parts=parts,
-        any_chart=bool(drawn),
-        data=Markup(inlined(data)),
-        library=Markup(scripts[0]),
-        script=Markup(scripts[1]),
+    return str(
+        _template().render(
+            title=title,
+            version=snnbench.__version__,
+            policy=_policy(scripts),
+            style=Markup(_style()),
+            parts=parts,
+            crumbs=crumbs,
+            feed=feed,
+            any_chart=bool(drawn),
+            data=Markup(inlined(data)),
+            library=Markup(scripts[0]),
+            script=Markup(scripts[1]),
+        )
     )
 
 
@@ -80,18 +85,28 @@ def inlined(value: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _part(recording: Recording, prefix: str) -> Part:
+def part_of(recording: Recording, prefix: str) -> Part:
+    """The sections of one recording."""
     sections = outline(recording)
     paragraphs = str(recording.resolved.get("analysis", "")).split("\n\n")
     cases = {record.case: None for record in recording.records}
     return Part(
+        sections,
         prefix=prefix,
         name=recording.name,
         machine=wording.model(recording),
         analysis=[" ".join(paragraph.split()) for paragraph in paragraphs if paragraph.strip()],
         shared=wording.shared(cases),
-        sections=sections,
     )
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(TEMPLATE)
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    return environment.get_template("page.html")
 
 
 def _policy(scripts: Iterable[str]) -> str:
@@ -101,6 +116,7 @@ def _policy(scripts: Iterable[str]) -> str:
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
+@cache
 def _style() -> str:
     from snnbench.report.charts import style
 

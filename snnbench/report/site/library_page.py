@@ -1,0 +1,95 @@
+"""The page of a library: where it is exact, how fast it is, how its times grow, what changed, and its badges."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from snnbench.recording.reading import Recording
+from snnbench.report import wording
+from snnbench.report.charts import lines
+from snnbench.report.findings import Findings, find
+from snnbench.report.page import scaling
+from snnbench.report.section import Chart, Section, Table
+from snnbench.report.site import history, tables
+from snnbench.report.site.badges import Badge
+from snnbench.report.site.catalogue import Catalogue, Entry, file_name, narrowed, question
+from snnbench.report.site.page import Page, files
+
+GROWTH = "How its times grow"
+CHARTS = 8
+"""The most charts of growth on a page."""
+
+
+def library(catalogue: Catalogue, name: str, steps: Sequence[history.Step], badges: Sequence[Badge]) -> Page:
+    """A library: its verdicts, its times, their growth, and how they changed."""
+    entries, address = catalogue.by_library[name], f"libraries/{file_name(name)}"
+    newest = [entry for entry in entries if entry.recording in catalogue.latest]
+    sections = [
+        Section(
+            "verdicts",
+            "Where it is exact",
+            ["The newest verdict on each variant, by kind of work and format. The table lists only recorded work."],
+            tables=[tables.verdicts(entries)],
+        ),
+        Section(
+            "times",
+            "How fast it is",
+            ["Times of the newest recording of each question on each machine."],
+            tables=[tables.times(newest, "../")],
+            files=files(file_name(name)),
+        ),
+        _growth(catalogue.latest, entries),
+        history.section(steps, name),
+        *_badges([badge for badge in badges if badge.library == name]),
+    ]
+    return Page(address, name, sections, entries)
+
+
+def _growth(recordings: Sequence[Recording], entries: Iterable[Entry]) -> Section:
+    """The growth of a library's times in every recording that sweeps a size."""
+    names = {entry.result.contender for entry in entries}
+    made: Section | None = None
+    tables_: list[Table] = []
+    charts: list[Chart] = []
+    remarks: list[str] = []
+    for number, recording in enumerate(recordings, start=1):
+        records = [record for record in recording.records if record.label in names]
+        settings = wording.settings({record.case: None for record in records})
+        swept = [wording.swept(cases, axis) for cases in settings.values() for axis in wording.axes(cases)]
+        if recording.sides or not any(swept):
+            continue
+        findings = find(narrowed(recording, records))
+        made = scaling.section(findings)
+        tables_ += [replace(table, caption=f"{recording.name}. {table.caption}") for table in made.tables]
+        charts += [replace(chart, name=f"growth-{number}-{chart.name}") for chart in (*_lines(findings), *made.charts)]
+        remarks += made.remarks
+    if made is None:
+        return Section("growth", GROWTH, ["No recording sweeps a size of this library over three values or more."])
+    return replace(made, name="growth", title=GROWTH, tables=tables_, charts=charts[:CHARTS], remarks=remarks)
+
+
+def _lines(findings: Findings) -> Iterator[Chart]:
+    """A chart of times against the main size for each setting that sweeps it."""
+    for number, cases in enumerate(findings.settings.values(), start=1):
+        axis = wording.main_axis(cases[0])
+        if findings.headline and findings.timed(family := wording.swept(cases, axis)):
+            yield lines.against(findings, family, axis, findings.headline, f"time-{number}")
+
+
+def _badges(badges: Sequence[Badge]) -> list[Section]:
+    """The badges of a library; no section without one."""
+    if not badges:
+        return []
+    about = (
+        "For the README of the library. Each badge has the distance from the floor of the fastest exact contender at "
+        "the largest size of the newest recording. Beside each picture lies a JSON file, for shields.io."
+    )
+    rows = [
+        [badge.message, question(badge.recording), wording.model(badge.recording), f"{badge.address}.svg"]
+        for badge in badges
+    ]
+    addresses = [f"{badge.address}{ending}" for badge in badges for ending in (".svg", ".json")]
+    columns = ["badge", "config", "machine", "address in this site"]
+    targets = [f"../{badge.address}.svg" for badge in badges]
+    table = Table(columns, rows, texts=4, code=frozenset(columns[3:]), targets=targets)
+    links = [(address, f"../{address}") for address in addresses]
+    return [Section("badges", "Badges", [about], tables=[table], files=links)]
