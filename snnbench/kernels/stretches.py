@@ -5,6 +5,8 @@ bfloat16    the same rounded to 16 bits, 2 bytes: spikes are exact, gradients to
 nothing     the potential before each stretch; currents are computed again, with the product: exact, about 0 bytes
 """
 
+import math
+
 import torch
 
 from snnbench.kernels import alone
@@ -13,6 +15,8 @@ from snnbench.kernels.passes import state_dtype
 CPU_ROWS = 1024
 """The most rows of a product (steps times batch) in a stretch on the CPU: enough for the product, few enough for a
 cache. With 768 a pass at N = 512 took a tenth longer, with 2048 and more a twentieth."""
+LEAST_ROWS = 128
+"""The fewest rows of a product where memory counts most: with fewer, reading the weights takes the time."""
 GPU_STEPS = 64
 """The most steps in a recomputed stretch on other devices."""
 
@@ -23,8 +27,14 @@ def automatic_keep(kernel_name: str, linear: bool) -> str:
 
 
 def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
-    """Time steps in a stretch, chosen so that all stretches have about the same length."""
-    if device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
+    """Time steps in a stretch, chosen so that all stretches have about the same length.
+
+    A layer of the kernel `cpu` that keeps nothing holds currents and gradients of a stretch of L steps, and a potential
+    for each of T / L stretches. The sum 2 L + T / L is least at L = sqrt(T / 2).
+    """
+    if kernel_name == "cpu" and linear and keep == "nothing":
+        most = max(1, LEAST_ROWS // max(1, batch), round(math.sqrt(steps / 2)))
+    elif device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
         most = max(1, CPU_ROWS // max(1, batch))
     elif keep == "nothing":
         most = GPU_STEPS

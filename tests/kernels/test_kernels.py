@@ -70,7 +70,8 @@ def by_linear_lif(
 
 def stretches_of(rows: int, patch: pytest.MonkeyPatch) -> None:
     """Let a stretch have so many rows of products, and plan every pass anew."""
-    patch.setattr(stretches, "CPU_ROWS", rows)
+    for name in ("CPU_ROWS", "LEAST_ROWS"):
+        patch.setattr(stretches, name, rows)
     patch.setattr(linear_cpu, "_plan", linear_cpu._plan.__wrapped__)
 
 
