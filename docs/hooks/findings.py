@@ -1,0 +1,184 @@
+"""Sentences and tables of docs/findings.md, made from the newest recordings when the documentation is built: a hook.
+
+A mark such as `<!-- finding: floor -->` stands for the text of the function of this name. So every number of the page
+comes from a recording, and a newer recording changes it.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from snnbench.analysis.results import Result, results_by_case
+from snnbench.cases.case import Case
+from snnbench.recording import reading
+from snnbench.recording.reading import Recording
+from snnbench.report.section import Table
+from snnbench.report.text import table as tables
+
+RESULTS = Path(__file__).parents[2] / "results"
+MARK = re.compile(r"<!-- finding: ([a-z-]+) -->")
+MIB = 1 << 20
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Called by mkdocs for each page."""
+    return expand(markdown)
+
+
+def expand(markdown: str) -> str:
+    """The page with a text in the place of each mark. Raises KeyError for an unknown mark."""
+    return MARK.sub(lambda mark: FINDINGS[mark[1]]().strip(), markdown)
+
+
+def newest(config: str) -> Recording:
+    """The newest recording of a config. Raises ValueError if there is none."""
+    folders = [path.parent for path in RESULTS.glob("*/records.jsonl") if path.parent.name.split("_")[1] == config]
+    if not folders:
+        raise ValueError(f"results/ has no recording of {config}")
+    return reading.read(max(folders, key=lambda folder: folder.name))
+
+
+def source(recording: Recording, command: str = "report") -> str:
+    """The recording and its machine, and the command that shows its numbers."""
+    return f"\n\nRecorded on {recording.model}: `snnbench {command} results/{recording.name}`.\n"
+
+
+def ranked(config: str, profile: str) -> Iterator[tuple[Case, list[Result]]]:
+    """The cases of a profile in the newest recording of a config, with the exact results that have a training time."""
+    for case, results in results_by_case(newest(config).records).items():
+        timed = [result for result in results if result.verdict == "exact" and ("train", "time") in result.summaries]
+        if case.profile == profile and timed:
+            yield case, timed
+
+
+def time_ns(result: Result, phase: str = "train") -> float:
+    """The median time of a phase."""
+    return float(result.summaries[phase, "time"].median)
+
+
+def defaults() -> str:
+    """How far the libraries' defaults are from the neuron of the standard profiles."""
+    recording, rows = newest("library-defaults"), []
+    for case, results in results_by_case(recording.records).items():
+        own = [result for result in results if result.contender.endswith("/defaults")]
+        checks = [result.distance for result in own if result.distance]
+        agreeing = [1 - check["differing"] / check["compared"] for check in checks]
+        cosines = [cosine for check in checks if (cosine := check["cosines"].get("weight")) is not None]
+        same = sum(result.verdict == "exact" for result in own)
+        spread = (f"{min(agreeing):.0%} to {max(agreeing):.0%}", f"{min(cosines):.2f} to {max(cosines):.2f}")
+        rows.append([case.profile, str(len(own)), str(same), *spread])
+    columns = ["profile", "libraries", "same neuron", "positions that agree", "cosine of the weights' gradients"]
+    return tables.markdown(Table(columns, rows)) + source(recording)
+
+
+def floor() -> str:
+    """How far exact contenders are from the floor, by size."""
+    recording, rows = newest("neuron-share"), []
+    for case, results in ranked("neuron-share", "subtract"):
+        if case.time_steps != 100 or case.surrogate != "fast_sigmoid":
+            continue
+        ratios = sorted((time_ns(result) / result.floors_ns["train"], result.contender) for result in results)
+        (low, first), (high, last) = ratios[0], ratios[-1]
+        middle = median(ratio for ratio, _ in ratios)
+        size = case.as_dict()["neurons"]
+        rows.append([str(size), str(len(ratios)), f"{low:.2f} ({first})", f"{middle:.2f}", f"{high:.1f} ({last})"])
+    columns = ["N", "exact contenders", "nearest", "median", "farthest"]
+    return tables.markdown(Table(columns, rows, numbers=["N", "exact contenders", "median"])) + source(recording)
+
+
+def share() -> str:
+    """The neuron's share of a training pass over exact contenders, by size."""
+    recording, rows = newest("neuron-share"), []
+    for case, results in ranked("neuron-share", "subtract"):
+        if case.time_steps != 100 or case.surrogate != "fast_sigmoid":
+            continue
+        shares = [
+            100 * s.summaries["train", "neuron_share"].median
+            for s in results
+            if ("train", "neuron_share") in s.summaries
+        ]
+        plain = next(
+            100 * s.summaries["train", "neuron_share"].median for s in results if s.contender == "torch-loop/unbind"
+        )
+        size = case.as_dict()["neurons"]
+        rows.append(
+            [str(size), f"{plain:.0f} %", f"{min(shares):.0f} to {max(shares):.0f} %", f"{median(shares):.0f} %"]
+        )
+    return tables.markdown(Table(["N", "plain PyTorch loop", "all exact contenders", "median"], rows)) + source(
+        recording
+    )
+
+
+def indexing() -> str:
+    """What reading each time step by its index costs, beside unbinding the tensor once."""
+    recording, rows = newest("neuron-share"), []
+    for profile, library in (("subtract", "torch-loop"), ("zero", "snntorch")):
+        for case, results in ranked("neuron-share", profile):
+            times = {result.contender: time_ns(result) for result in results}
+            pair = f"{library}/index", f"{library}/unbind"
+            if all(name in times for name in pair):
+                index_ms, unbind_ms = (times[name] / 1e6 for name in pair)
+                size = case.as_dict()["neurons"]
+                rows.append([library, str(size), f"{unbind_ms:.1f}", f"{index_ms:.1f}", f"{index_ms / unbind_ms:.2f}"])
+    return tables.markdown(Table(["library", "N", "unbind ms", "index ms", "ratio"], rows)) + source(recording)
+
+
+def memory() -> str:
+    """Host memory of a training pass for each neuron and step."""
+    recording = newest("temporal-fusion")
+    by_case = results_by_case(recording.records)
+    largest = max((case for case in by_case if case.surrogate == "sigmoid"), key=lambda case: case.updates)
+    peaks = {
+        result.contender: result.summaries["train", "host_peak"].median
+        for result in by_case[largest]
+        if result.verdict == "exact" and ("train", "host_peak") in result.summaries
+    }
+    rows = [
+        [name, f"{peak / MIB:.0f}", f"{peak / largest.updates:.1f}"]
+        for name, peak in sorted(peaks.items(), key=lambda pair: pair[1])
+    ]
+    about = f"{largest.kind}, {largest.sizes()}:\n\n"
+    return about + tables.markdown(Table(["library", "peak MiB", "bytes a neuron-step"], rows)) + source(recording)
+
+
+def loading() -> str:
+    """What a cache brings an epoch over event data, for each kernel of the neuron."""
+    recording = newest("loading")
+    seconds: dict[str, dict[str, float]] = {}
+    for case, results in results_by_case(recording.records).items():
+        fields = case.as_dict()
+        for result in (result for result in results if result.verdict == "exact" and not fields["workers"]):
+            seconds.setdefault(result.contender, {})[fields["strategy"]] = time_ns(result, "epoch") / 1e9
+    rows = []
+    for name, by_strategy in sorted(seconds.items(), key=lambda item: item[1]["memory"]):
+        naive, disk, cached = (by_strategy[strategy] for strategy in ("naive", "disk-warm", "memory"))
+        rows.append(
+            [name, f"{naive:.2f}", f"{disk:.2f}", f"{cached:.2f}", f"{naive / disk:.2f}", f"{naive / cached:.2f}"]
+        )
+    columns = ["library", "naive s", "disk s", "memory s", "naive / disk", "naive / memory"]
+    return tables.markdown(Table(columns, rows)) + source(recording)
+
+
+def fusion() -> str:
+    """What one fused kernel over all steps brings, beside serial training."""
+    recording, rows = newest("temporal-fusion"), []
+    for case, results in results_by_case(recording.records).items():
+        times = {s.contender: time_ns(s) for s in results if s.verdict == "exact" and ("train", "time") in s.summaries}
+        if case.surrogate == "sigmoid" and {"fused/cpu", "serial/torch", "serial/kernel"} <= times.keys():
+            ratios = (f"{times[name] / times['fused/cpu']:.2f}" for name in ("serial/torch", "serial/kernel"))
+            rows.append([str(case.time_steps), f"{times['fused/cpu'] / 1e6:.2f}", *ratios])
+    columns = ["T", "fused ms", "PyTorch step by step", "a kernel for each step"]
+    return tables.markdown(Table(columns, rows)) + source(recording)
+
+
+FINDINGS: dict[str, Callable[[], str]] = {
+    "defaults": defaults,
+    "floor": floor,
+    "share": share,
+    "indexing": indexing,
+    "memory": memory,
+    "loading": loading,
+    "fusion": fusion,
+}

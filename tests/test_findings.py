@@ -1,0 +1,62 @@
+"""Tests of docs/findings.md: every number of it comes from a recording that is there."""
+
+import importlib.util
+import json
+import re
+from pathlib import Path
+from statistics import median
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "findings.md"
+LOADING = ROOT / "results" / "2026-11-25_loading_xeon-2cpu"
+
+
+def _hook() -> ModuleType:
+    specification = importlib.util.spec_from_file_location("findings_hook", ROOT / "docs" / "hooks" / "findings.py")
+    assert specification and specification.loader
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+findings: Any = _hook()
+MADE: dict[str, str] = {name: make() for name, make in findings.FINDINGS.items()}
+
+
+def test_page_has_every_finding_once() -> None:
+    assert findings.MARK.findall(PAGE.read_text(encoding="utf-8")) == list(findings.FINDINGS)
+    assert "<!-- finding" not in findings.expand(PAGE.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("name", findings.FINDINGS)
+def test_finding_has_a_table_its_recording_and_its_command(name: str) -> None:
+    rows = re.findall(r"^\|(?! ---)(.*)\|$", MADE[name], re.MULTILINE)
+    assert len(rows) > 2 and len({row.count("|") for row in rows}) == 1
+    (folder,) = re.findall(r"`snnbench report (results/\S+)`", MADE[name])
+    assert (ROOT / folder / "records.jsonl").is_file()
+    assert "nan" not in MADE[name].lower()
+
+
+def test_ratio_of_an_epoch_is_that_of_its_recorded_durations() -> None:
+    """Computed once more, from the lines of the recording alone."""
+    seconds: dict[str, list[float]] = {}
+    for line in (LOADING / "records.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if record["library"] == "sinabs" and record["case"]["workers"] == 0 and "epoch" in record["phases"]:
+            epoch = record["phases"]["epoch"]
+            trial = median(ns / epoch["passes"] for ns in epoch["repetitions_ns"])
+            seconds.setdefault(record["case"]["strategy"], []).append(trial / 1e9)
+    (row,) = (line for line in MADE["loading"].splitlines() if line.startswith("| sinabs |"))
+    naive, cached = (median(seconds[strategy]) for strategy in ("naive", "memory"))
+    assert row.endswith(f"| {naive / cached:.2f} |") and f"| {naive:.2f} |" in row
+
+
+def test_unknown_finding_and_missing_recording_are_errors() -> None:
+    with pytest.raises(KeyError, match="invented"):
+        findings.expand("<!-- finding: invented -->")
+    with pytest.raises(ValueError, match="no recording of invented"):
+        findings.newest("invented")
