@@ -19,9 +19,9 @@ def times(entries: Sequence[Entry], root: str) -> Table:
         rows.append(
             [
                 entry.result.contender,
-                f"{entry.case.kind}, {entry.case.sizes()}",
                 *_numbers(entry),
                 entry.result.verdict or "failed",
+                f"{entry.case.kind}, {entry.case.sizes()}",
                 entry.phase or "-",
                 entry.case.device,
                 entry.case.dtype,
@@ -34,7 +34,7 @@ def times(entries: Sequence[Entry], root: str) -> Table:
         anchors.append(f"{entry.name}-{file_name(entry.recording.name)}")
         targets.append(f"{root}cells/{entry.name}.html")
     numbers = ["ms", "x floor", "MiB"]
-    columns = ["library", "work", *numbers, "verdict", "phase", "device", "format", "day", "version", "machine"]
+    columns = ["library", *numbers, "verdict", "work", "phase", "device", "format", "day", "version", "machine"]
     columns += ["recording"]
     return Table(columns, rows, numbers=numbers, anchors=anchors, targets=targets)
 
