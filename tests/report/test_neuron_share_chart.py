@@ -98,6 +98,7 @@ def test_table_by_size_is_ordered_by_the_largest_size() -> None:
         ["kernel", "60", "10"],
         ["small", "80", "-"],
     ], "a single size of another profile has no row"
+    assert table.leaving == ["N=64 x floor", "N=512 x floor"], "at 80 columns every share stays, and names are whole"
     assert share_table.TITLE in markdown([recording(*records)])
 
 

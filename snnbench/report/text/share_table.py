@@ -38,7 +38,8 @@ def table(results: Mapping[Case, Sequence[Result]], phase: str) -> Table:
             cells = [cell for size in sizes for cell in _cells(results_.get(size), phase)]
             rows.append([*([names[work]] if apart else []), contender, *cells])
     columns = [name for size in sizes for name in (f"N={size} %", f"N={size} x floor")]
-    return Table([*(["work"] if apart else []), "library", *columns], rows, texts=1 + apart)
+    leaving = [f"N={size} x floor" for size in sizes]
+    return Table([*(["work"] if apart else []), "library", *columns], rows, texts=1 + apart, leaving=leaving)
 
 
 def _has_share(result: Result, phase: str) -> bool:
