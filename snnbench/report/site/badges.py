@@ -1,7 +1,7 @@
 """Badges: a library's distance from the floor in the newest recording of a question, as SVG and as JSON for shields.io.
 
-The number is that of the library's fastest exact contender in the recording's largest case in which it has one. So two
-badges of one recording may stand for different sizes only if a library has no time at the largest.
+The number is that of the library's fastest exact contender in the largest case in which it has one. The label names
+this work, for two badges of one recording may stand for different work.
 """
 
 import json
@@ -14,7 +14,6 @@ from snnbench.report.site.catalogue import Catalogue, Entry, file_name, question
 from snnbench.report.site.tables import times_floor
 from snnbench.report.wording import model
 
-LABEL = "snnbench"
 COLOURS = {"exact": "#1F6F43", "equivalent": "#00558C"}
 """Colours of the verdicts, on which white text has a contrast of at least 6 to 1."""
 CHARACTER = 6.6
@@ -43,6 +42,11 @@ class Badge:
     address: str
 
     @property
+    def label(self) -> str:
+        """The work: libraries without the same largest size have badges of different work."""
+        return f"snnbench {self.entry.case.kind}, {self.entry.case.sizes()}"
+
+    @property
     def message(self) -> str:
         """`1.4x floor, exact`."""
         return f"{times_floor(self.entry):.1f}x floor, {self.entry.result.verdict}"
@@ -54,8 +58,13 @@ class Badge:
 
     def files(self) -> Iterator[tuple[str, str]]:
         """(address, content) of the SVG, and of the JSON that shields.io draws one from."""
-        document = {"schemaVersion": 1, "label": LABEL, "message": self.message, "color": self.colour.removeprefix("#")}
-        yield f"{self.address}.svg", svg(LABEL, self.message, self.colour)
+        document = {
+            "schemaVersion": 1,
+            "label": self.label,
+            "message": self.message,
+            "color": self.colour.removeprefix("#"),
+        }
+        yield f"{self.address}.svg", svg(self.label, self.message, self.colour)
         yield f"{self.address}.json", json.dumps(document) + "\n"
 
 

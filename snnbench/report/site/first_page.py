@@ -23,7 +23,7 @@ def first(catalogue: Catalogue) -> Page:
         "libraries",
         "Libraries",
         ["Each page says where a library is exact, how fast it is, how its times grow, and what changed."],
-        tables=[Table(["library", "contenders", "exact cells", "cells", "best x floor"], rows, targets=targets)],
+        tables=[Table(["library", "contenders", "exact cells", "cells"], rows, targets=targets)],
     )
     whole = Section(
         "everything",
@@ -66,9 +66,8 @@ def _question(catalogue: Catalogue, name: str) -> Section:
 
 
 def _reach(entries: Sequence[Entry]) -> list[str]:
-    """The numbers of a library's contenders, exact cells and cells, and its least distance from the floor."""
+    """The numbers of a library's contenders, exact cells and cells. A time would compare different work."""
     exact = {entry.name for entry in entries if entry.result.verdict == "exact"}
-    ratios = [ratio for entry in entries if entry.name in exact and (ratio := tables.times_floor(entry))]
     contenders = {entry.result.contender for entry in entries}
     cells = {entry.name for entry in entries}
-    return [str(len(contenders)), str(len(exact)), str(len(cells)), f"{min(ratios):.2f}" if ratios else "-"]
+    return [str(len(contenders)), str(len(exact)), str(len(cells))]

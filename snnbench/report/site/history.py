@@ -25,7 +25,10 @@ CHANGES = ("slower", "faster")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Two recordings of a question on a machine, one after the other: their compared times, or why there are none."""
+    """Two neighbouring recordings of a question on a machine, and their compared times.
+
+    `reason` says why the two cannot be compared; then there are no cells.
+    """
 
     older: Recording
     newer: Recording

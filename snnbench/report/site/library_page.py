@@ -84,7 +84,12 @@ def _badges(badges: Sequence[Badge]) -> list[Section]:
         "the largest size of the newest recording. Beside each picture lies a JSON file, for shields.io."
     )
     rows = [
-        [badge.message, question(badge.recording), wording.model(badge.recording), f"{badge.address}.svg"]
+        [
+            f"{badge.label}: {badge.message}",
+            question(badge.recording),
+            wording.model(badge.recording),
+            f"{badge.address}.svg",
+        ]
         for badge in badges
     ]
     addresses = [f"{badge.address}{ending}" for badge in badges for ending in (".svg", ".json")]
