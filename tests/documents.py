@@ -20,15 +20,16 @@ OUTPUT = re.compile(r"<!-- (output|screen (\d+)): ([^>]*) -->\n```text\n(.*?)^``
 SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 
-def _hook() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("reference_hook", ROOT / "docs" / "hooks" / "reference.py")
+def hook(name: str) -> ModuleType:
+    """A hook of the documentation, docs/hooks/NAME.py."""
+    specification = importlib.util.spec_from_file_location(f"{name}_hook", ROOT / "docs" / "hooks" / f"{name}.py")
     assert specification and specification.loader
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
 
 
-reference = _hook()
+reference = hook("reference")
 """The mkdocs hook that generates the reference pages."""
 
 

@@ -1,29 +1,21 @@
 """Tests of docs/findings.md: every number of it comes from a recording that is there."""
 
-import importlib.util
 import json
 import re
 from pathlib import Path
 from statistics import median
-from types import ModuleType
 from typing import Any
 
 import pytest
+
+from tests.documents import hook
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "findings.md"
 LOADING = ROOT / "results" / "2026-11-25_loading_xeon-2cpu"
 
 
-def _hook() -> ModuleType:
-    specification = importlib.util.spec_from_file_location("findings_hook", ROOT / "docs" / "hooks" / "findings.py")
-    assert specification and specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-findings: Any = _hook()
+findings: Any = hook("findings")
 MADE: dict[str, str] = {name: make() for name, make in findings.FINDINGS.items()}
 
 

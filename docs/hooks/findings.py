@@ -33,7 +33,7 @@ def expand(markdown: str) -> str:
 
 
 def newest(config: str) -> Recording:
-    """The newest recording of a config. Raises ValueError if there is none."""
+    """The newest recording of a config. Raises ValueError if the config has no recording."""
     folders = [path.parent for path in RESULTS.glob("*/records.jsonl") if path.parent.name.split("_")[1] == config]
     if not folders:
         raise ValueError(f"results/ has no recording of {config}")
