@@ -1,5 +1,6 @@
 """Seconds of CPUs: how long they were busy, and how long the hypervisor took them."""
 
+import math
 import os
 import platform
 from collections.abc import Collection
@@ -21,6 +22,15 @@ def busy_and_stolen_s(stat: Path = PROC_STAT, cpus: Collection[int] = ()) -> tup
         busy += user + nice + system + irq + softirq
         steal += stolen
     return busy / ticks, steal / ticks
+
+
+def error_s(cpus: int) -> float:
+    """How far the busy seconds of so many CPUs, between two readings, may be off.
+
+    The counter of each CPU has steps, and both readings round it, so the standard deviation of the difference is
+    sqrt(cpus / 6) steps. This is 2.4 times as much.
+    """
+    return math.sqrt(cpus) / os.sysconf("SC_CLK_TCK")
 
 
 def machine() -> str:

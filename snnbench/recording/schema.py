@@ -97,6 +97,7 @@ class ContentionDocument(TypedDict):
     foreign_cpus: Number
     stolen_cpus: Number
     own_cpus: NotRequired[Number]
+    error_cpus: NotRequired[Number]
 
 
 class EnergyDocument(TypedDict):

@@ -71,8 +71,8 @@ def test_show_has_every_attempt_of_a_cell(tmp_path: Path) -> None:
     stored = written(tmp_path / "r", *records)
     text = list(cell_description.lines(stored, stored.records[0]))
     assert text[text.index("flags: contended") + 1 :][:3] == [
-        "attempt 3 of 3 counts: others took 0.3 CPUs",
-        "  attempt 1 does not: others took 0.5 CPUs, train 3 ms",
+        "attempt 3 of 3 counts: others took at least 0.3 CPUs",
+        "  attempt 1 does not: others took at least 0.5 CPUs, train 3 ms",
         "  attempt 2 does not: failed: crash: so it was",
     ]
     assert not any(

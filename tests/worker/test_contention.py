@@ -18,6 +18,10 @@ intr 1234
 """
 
 
+def taken(foreign: float, stolen: float, own: float, error: float = 0.0) -> dict[str, float]:
+    return {"foreign_cpus": foreign, "stolen_cpus": stolen, "own_cpus": own, "error_cpus": error}
+
+
 def test_usage_of_all_or_some_cpus(tmp_path: Path) -> None:
     stat = tmp_path / "stat"
     stat.write_text(STAT)
@@ -41,13 +45,13 @@ def test_interrupts_are_busy_but_waiting_is_not(tmp_path: Path) -> None:
 def test_foreign_cpus_are_never_negative() -> None:
     """A process's own clock is finer than the counter of /proc/stat, and can be ahead of it."""
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 11.0, 1.0, 6.5)
-    assert between(before, after) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.15}
-    assert between(before, before) == {"foreign_cpus": 0.0, "stolen_cpus": 0.0, "own_cpus": 0.0}
+    assert between(before, after) == taken(0.0, 0.0, 0.15)
+    assert between(before, before) == taken(0.0, 0.0, 0.0)
 
 
 def test_cpus_are_rounded_to_thousandths() -> None:
     before, after = Usage(0.0, 0.0, 0.0, 0.0), Usage(1.0, 0.35791, 0.23456, 0.12345)
-    assert between(before, after) == {"foreign_cpus": 0.234, "stolen_cpus": 0.235, "own_cpus": 0.123}
+    assert between(before, after) == taken(0.234, 0.235, 0.123)
 
 
 def test_most_disturbed_phase_counts_including_stolen_time() -> None:
@@ -59,13 +63,33 @@ def test_most_disturbed_phase_counts_including_stolen_time() -> None:
     assert contention.others_cpus({}) == contention.others_cpus({"train": {}}) == 0.0
 
 
+def test_steps_of_the_counter_are_an_error_of_short_phases() -> None:
+    """Two readings of four CPUs in steps of 10 ms: 20 ms, which are 0.2 CPUs of a tenth of a second."""
+    before, after = Usage(0.0, 0.0, 0.0, 0.0, 0.02), Usage(0.1, 0.065, 0.0, 0.04, 0.02)
+    assert between(before, after) == taken(0.25, 0.0, 0.4, 0.2)
+    longer = Usage(10.0, 6.5, 0.0, 4.0, 0.02)
+    assert between(before, longer) == taken(0.25, 0.0, 0.4, 0.002)
+    phases = {"train": {"contention": between(before, after)}}
+    assert contention.others_cpus(phases) == pytest.approx(0.05)
+    assert contention.others_cpus({"train": {"contention": between(before, longer)}}) == pytest.approx(0.248)
+    assert contention.others_cpus({"train": {"contention": between(before, before)}}) == 0.0
+
+
+def test_error_grows_with_the_root_of_the_cpus(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+    stat.write_text(STAT)
+    assert contention.usage(stat, (0,)).error_s == 1 / TICKS
+    assert contention.usage(stat, (0, 1, 2, 3)).error_s == 2 / TICKS
+    assert contention.usage(stat).error_s == pytest.approx((os.cpu_count() or 1) ** 0.5 / TICKS)
+
+
 def test_usage_of_ranks_on_other_machines_is_added() -> None:
     assert Usage(1.0, 10.0, 2.0, 5.0).with_ranks(4.0, 0.5, 3.0) == Usage(1.0, 14.0, 2.5, 8.0)
 
 
 def test_own_usage_is_not_foreign() -> None:
     before, after = Usage(0.0, 10.0, 1.0, 5.0), Usage(10.0, 30.0, 2.0, 20.0)
-    assert between(before, after) == {"foreign_cpus": 0.5, "stolen_cpus": 0.1, "own_cpus": 1.5}
+    assert between(before, after) == taken(0.5, 0.1, 1.5)
 
 
 def test_work_between_repetitions_can_be_left_out() -> None:
@@ -73,7 +97,7 @@ def test_work_between_repetitions_can_be_left_out() -> None:
     started, ended = Usage(10.0, 0.0, 0.0, 0.0), Usage(20.0, 13.0, 1.0, 10.0)
     assert between(started, ended)["foreign_cpus"] == 0.3
     rest = started.after_all(Usage(12.0, 2.0, 0.5, 2.0), Usage(17.0, 9.0, 1.0, 7.0))
-    assert between(rest, ended) == {"foreign_cpus": 0.2, "stolen_cpus": 0.1, "own_cpus": 1.0}
+    assert between(rest, ended) == taken(0.2, 0.1, 1.0)
 
 
 COMPILER = """

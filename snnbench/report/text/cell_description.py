@@ -62,7 +62,7 @@ def _circumstances(record: Record) -> str:
     if not record.phases:
         return str(record.outcome)
     moved = ", the machine drifted" if DRIFTED in record.flags else ""
-    return f"others took {others_cpus(record.phases):.2g} CPUs{moved}"
+    return f"others took at least {others_cpus(record.phases):.2g} CPUs{moved}"
 
 
 def samples(record: Record) -> Iterator[str]:
