@@ -1,12 +1,17 @@
-"""Tests of the wheel: installed by itself, it works in an empty folder, by the names of shipped files."""
+"""Tests of a release: wheel and sdist work in an empty folder, by the names of shipped files, on every Python here."""
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
 import uv
+import yaml
 
 import snnbench
 
@@ -14,6 +19,19 @@ pytestmark = pytest.mark.libraries
 
 ROOT = Path(__file__).parents[2]
 TIMEOUT_S = 600
+CHANGES = (
+    "protocol.trials=1",
+    "protocol.memory_trials=0",
+    "protocol.remeasure=0",
+    'sweep.libraries=["reference"]',
+    'baseline="reference"',
+    'case.dtype="float64"',
+    "case.time_steps=20",
+)
+REFERENCE_ALONE = (*(part for change in CHANGES for part in ("--set", change)), "--only", "reset=subtract")
+"""A cell that needs NumPy alone, of a shipped config."""
+OTHER_PYTHONS = ("3.12", "3.13", "3.14")
+"""The tests themselves run on Python 3.11, the oldest supported one."""
 
 
 def run(*command: str | Path, cwd: Path, **variables: str) -> str:
@@ -32,25 +50,91 @@ def run(*command: str | Path, cwd: Path, **variables: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """snnbench as `uv tool install` puts it on the path, from a wheel."""
-    folder = tmp_path_factory.mktemp("tool")
-    binary = uv.find_uv_bin()
-    run(binary, "build", "--wheel", "--out-dir", folder / "wheels", ROOT, cwd=folder)
-    (wheel,) = (folder / "wheels").glob("snnbench-*.whl")
-    assert wheel.name.startswith(f"snnbench-{snnbench.__version__}-")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist of this checkout, and the wheel that is made of the sdist."""
+    folder = tmp_path_factory.mktemp("release")
+    run(sys.executable, "-m", "build", "--outdir", folder, ROOT, cwd=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(release: Path) -> Path:
+    return release / f"snnbench-{snnbench.__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def sdist(release: Path) -> Path:
+    return release / f"snnbench-{snnbench.__version__}.tar.gz"
+
+
+def installed(package: Path, python: str | Path, folder: Path) -> Path:
+    """snnbench as `uv tool install` puts it on the path."""
     folders = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
-    run(binary, "tool", "install", "--python", sys.executable, wheel, cwd=folder, **folders)
+    run(uv.find_uv_bin(), "tool", "install", "--python", python, package, cwd=folder, **folders)
     return folder / "bin" / "snnbench"
+
+
+@pytest.fixture(scope="module")
+def program(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return installed(wheel, sys.executable, tmp_path_factory.mktemp("tool"))
+
+
+def other_python(version: str) -> Path:
+    """An interpreter of this version on the path, or of pyenv; the test is skipped without one."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for python in (shutil.which(f"python{version}"), *sorted(pyenv.glob(f"{version}.*/bin/python"))):
+        if python and subprocess.run([python, "-c", ""], capture_output=True).returncode == 0:
+            return Path(python)
+    pytest.skip(f"no Python {version} here")
+
+
+def test_release_passes_the_checks_of_twine(release: Path, wheel: Path, sdist: Path) -> None:
+    assert {wheel, sdist} == set(release.iterdir())
+    assert run(sys.executable, "-m", "twine", "check", "--strict", wheel, sdist, cwd=release).count("PASSED") == 2
+
+
+def test_sdist_holds_the_files_that_the_documentation_names(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    wanted = {"README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE", "SECURITY.md", "action.yml", "docker/Dockerfile"}
+    assert wanted <= names
+    tracked = run("git", "ls-files", cwd=ROOT).split()
+    assert names - {"PKG-INFO"} <= set(tracked), "nothing that git does not know"
+
+
+def measured_in(folder: Path, program: Path) -> None:
+    """Run, check and show a small recording in a folder that was empty; only the reference runs, with NumPy alone."""
+    shown = run(program, "run", "--config", "quick", *REFERENCE_ALONE, "--env", "current", cwd=folder)
+    assert re.search(r"reference +\|", shown) and "1 of 1 cells measured" in shown
+    (recording,) = (folder / "results").iterdir()
+    assert "keeps the rules of measurement" in run(program, "check", recording, cwd=folder)
+    run(program, "report", recording, "--format", "html", "-o", folder / "page.html", cwd=folder)
+    run(program, "site", folder / "results", "-o", folder / "site", cwd=folder)
+    assert (folder / "page.html").stat().st_size > 100_000 and (folder / "site" / "index.html").is_file()
+
+
+def test_sdist_installs_and_runs(sdist: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    measured_in(tmp_path, installed(sdist, sys.executable, tmp_path_factory.mktemp("sdist")))
+
+
+@pytest.mark.parametrize("version", OTHER_PYTHONS)
+def test_wheel_runs_on(version: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    measured_in(tmp_path, installed(wheel, other_python(version), tmp_path_factory.mktemp("other")))
+
+
+def test_supported_pythons_are_the_declared_ones() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = {line.rpartition(" ")[2] for line in declared["classifiers"] if re.search(r"Python :: 3\.\d+$", line)}
+    assert named == {"3.11", *OTHER_PYTHONS} and declared["requires-python"] == ">=3.11"
+    workflow = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())
+    (set_up,) = (step["with"] for step in workflow["jobs"]["ci"]["steps"] if "setup-python" in step.get("uses", ""))
+    assert set(set_up["python-version"].split()) == named
 
 
 def test_installed_program_runs_a_shipped_config_by_name(program: Path, tmp_path: Path) -> None:
     """The config comes from the wheel, and the reference, which needs NumPy alone, is measured."""
-    protocol = ("protocol.trials=1", "protocol.memory_trials=0", "protocol.remeasure=0")
-    changes = (*protocol, 'sweep.libraries=["reference"]', 'baseline="reference"', 'case.dtype="float64"')
-    options = [part for change in changes for part in ("--set", change)]
-    shown = run(program, "run", "--config", "quick", *options, cwd=tmp_path)
-    assert "| reference |" in shown and "2 of 2 cells measured" in shown
+    shown = run(program, "run", "--config", "quick", *REFERENCE_ALONE, cwd=tmp_path)
+    assert "| reference |" in shown and "1 of 1 cells measured" in shown
     (recording,) = (tmp_path / "results").iterdir()
     assert "keeps the rules of measurement" in run(program, "check", recording, cwd=tmp_path)
 
