@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from snnbench.report import wording
 from snnbench.report.numbers import counted
 from snnbench.report.section import Section, Table
-from snnbench.report.site import tables
+from snnbench.report.site import tables, timeline
 from snnbench.report.site.catalogue import Entry, question
 from snnbench.report.site.page import Page, files, neuron
 from snnbench.report.text.recording_tables import extents
@@ -22,6 +22,7 @@ def cell(entries: Sequence[Entry]) -> Page:
             "Measurements",
             [wording.title(latest.case) + "."],
             tables=[tables.over_time(entries, "../")],
+            charts=timeline.charts(entries),
             remarks=list(dict.fromkeys(reason for entry in entries for reason in entry.result.reasons)),
             files=files(latest.name),
         ),
