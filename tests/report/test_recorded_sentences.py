@@ -1,6 +1,10 @@
-"""Tests of sentences in the documentation that compare times: their numbers are those of committed recordings."""
+"""Tests of sentences in the documentation that compare times: their numbers are those of committed recordings.
+
+This file is long: it has a test for each sentence.
+"""
 
 import functools
+import json
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +15,7 @@ from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.recording.reading import read
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
-from tests.pictures import DEPTH, DEVICES, FUSION, LOADING, NETWORK, ROOT, TABLE_1, TRAINING
+from tests.pictures import COMPILED, DEPTH, DEVICES, FUSION, LOADING, NETWORK, ROOT, SHARE, TABLE_1, TRAINING
 from tests.plan.test_configs_readme import NETWORKS
 from tests.plan.test_configs_readme import PUBLISHED as OF_TABLE_1
 
@@ -124,6 +128,16 @@ def test_convolutions_of_xla_take_most_of_a_network_in_jax() -> None:
     assert max(record.phases["train"]["times_floor"] for record in records) < 2
 
 
+def test_nothing_to_fuse_in_one_step() -> None:
+    known = cells(FUSION)
+    (ratio,) = (
+        result.summaries[TIME].median / known[case, "fused/cpu"].summaries[TIME].median
+        for (case, name), result in known.items()
+        if name == "serial/kernel" and case.time_steps == 1
+    )
+    assert f"and the serial kernel takes {ratio:.2f} times the time of `fused`." in page("literature.md")
+
+
 def test_speed_up_of_temporal_fusion() -> None:
     torch, kernel = (ratios(FUSION, f"serial/{name}", TIME, least_steps=4) for name in ("torch", "kernel"))
     assert f"is {min(torch):.1f} to {max(torch):.1f} times as fast as serial steps in PyTorch" in page("literature.md")
@@ -203,6 +217,53 @@ def test_loading_beside_the_published_figure() -> None:
     text = (PAGES / "literature.md").read_text(encoding="utf-8")
     assert "\n".join(rows_of_loading()) in text
     assert {result.verdict for result in cells(LOADING).values()} == {"exact"}
+
+
+def test_caches_of_a_fast_and_a_slow_network() -> None:
+    (group,) = epochs(results_by_case(read(LOADING).records)).values()
+    seconds = {(epoch.contender, epoch.strategy): epoch.epoch_ns for epoch in group if not epoch.workers}
+    fused, sinabs = (seconds[name, "naive"] / seconds[name, "memory"] for name in ("fused/cpu", "sinabs"))
+    expected = f"with `fused` the epoch from memory is {fused:.2f} times as fast, and with Sinabs {sinabs:.2f} times"
+    assert expected in page("literature.md")
+
+
+def test_compiled_networks() -> None:
+    results = {name: result for (_, name), result in cells(COMPILED).items()}
+    plain, whole, library = (
+        results[name] for name in ("torch-loop/unbind", "torch-loop/compile", "spikingjelly/compile")
+    )
+    train, inference = (
+        whole.summaries[phase, "time"].median / plain.summaries[phase, "time"].median
+        for phase in ("train", "inference")
+    )
+    other = library.summaries[TIME].median / plain.summaries[TIME].median
+    first_s, other_s = (each.summaries["train", "first_call"].median / 1e9 for each in (whole, library))
+    text = page("work.md")
+    assert f"of `torch-loop` takes {train:.2f} times the time without it, and inference {inference:.2f} times" in text
+    assert f"Its first call takes {first_s:.0f} s." in text
+    assert f"takes {other:.2f} times the training time of the uncompiled `torch-loop`" in text
+    assert f"and its first call {other_s:.0f} s." in text
+
+
+def test_cost_of_indexing() -> None:
+    times_ms = {
+        name: result.summaries[TIME].median / 1e6
+        for (case, name), result in cells(SHARE).items()
+        if (case.as_dict()["neurons"], case.time_steps, case.profile) == (2048, 100, "subtract") and result.summaries
+    }
+    index, unbind = (f"{times_ms[f'torch-loop/{name}']:.0f} ms with" for name in ("index", "unbind"))
+    expected = f"a training pass of the same loop took {index} the index and {unbind} `unbind`"
+    assert f"with N = 2048, T = 100 and the profile `subtract`, {expected}" in page("alternatives.md")
+
+
+def test_parts_of_a_small_pass() -> None:
+    (table,) = json.loads((ROOT / "benchmarks/outcomes/limit_epyc-2cpu.json").read_text(encoding="utf-8"))["tables"]
+    rows = {int(row[0]): dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
+    text, least = page("alternatives.md"), rows[16]
+    assert f"N = 16, a pass takes {least['x floor']} times as long as its three products" in text
+    assert f"of its {least['pass us']} µs PyTorch's autograd takes {least['autograd us']}" in text
+    assert f"and the call from Python {least['dispatch us']}, which" in text
+    assert f"At N = 512 the ratio is {rows[512]['x floor']}, and at N = 2048 it is {rows[2048]['x floor']}." in text
 
 
 def test_learning_in_the_recording_of_training() -> None:
