@@ -14,6 +14,7 @@ from rich.text import Text
 
 from snnbench.recording.reading import read
 from snnbench.report.page import figures
+from snnbench.report.page.outline import outline
 from tests.screens import screen
 
 ROOT = Path(__file__).parents[1]
@@ -64,14 +65,14 @@ FRAME = """\
 """Rich's picture of a terminal without fonts from a network."""
 
 
-def charts(folder: Path) -> dict[str, str]:
-    """The charts by the names of their pictures; `folder` takes all figures of the recordings."""
-    for recording in {recording for recording, _ in CHARTS.values()}:
-        list(figures.write([read(recording)], folder / recording.name))
+def charts() -> dict[str, str]:
+    """The charts by the names of their pictures."""
     drawn = {}
+    outlines = {recording: outline(read(recording)) for recording in {recording for recording, _ in CHARTS.values()}}
     for name, (recording, figure) in CHARTS.items():
-        for ground, file in (("light", f"{figure}.svg"), ("dark", f"{figure}-dark.svg")):
-            drawn[f"{name}-{ground}.svg"] = (folder / recording.name / file).read_text(encoding="utf-8")
+        (chart,) = (chart for section in outlines[recording] for chart in section.charts if chart.name == figure)
+        for ground in ("light", "dark"):
+            drawn[f"{name}-{ground}.svg"] = figures.drawn(chart, ground)
     return drawn
 
 
@@ -98,7 +99,7 @@ def draw() -> None:
     """Write all pictures."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in charts(Path(folder)).items():
+        for name, text in charts().items():
             (IMAGES / name).write_text(text, encoding="utf-8")
         (IMAGES / "terminal.svg").write_text(terminal(Path(folder)), encoding="utf-8")
 

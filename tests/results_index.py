@@ -1,40 +1,80 @@
-"""The index of the recordings, results/README.md: `python -m tests.results_index` writes it anew."""
+"""The index of the recordings, results/README.md, and its charts: `python -m tests.results_index` writes them anew."""
 
 from collections import Counter
-from pathlib import Path
+from collections.abc import Iterable, Mapping
 
 from snnbench.recording.reading import Recording
+from snnbench.report.page import figures
 from snnbench.report.page.citation import measured
-from snnbench.report.section import Table
-from snnbench.report.site.catalogue import asks, load, question
+from snnbench.report.page.outline import outline
+from snnbench.report.section import Chart, Section, Table
+from snnbench.report.site.catalogue import Catalogue, asks, load, question
 from snnbench.report.text import table as tables
 from snnbench.report.wording import model
+from tests.pictures import IMAGES, ROOT
 
-ROOT = Path(__file__).parents[1]
 INDEX = ROOT / "results" / "README.md"
+CHARTS = IMAGES / "recordings"
 VERDICTS = ("exact", "equivalent", "deviates")
 TEXT = """\
 # Recordings
 
 Each folder is one run of a config, the newest first. `snnbench report results/NAME` shows it, and
 `snnbench check results/NAME` holds it against the rules of measurement. `snnbench site results -o site` makes pages of
-all of them.
-[Findings](../docs/findings.md) says what they show. `python -m tests.results_index` writes this file.
+all of them. [Findings](../docs/findings.md) says what they show. `python -m tests.results_index` writes this file.
 
 {recordings}
 
 The files `*.json` are recordings of `snnbench nir`, which runs NIR graphs: {graphs}.
 [NIR graphs](../docs/explanations/nir.md) has their tables.
+
+## Answers
+
+The newest recording of each config on each kind of machine, with the first chart of its page.
+"""
+ANSWER = """
+### {name}
+
+{asks}
+
+{answer}
+"""
+PICTURE = """
+<picture>
+<source media="(prefers-color-scheme: dark)" srcset="../docs/images/recordings/{name}-dark.svg">
+<img alt="{words}" src="../docs/images/recordings/{name}-light.svg">
+</picture>
 """
 
 
-def index(folder: Path = INDEX.parent) -> str:
+def catalogue() -> Catalogue:
+    """The recordings in results/."""
+    return load(INDEX.parent)
+
+
+def first_charts(known: Catalogue) -> dict[str, Chart]:
+    """The first chart of each recording's page that has one, by the recording's name."""
+    outlines = {recording.name: outline(recording) for recording in known.latest}
+    return {name: charts[0] for name, sections in outlines.items() if (charts := _charts(sections))}
+
+
+def _charts(sections: Iterable[Section]) -> list[Chart]:
+    return [chart for section in sections for chart in section.charts]
+
+
+def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
     """The whole file."""
-    catalogue = load(folder)
-    columns = ["recording", "config", "asks", "machine", "day", *VERDICTS, "failed"]
-    rows = [_row(recording) for recording in catalogue.recordings]
-    table = tables.markdown(Table(columns, rows, texts=5))
-    return TEXT.format(recordings=table, graphs=", ".join(f"`{path.name}`" for path in sorted(folder.glob("*.json"))))
+    columns = ["recording", "config", "machine", "day", *VERDICTS, "failed"]
+    rows = [_row(recording) for recording in known.recordings]
+    graphs = ", ".join(f"`{path.name}`" for path in sorted(INDEX.parent.glob("*.json")))
+    parts = [TEXT.format(recordings=tables.markdown(Table(columns, rows, texts=4)), graphs=graphs)]
+    for recording in known.latest:
+        answer = known.summaries[recording.name]
+        parts.append(ANSWER.format(name=recording.name, asks=asks(recording), answer=answer))
+        if recording.name in charts:
+            words = charts[recording.name].words.replace('"', "'")
+            parts.append(PICTURE.format(name=recording.name, words=words))
+    return "".join(parts)
 
 
 def _row(recording: Recording) -> list[str]:
@@ -42,10 +82,32 @@ def _row(recording: Recording) -> list[str]:
     pairs = {(record.case, record.label): record for record in recording.records}
     counts = Counter(record.outcome.verdict for record in pairs.values() if record.status == "measured")
     failed = sum(record.status == "failed" for record in pairs.values())
-    about = [f"[{recording.name}]({recording.name})", question(recording), asks(recording), model(recording)]
-    return [*about, measured(recording), *(str(counts[verdict]) for verdict in VERDICTS), str(failed)]
+    about = [f"[{recording.name}]({recording.name})", question(recording), model(recording), measured(recording)]
+    return [*about, *(str(counts[verdict]) for verdict in VERDICTS), str(failed)]
+
+
+def pictures(charts: Mapping[str, Chart]) -> dict[str, str]:
+    """The SVG of every chart by the name of its file."""
+    grounds = ("light", "dark")
+    return {
+        f"{name}-{ground}.svg": figures.drawn(chart, ground) for name, chart in charts.items() for ground in grounds
+    }
+
+
+def write() -> None:
+    """Write the file and its charts, and remove the charts of recordings that went."""
+    known = catalogue()
+    charts = first_charts(known)
+    INDEX.write_text(index(known, charts), encoding="utf-8")
+    drawn = pictures(charts)
+    CHARTS.mkdir(exist_ok=True)
+    for path in CHARTS.iterdir():
+        if path.name not in drawn:
+            path.unlink()
+    for name, text in drawn.items():
+        (CHARTS / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    INDEX.write_text(index(), encoding="utf-8")
+    write()
     print(f"{INDEX.relative_to(ROOT)}: written")

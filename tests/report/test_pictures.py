@@ -11,7 +11,7 @@ TERMINAL = "terminal.svg"
 def drawn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The pictures, drawn again; `python -m tests.pictures` writes them."""
     folder = tmp_path_factory.mktemp("pictures")
-    return pictures.charts(folder) | {TERMINAL: pictures.terminal(folder)}
+    return pictures.charts() | {TERMINAL: pictures.terminal(folder)}
 
 
 @pytest.mark.parametrize("name", [*pictures.PICTURES, TERMINAL])

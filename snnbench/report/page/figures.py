@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from snnbench.recording.reading import Recording
 from snnbench.report.page import citation
 from snnbench.report.page.outline import outline
+from snnbench.report.section import Chart
 
 WIDTH = 420
 """Width in px, which are points in a PDF: a column of most papers, or a little more."""
@@ -21,20 +23,30 @@ def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path,
     """
     import vl_convert
 
-    from snnbench.report.charts import style
-
     folder.mkdir(parents=True, exist_ok=True)
-    light, dark = (style.configuration(style.variables(mode), FONT) for mode in ("light", "dark"))
     for number, recording in enumerate(recordings, start=1):
         prefix = f"r{number}-" if len(recordings) > 1 else ""
         for chart in (chart for section in outline(recording) for chart in section.charts):
-            specification = chart.specification | {"width": WIDTH, "padding": PADDING}
             names = (f"{chart.name}.svg", f"{chart.name}-dark.svg", f"{chart.name}.pdf")
             svg, on_dark, pdf = (folder / f"{prefix}{name}" for name in names)
-            svg.write_text(vl_convert.vegalite_to_svg(specification | {"config": light}), encoding="utf-8")
-            on_dark.write_text(vl_convert.vegalite_to_svg(specification | {"config": dark}), encoding="utf-8")
-            pdf.write_bytes(vl_convert.vegalite_to_pdf(specification | {"config": light}))
+            svg.write_text(drawn(chart, "light"), encoding="utf-8")
+            on_dark.write_text(drawn(chart, "dark"), encoding="utf-8")
+            pdf.write_bytes(vl_convert.vegalite_to_pdf(_specification(chart, "light")))
             yield svg, f"(and {on_dark.name}, {pdf.suffix}) {chart.words}"
     for name, text in (("citation.bib", citation.bibtex(recordings)), ("CITATION.cff", citation.cff(recordings))):
         (folder / name).write_text(text, encoding="utf-8")
         yield folder / name, "how to cite this"
+
+
+def drawn(chart: Chart, mode: str) -> str:
+    """A chart as SVG for a `light` or `dark` ground."""
+    import vl_convert
+
+    return str(vl_convert.vegalite_to_svg(_specification(chart, mode)))
+
+
+def _specification(chart: Chart, mode: str) -> dict[str, Any]:
+    from snnbench.report.charts import style
+
+    configuration = style.configuration(style.variables(mode), FONT)
+    return chart.specification | {"width": WIDTH, "padding": PADDING, "config": configuration}
