@@ -1,9 +1,12 @@
 """Tests of the exports: each has every time and peak of work that is the same, in its own units, and nothing else."""
 
 import json
+from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
+from snnbench.recording import reading
 from snnbench.report import exports
 from snnbench.units import MIB
 from tests.recordings import deviating, failed, recording, skipped, trials, weighed
@@ -15,6 +18,44 @@ MADE = recording(
     failed("spyx", "incorrect", "3 spikes differ"),
     skipped("rockpool", "unsupported", "no reset"),
 )
+
+
+BOUND = {"type": "number"}
+METRIC = {
+    "type": "object",
+    "properties": {"value": BOUND, "lower_value": BOUND, "upper_value": BOUND},
+    "required": ["value"],
+    "additionalProperties": False,
+}
+BMF = {
+    "type": "object",
+    "minProperties": 1,
+    "propertyNames": {"maxLength": 1024},
+    "additionalProperties": {
+        "type": "object",
+        "minProperties": 1,
+        "propertyNames": {"maxLength": 64, "pattern": "^[a-z0-9-]+$"},
+        "additionalProperties": METRIC,
+    },
+}
+"""Bencher Metric Format: the published schema, and the longest names of its reference page."""
+TEXT = {"type": "string"}
+ENTRY = {
+    "type": "object",
+    "properties": {"name": TEXT, "value": BOUND, "unit": {"enum": ["ms", "bytes"]}, "range": TEXT, "extra": TEXT},
+    "required": ["name", "value", "unit"],
+    "additionalProperties": False,
+}
+CUSTOM = {"type": "array", "minItems": 1, "items": ENTRY}
+"""`customSmallerIsBetter` as github-action-benchmark 1.22 parses it, whose unit must not change between runs."""
+RESULTS = sorted(path.parent for path in (Path(__file__).parents[2] / "results").glob("*_quick_*/records.jsonl"))
+
+
+@pytest.mark.parametrize("folder", RESULTS, ids=lambda folder: folder.name)
+def test_committed_recordings_keep_the_schemas_of_services(folder: Path) -> None:
+    measured = reading.read(folder)
+    for schema, document in ((BMF, exports.bmf(measured)), (CUSTOM, exports.github_action_benchmark(measured))):
+        Draft202012Validator(schema).validate(json.loads(document))
 
 
 def test_only_the_same_work_has_numbers() -> None:
