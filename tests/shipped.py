@@ -9,7 +9,9 @@ from typing import Any
 from snnbench.recording.reading import RECORDS
 
 RESULTS = Path(__file__).parents[1] / "results"
-TIMED = "2026-11-21_quick_epyc-2cpu_2"
+OLDER = Path(__file__).parent / "older"
+"""Recordings of older schemas, which newer ones replaced."""
+TIMED = "2026-11-21_quick_epyc-2cpu_4"
 OTHER_NEURONS = "2026-11-25_library-defaults_epyc-2cpu"
 Document = dict[str, Any]
 

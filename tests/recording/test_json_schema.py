@@ -11,9 +11,10 @@ from jsonschema import Draft202012Validator
 from snnbench.recording import schema
 from snnbench.recording.reading import RECORDS
 from snnbench.recording.record import parse
+from tests.shipped import OLDER
 
 RESULTS = Path(__file__).parents[2] / "results"
-FILES = sorted(RESULTS.glob(f"*/{RECORDS}"))
+FILES = sorted((*RESULTS.glob(f"*/{RECORDS}"), *OLDER.glob(f"*/{RECORDS}")))
 VALIDATOR = Draft202012Validator(schema.json_schema("record"))
 LINES = 12
 """The lines of each recording that are validated, spread over it."""

@@ -120,7 +120,7 @@ def test_attempt_in_an_older_schema_is_reported(tmp_path: Path) -> None:
 
 def test_checker_examines_superseded_attempts(tmp_path: Path) -> None:
     folder = tmp_path / "r"
-    source = Path(__file__).parents[2] / "results" / "2026-11-21_quick_epyc-2cpu_3"
+    source = Path(__file__).parents[2] / "results" / "2026-11-21_quick_xeon-2-50ghz-2cpu"
     stored = read(source)
     (record, *_) = (each for each in stored.records if "contended" in each.flags)
     worse = {

@@ -33,7 +33,7 @@ from tests.malformed import dumped, mutated, scribbled
 from tests.sweep import write_config
 
 ROOT = Path(__file__).parents[2]
-SOUND = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_2"
+SOUND = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
 EXAMPLES = int(os.environ.get("SNNBENCH_TEST_EXAMPLES", "250"))
 """Examples of a test; .ci/run asks for five times as many."""
 LONGEST_LINE = 2000

@@ -8,7 +8,7 @@ from tests.screens import Screen, screen
 from tests.sweep import Workspace, run_arguments
 
 RESULTS = Path(__file__).parents[2] / "results"
-OLD, NEW = RESULTS / "2026-11-21_quick_epyc-2cpu", RESULTS / "2026-11-21_quick_epyc-2cpu_4"
+OLD, NEW = RESULTS.parent / "tests/older/2026-11-21_quick_epyc-2cpu", RESULTS / "2026-11-21_quick_epyc-2cpu_4"
 WIDTHS = (80, 120, 200)
 
 

@@ -11,7 +11,7 @@ from snnbench.recording.reading import CONFIG, RECORDS
 from tests.sweep import snnbench
 
 RESULTS = Path(__file__).parents[2] / "results"
-SOUND = "2026-11-21_quick_epyc-2cpu_2"
+SOUND = "2026-11-21_quick_epyc-2cpu_4"
 TRAP = "from pathlib import Path\nPath('{marker}').touch()\n"
 NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "sitecustomize", "usercustomize", "evil")
 
