@@ -6,6 +6,7 @@ comes from a recording, and a newer recording changes it.
 
 import re
 from collections.abc import Callable, Iterator
+from math import log
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -20,6 +21,8 @@ from snnbench.report.text import table as tables
 RESULTS = Path(__file__).parents[2] / "results"
 MARK = re.compile(r"<!-- finding: ([a-z-]+) -->")
 MIB = 1 << 20
+MIDDLE = (256, 16, 1)
+"""Neurons, batch and layers of the case from which the config `scaling` varies one size at a time."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -125,6 +128,27 @@ def indexing() -> str:
     return tables.markdown(Table(["library", "N", "unbind ms", "index ms", "ratio"], rows)) + source(recording)
 
 
+def growth() -> str:
+    """How the backward pass grows with the number of time steps: the exponent between the two largest numbers."""
+    recording = newest("scaling")
+    times: dict[str, dict[int, float]] = {}
+    for case, results in results_by_case(recording.records).items():
+        fields = case.as_dict()
+        if (fields["neurons"], fields["batch"], fields["layers"]) == MIDDLE:
+            for result in (each for each in results if each.verdict == "exact"):
+                times.setdefault(result.contender, {})[case.time_steps] = time_ns(result, "backward") / 1e6
+    rows = []
+    for contender, by_steps in times.items():
+        *_, before, last = sorted(by_steps)
+        exponent = log(by_steps[last] / by_steps[before]) / log(last / before)
+        rows.append(
+            (exponent, [contender, *(f"{by_steps[steps]:.1f}" for steps in sorted(by_steps)), f"{exponent:.2f}"])
+        )
+    steps = sorted(next(iter(times.values())))
+    columns = ["library", *(f"T = {step}, ms" for step in steps), "exponent"]
+    return tables.markdown(Table(columns, [row for _, row in sorted(rows, reverse=True)])) + source(recording)
+
+
 def memory() -> str:
     """Host memory of a training pass for each neuron and step."""
     recording = newest("temporal-fusion")
@@ -178,6 +202,7 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "floor": floor,
     "share": share,
     "indexing": indexing,
+    "growth": growth,
     "memory": memory,
     "loading": loading,
     "fusion": fusion,
