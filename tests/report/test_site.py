@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
-from snnbench.report.site import site, timeline
+from snnbench.report.site import site
 from snnbench.report.site.badges import badges
 from snnbench.report.site.catalogue import Catalogue, NoRecordings, asks, cell_name, file_name, load
 from snnbench.report.site.feed import ATOM
@@ -153,17 +153,6 @@ def test_history_says_which_recordings_cannot_be_compared() -> None:
     made = dict(site.files(Catalogue([dated(steady(1.0), "2026-11-20", "old"), other])))
     assert "old and unlike: old and unlike are not comparable" in made["libraries/fast.html"].decode()
     assert "old and unlike" not in made["libraries/other.html"].decode(), "that library is in one of them only"
-
-
-def test_page_of_a_cell_draws_its_times_over_recordings(files: dict[str, bytes], catalogue: Catalogue) -> None:
-    name = cell_name(timed("fast/loop").case, "fast/loop")
-    (chart,) = timeline.charts(catalogue.by_cell[name])
-    assert [row[0] for row in chart.table.rows] == ["new", "old"]
-    assert [row[-1] for row in chart.table.rows] == ["2 (2-2)", "1 (0.998-1)"]
-    assert 'id="timeline"' in files[f"cells/{name}.html"].decode()
-    alone = next(entries for entries in catalogue.by_cell.values() if entries[0].result.contender == "zeta")
-    assert timeline.charts(alone) == []
-    assert 'id="timeline"' not in files[f"cells/{alone[0].name}.html"].decode()
 
 
 def test_growth_is_on_the_page_of_a_library_that_was_swept(files: dict[str, bytes]) -> None:
