@@ -17,6 +17,7 @@ from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
+from snnbench.worker.durations import Summary
 
 RESULTS = Path(__file__).parents[2] / "results"
 MARK = re.compile(r"<!-- finding: ([a-z-]+) -->")
@@ -129,21 +130,22 @@ def indexing() -> str:
 
 
 def growth() -> str:
-    """How the backward pass grows with the number of time steps: the exponent between the two largest numbers."""
+    """How the backward pass grows with the time steps: the exponent between the two largest numbers, in each trial."""
     recording = newest("scaling")
-    times: dict[str, dict[int, float]] = {}
+    times: dict[str, dict[int, Summary]] = {}
     for case, results in results_by_case(recording.records).items():
         fields = case.as_dict()
         if (fields["neurons"], fields["batch"], fields["layers"]) == MIDDLE:
             for result in (each for each in results if each.verdict == "exact"):
-                times.setdefault(result.contender, {})[case.time_steps] = time_ns(result, "backward") / 1e6
+                times.setdefault(result.contender, {})[case.time_steps] = result.summaries["backward", "time"]
     rows = []
     for contender, by_steps in times.items():
         *_, before, last = sorted(by_steps)
-        exponent = log(by_steps[last] / by_steps[before]) / log(last / before)
-        rows.append(
-            (exponent, [contender, *(f"{by_steps[steps]:.1f}" for steps in sorted(by_steps)), f"{exponent:.2f}"])
-        )
+        pairs = zip(by_steps[before].trials, by_steps[last].trials, strict=True)
+        exponents = sorted(log(late / early) / log(last / before) for early, late in pairs)
+        shown = f"{median(exponents):.2f} ({exponents[0]:.2f} to {exponents[-1]:.2f})"
+        medians = (f"{by_steps[steps].median / 1e6:.1f}" for steps in sorted(by_steps))
+        rows.append((median(exponents), [contender, *medians, shown]))
     steps = sorted(next(iter(times.values())))
     columns = ["library", *(f"T = {step}, ms" for step in steps), "exponent"]
     return tables.markdown(Table(columns, [row for _, row in sorted(rows, reverse=True)])) + source(recording)
