@@ -9,7 +9,7 @@ from snnbench.worker.contention import CONTENDED_CPUS, others_cpus
 LEAST_GROWTH_BYTES = 256 << 10
 """Least growth per pass that is flagged: an allocator that settles took up to 75 KiB."""
 FLAGS: dict[str, str] = {
-    "contended": f"others surely took more than {CONTENDED_CPUS:g} CPUs, on average, while a phase was timed",
+    "contended": f"others took more than {CONTENDED_CPUS:g} CPUs, beyond the counter's error, while a phase was timed",
     DRIFTED: f"the machine was over {FACTOR:g} times slower or faster beside it than it usually was in this run",
     "throttled": "a processor slowed down for heat or power meanwhile",
     "shared": "another process was on the same card before, meanwhile or after",

@@ -10,7 +10,7 @@ from typing import Any
 from snnbench.cases import cpu_time
 
 CONTENDED_CPUS = 0.1
-"""A record is flagged if others surely took more CPUs, on average, while a phase was timed."""
+"""A record is flagged if others took more CPUs beyond the counter's error, on average, while a phase was timed."""
 
 
 @dataclass(frozen=True, slots=True)
