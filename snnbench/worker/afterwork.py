@@ -11,7 +11,7 @@ from statistics import median
 
 Clock = Callable[[], int]
 
-SLICE_NS = 2_000_000
+SLICE_NS = 1_000_000
 """Interval between two checks whether the process still works."""
 IDLE_SHARE = 0.25
 """If a process uses a smaller share of a slice, its work has ended."""

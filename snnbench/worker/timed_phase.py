@@ -183,11 +183,14 @@ class TimedPhase:
         if measured.passes == 1:
             self._run_repeated()
             repeated_ns = min(measured.warmup_ns + measured.repeated_ns, default=pass_ns)
+        prepared_ns: float | None = None
         for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
-            if len(times) < fresh.FEWEST_JUDGED and fresh.disagree(times, repeated_ns, waiting_ns):
-                lacking = fresh.FEWEST_JUDGED - len(times)
-                self._run_fresh(lacking, lacking * drawn)
             if not fresh.disagree(times, repeated_ns, waiting_ns):
+                continue
+            lacking = max(0, fresh.FEWEST_JUDGED - len(times))
+            self._run_fresh(lacking, lacking * drawn)
+            prepared_ns = prepared_ns or self._prepared_ns()
+            if not fresh.disagree(times, prepared_ns, waiting_ns):
                 continue
             pairs = list(self._pairs(drawn))
             if fresh.are_kept(pairs):
@@ -204,6 +207,15 @@ class TimedPhase:
         while fresh.undecided(pairs):
             pairs.append(timing.run_pair(self._phase, self._timing, self._renewal, drawn, fresh.REPEATS))
             yield pairs[-1]
+
+    def _prepared_ns(self) -> float:
+        """The fastest of a few passes that repeat their content, each prepared as a fresh pass is.
+
+        After the preparation threads sleep and caches are cold. Such a pass takes longer than one of many in a row.
+        """
+        before = len(self._timing.repeated_ns)
+        timing.run_repeated_as_fresh(self._phase, self._timing, self._renewal, fresh.FEWEST_JUDGED)
+        return min(self._timing.repeated_ns[before:])
 
     def _run_fresh(self, passes: int, drawn: int) -> None:
         timing.run_fresh(self._phase, self._timing, self._renewal, passes, drawn)

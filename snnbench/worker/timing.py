@@ -154,6 +154,16 @@ def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.
         timing.repeated_ns.append(repeat(phase, 1, clock).wall_ns)
 
 
+def run_repeated_as_fresh(
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = time.perf_counter_ns
+) -> None:
+    """Time `passes` more single passes on the content of the pass before, each prepared as a fresh pass is."""
+    for _ in range(passes):
+        _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+        renewal.touch()
+        run_repeated(phase, timing, 1, clock)
+
+
 def run_pair(
     phase: Phase,
     timing: Timing,
@@ -167,9 +177,7 @@ def run_pair(
     fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
     for _ in range(repeats - 1):
         repeat(phase, 1, clock)
-    _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
-    renewal.touch()
-    run_repeated(phase, timing, 1, clock)
+    run_repeated_as_fresh(phase, timing, renewal, 1, clock)
     return fresh_ns, timing.repeated_ns[-1]
 
 

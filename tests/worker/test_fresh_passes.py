@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.worker.timing import Renewal, measure, run_fresh, run_pair, run_repeated
+from snnbench.worker.timing import Renewal, measure, run_fresh, run_pair, run_repeated, run_repeated_as_fresh
 from tests.worker.test_timing import BUDGET, MS, Bench
 
 pytestmark = pytest.mark.quiet
@@ -79,6 +79,16 @@ def test_both_passes_of_a_pair_start_in_the_same_state(pass_ns: int) -> None:
     events = "|".join(bench.events).replace("|clock", "").replace("wait|run|wait", "pass")
     between = "pass|" if pass_ns < 5 * MS else ""
     assert events == f"ordered|settled|{between}loaded|pass|kept|settled|{between}touched|pass"
+
+
+def test_repeated_pass_is_prepared_as_a_fresh_pass() -> None:
+    bench = Bench(pass_ns=5 * MS - 1)
+    timing, _ = bench.measure()
+    bench.events.clear()
+    run_repeated_as_fresh(bench.phase(), timing, bench.renewal, 2, bench.clock)
+    events = "|".join(bench.events).replace("|clock", "").replace("wait|run|wait", "pass")
+    assert events == "|".join(["settled|pass|touched|pass"] * 2)
+    assert timing.repeated_ns == [5 * MS - 1] * 2
 
 
 def test_short_pass_runs_once_more_before_new_content() -> None:
