@@ -1,5 +1,6 @@
 """`snnbench request`: it prints a worker's request, to run a worker by hand, under a debugger or a profiler."""
 
+import os
 import shlex
 from contextlib import suppress
 from enum import StrEnum
@@ -68,6 +69,7 @@ def request(
     typer.echo(question.encode(), nl=False)
     managed = options.env is Env.managed
     python = store.plan(adapters[name], variant, gpus.has_cuda(), case.workload).python if managed else store.current()
-    folder = process.environment(case.threads, home(), current=not managed)["PYTHONPATH"]
-    line = shlex.join(process.command(python, adapters[name].path))
-    typer.echo(f"for: OMP_NUM_THREADS={case.threads} PYTHONPATH={folder} {line}", err=True)
+    worker = process.environment(case.threads, home(), current=not managed)
+    variables = [f"{key}={value}" for key, value in worker.items() if os.environ.get(key) != value]
+    line = shlex.join(["env", *variables, *process.command(python, adapters[name].path)])
+    typer.echo(f"for: {line}", err=True)

@@ -112,6 +112,9 @@ def test_printed_command_line_runs_the_request(workspace: Workspace) -> None:
     )
     assert printed.stderr.startswith("for: ")
     line = printed.stderr.removeprefix("for: ")
+    expected = environment(1, workspace.folder, current=True)
+    assert {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_THREAD_TIMEOUT=18"} <= set(line.split())
+    assert all(f"{name}=" in line for name in expected if name not in os.environ), "the worker's whole environment"
     replied = subprocess.run(line, shell=True, input=printed.stdout, capture_output=True, text=True, timeout=30)
     assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
 
