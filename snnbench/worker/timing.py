@@ -62,11 +62,11 @@ class Budget:
 class Timing:
     """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one pass.
 
-    `device_ns` are the same repetitions by the device's clock, if it has one. They exclude the host's overhead, so they
-    are never compared with a framework without such a clock. `fresh_ns` are single passes on unseen content, in another
-    order of the batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, both are
-    the repetitions. `repeated_ns` are single passes on the content of the pass before, for comparison with fresh
-    passes. `instructions` are the instructions retired in each repetition, if they are counted.
+    `device_ns` are the same repetitions by the device's clock, if it has one, and exclude the host's overhead: never
+    compare them with a framework without such a clock. `fresh_ns` are single passes on unseen content, in another order
+    of the batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, both are the
+    repetitions. `repeated_ns` are single passes on the content of the pass before. `instructions` are the instructions
+    retired in each repetition, if they are counted.
     """
 
     first_call_ns: int = 0
@@ -150,8 +150,7 @@ def run_fresh(
 
 def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.perf_counter_ns) -> None:
     """Time `passes` more single passes on the content of the pass before."""
-    for _ in range(passes):
-        timing.repeated_ns.append(repeat(phase, 1, clock).wall_ns)
+    timing.repeated_ns += [repeat(phase, 1, clock).wall_ns for _ in range(passes)]
 
 
 def run_repeated_as_fresh(
@@ -165,12 +164,7 @@ def run_repeated_as_fresh(
 
 
 def run_pair(
-    phase: Phase,
-    timing: Timing,
-    renewal: Renewal,
-    drawn: bool,
-    repeats: int,
-    clock: Clock = time.perf_counter_ns,
+    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, repeats: int, clock: Clock = time.perf_counter_ns
 ) -> tuple[int, int]:
     """Time one more fresh pass and the last of `repeats` passes on its content, both after the same preparation."""
     run_fresh(phase, timing, renewal, 1, int(drawn), clock)
@@ -229,10 +223,7 @@ def passes_needed(phase: Phase, pass_ns: int, budget: Budget, clock: Clock) -> i
 
 @dataclass(frozen=True, slots=True)
 class Repetition:
-    """One repetition: its time by the host's and the device's clock, and the outputs of its last pass.
-
-    `instructions` is the number of instructions retired meanwhile, None if they are not counted.
-    """
+    """One repetition: its time by both clocks, the instructions if they are counted, the outputs of its last pass."""
 
     wall_ns: int
     device_ns: int | None
