@@ -26,6 +26,7 @@ from unittest import mock
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from benchmarks.limit import Empty
 from benchmarks.outcome import show
@@ -33,9 +34,11 @@ from snnbench.kernels import KEEPS, arguments, choice, eager, lif, lif_cuda, lin
 
 SHAPE = (8, 2, 16)
 """[T, B, N]: a single stretch, as on a GPU."""
-ALLOCATING = ("empty", "empty_strided", "empty_like", "new_empty")
 FREE = (
-    *ALLOCATING,
+    "empty",
+    "empty_strided",
+    "empty_like",
+    "new_empty",
     "view",
     "_unsafe_view",
     "slice",
@@ -68,15 +71,18 @@ class Counted:
 
 
 class Recorder(TorchDispatchMode):  # type: ignore[misc]
-    """Notes torch's operators with their arguments."""
+    """Notes torch's operators with their arguments, and counts those that give new memory."""
 
     def __init__(self) -> None:
         super().__init__()
         self.calls: list[Call] = []
+        self.allocations = 0
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.calls.append((function, args, kwargs or {}))
-        return function(*args, **(kwargs or {}))
+        result = function(*args, **(kwargs or {}))
+        self.allocations += not memory(result) <= memory((args, kwargs))
+        return result
 
 
 def main() -> int:
@@ -132,7 +138,12 @@ def noted(train: Callable[[], None]) -> tuple[list[Call], int]:
     with Recorder() as recorder, mock.patch.object(eager, "serves", lambda *_: True):
         train()
     operators = [call for call in recorder.calls if name_of(call[0]) not in FREE]
-    return operators, sum(name_of(call[0]) in ALLOCATING for call in recorder.calls)
+    return operators, recorder.allocations
+
+
+def memory(values: Any) -> set[int]:
+    """The addresses of the memory of all tensors in nested values."""
+    return {leaf.untyped_storage()._cdata for leaf in tree_leaves(values) if isinstance(leaf, torch.Tensor)}
 
 
 def name_of(function: Any) -> str:

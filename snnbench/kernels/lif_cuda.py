@@ -43,9 +43,9 @@ def forward(
 
     `saved` may be `current` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
-    columns = current.shape[1]
     if not current.numel():
         return
+    columns = columns_of(current)
     strip = FORWARD[size(columns)].fitting(columns, (current, spikes, saved))
     build = forward_build(neuron.reset, current.dtype, None if saved is None else saved.dtype, bias is not None, strip)
     values = arguments(current, potential, spikes, saved, bias, numbers=(neuron.beta, neuron.threshold))
@@ -59,29 +59,28 @@ def backward(
 
     `gradient` may be `saved` itself. Contract: kernels/__init__.py. Raises Unavailable.
     """
-    columns = cotangent.shape[1]
     if not cotangent.numel():
         return
-    summed = tuple(total is not None for total in sums[:3])
+    columns = columns_of(cotangent)
+    summed = (sums.bias is not None, sums.beta is not None, sums.threshold is not None)
     strip = backward_strip(columns, summed.count(False)).fitting(columns, (cotangent, saved, gradient))
-    build = backward_build(
-        neuron.reset,
-        neuron.detach_reset,
-        neuron.surrogate,
-        cotangent.dtype,
-        saved.dtype,
-        summed,
-        strip,
-    )
+    kind = neuron.reset, neuron.detach_reset, neuron.surrogate
+    build = backward_build(*kind, cotangent.dtype, saved.dtype, summed, strip)
     numbers = (neuron.beta, neuron.threshold, neuron.slope)
     values = arguments(cotangent, saved, carried, gradient, *sums, numbers=numbers)
     launch(build, strip.blocks(columns), cotangent.device, *values)
 
 
 def arguments(first: Tensor, *others: Tensor | None, numbers: tuple[float, ...]) -> list[Any]:
-    """A kernel's arguments: the tensors' addresses, steps and columns of the first [T, M], and numbers in float32."""
-    shape = ctypes.c_int(first.shape[0]), ctypes.c_longlong(first.shape[1])
-    return [*map(address, (first, *others)), *shape, *map(ctypes.c_float, numbers)]
+    """A kernel's arguments: the tensors' addresses, steps and columns of the first, and numbers in float32."""
+    sizes = ctypes.c_int(first.shape[0]), ctypes.c_longlong(columns_of(first))
+    return [*map(address, (first, *others)), *sizes, *map(ctypes.c_float, numbers)]
+
+
+def columns_of(first: Tensor) -> int:
+    """The number of columns M of a tensor with a step: [T, M], or [T, B, N] with M = B * N."""
+    columns: int = first.numel() // first.shape[0]
+    return columns
 
 
 def address(tensor: Tensor | None) -> int:

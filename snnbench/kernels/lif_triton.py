@@ -62,11 +62,12 @@ def backward(
 
 
 def _launch(kernel: Any, tensors: tuple[Tensor | None, ...], numbers: tuple[float, ...], **options: Any) -> None:
-    """Start a kernel over all columns of the first tensor [T, M], if it has a step and a column."""
+    """Start a kernel over all columns of the first tensor, [T, M] or [T, B, N], if it has a step and a column."""
     assert tensors[0] is not None
-    steps, columns = tensors[0].shape
     if not tensors[0].numel():
         return
+    steps = tensors[0].shape[0]
+    columns = tensors[0].numel() // steps
     strip = strip_for(columns)
     options |= {"ROWS": strip.rows, "WIDTH": strip.width, "num_warps": strip.warps}
     with torch.cuda.device_of(tensors[0]):

@@ -1,8 +1,11 @@
 """A layer's pass on a GPU in one stretch of time: each call of Python or torch here delays the next launch.
 
 It computes the same as pipeline.py, which has any number of stretches, with half of the host's time. The kernels for
-GPUs read the sizes of their first tensor and the addresses of all others, so the others need no view as [T, M].
+GPUs read the numbers of steps and columns of their first tensor, and the addresses of all, so none needs a view as
+[T, M].
 """
+
+from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -29,20 +32,15 @@ def serves(layer: Layer) -> bool:
 def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor."""
     inputs, weight, bias, keep = layer.inputs, layer.weight, layer.bias, layer.keep
-    steps, batch, neurons = shape = layer.shape
+    _, batch, neurons = shape = layer.shape
     dtype, state = inputs.dtype, state_dtype(inputs.dtype)
-    offset = None
+    in_product = weight is not None and bias is not None and bias.dtype == dtype
+    offset = None if in_product else layer.offset
     if weight is None:
         current = inputs
-        offset = layer.offset
     else:
-        current = inputs.new_empty((steps * batch, neurons))
-        # With `out=` autocast does not round a product.
-        if bias is not None and bias.dtype == dtype:
-            torch.addmm(bias, inputs.view(steps * batch, -1), weight.t(), out=current)
-        else:
-            torch.mm(inputs.view(steps * batch, -1), weight.t(), out=current)
-            offset = layer.offset
+        with _unrounded(inputs):
+            current = torch.nn.functional.linear(inputs, weight, bias if in_product else None)
     saved = None
     if keep:
         storage = torch.bfloat16 if keep == "bfloat16" else state
@@ -54,10 +52,8 @@ def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     else:
         last = layer.potential.clone(memory_format=torch.contiguous_format)
     run = module(layer.kernel_name).forward
-    run(current.view(steps, batch * neurons), last, spikes, saved, layer.neuron, offset)
-    if saved is None:
-        return spikes, last, inputs.new_empty((0,))
-    return spikes, last, current.view(shape) if saved is current else saved
+    run(current, last, spikes, saved, layer.neuron, offset)
+    return spikes, last, inputs.new_empty((0,)) if saved is None else saved
 
 
 def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted) -> Gradients:
@@ -70,23 +66,29 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
         if wanted.bias:
             by_bias = inputs.new_zeros((batch, neurons), dtype=dtype)
     elif wanted.bias:
-        by_potential, by_bias = inputs.new_zeros((2, batch, neurons), dtype=dtype).unbind()
+        both = inputs.new_zeros((2, batch, neurons), dtype=dtype)
+        by_potential, by_bias = both.select(0, 0), both.select(0, 1)  # Tensor.unbind takes the host twice as long
     else:
         by_potential = inputs.new_zeros((batch, neurons), dtype=dtype)
     gradients = Gradients(by_potential)
     gradient = torch.empty_like(cotangent)
     run = module(layer.kernel_name).backward
-    run(cotangent.view(steps, batch * neurons), saved, by_potential, gradient, layer.neuron, Sums(by_bias))
+    run(cotangent, saved, by_potential, gradient, layer.neuron, Sums(by_bias))
     if weight is None:
         gradients.input = gradient if wanted.input else None
     else:
         rows = gradient.view(steps * batch, neurons)
-        if wanted.weight:
-            gradients.weight = torch.empty_like(weight)
-            torch.mm(rows.t(), inputs.view(steps * batch, -1), out=gradients.weight)
-        if wanted.input:
-            gradients.input = torch.empty_like(inputs)
-            torch.mm(rows, weight, out=gradients.input.view(steps * batch, -1))
+        with _unrounded(inputs):
+            if wanted.weight:
+                gradients.weight = torch.mm(rows.t(), inputs.view(steps * batch, -1))
+            if wanted.input:
+                gradients.input = torch.mm(rows, weight).view(inputs.shape)
     if by_bias is not None:
         gradients.bias = by_bias.sum(0)
     return gradients
+
+
+def _unrounded(inputs: Tensor) -> AbstractContextManager[object]:
+    """A context in which autocast rounds no product: the layer has the format of its tensors."""
+    kind = inputs.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()

@@ -19,9 +19,10 @@ FIELDS = ("potential", "input", "weight", "bias")
 
 
 def of_first_shape(run: Any) -> Any:
-    """A kernel that, like those for GPUs, reads sizes of its first tensor only."""
+    """A kernel that, like those for GPUs, reads the numbers of steps and columns of its first tensor only."""
 
     def kernel(first: Any, state: Any, second: Any, third: Any, *rest: Any) -> None:
+        first = first.view(first.shape[0], -1)
         run(first, *views(first, state, second, third), *map(flat, rest))
 
     return kernel
