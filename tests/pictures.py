@@ -16,9 +16,10 @@ from snnbench.recording.reading import read
 from snnbench.report.page import figures
 from snnbench.report.page.outline import outline
 from tests.screens import screen
+from tests.shipped import QUICK
 
 ROOT = Path(__file__).parents[1]
-RECORDING = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
+RECORDING = ROOT / "results" / QUICK
 SWEEP = ROOT / "results" / "2026-11-23_sweep_epyc-2cpu"
 FUSION = ROOT / "results" / "2026-11-23_temporal-fusion_epyc-2cpu"
 DEPTH = ROOT / "results" / "2026-11-23_depth_epyc-2cpu"

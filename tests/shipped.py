@@ -11,13 +11,21 @@ from snnbench.recording.reading import RECORDS
 RESULTS = Path(__file__).parents[1] / "results"
 OLDER = Path(__file__).parent / "older"
 """Recordings of older schemas, which newer ones replaced."""
+QUICK = "2026-11-26_quick_epyc-2cpu"
+"""The recording that README and docs show."""
 TIMED = "2026-11-21_quick_epyc-2cpu_4"
+"""The same work in schema 3, which has fewer fields, for the checks of each schema."""
 OTHER_NEURONS = "2026-11-25_library-defaults_epyc-2cpu"
 Document = dict[str, Any]
 
 
+def shipped(name: str) -> Path:
+    """The folder of a recording, in results/ or among the older ones."""
+    return RESULTS / name if (RESULTS / name).is_dir() else OLDER / name
+
+
 def copied(tmp_path: Path, name: str = TIMED) -> Path:
-    return Path(shutil.copytree(RESULTS / name, tmp_path / name))
+    return Path(shutil.copytree(shipped(name), tmp_path / name))
 
 
 def edited(folder: Path, name: str, change: Callable[[Document], Any]) -> None:

@@ -17,8 +17,8 @@ from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from tests.fakes import CASE
 from tests.recordings import deviating, failed, recording, skipped, timed, trials, weighed
+from tests.shipped import OLDER, RESULTS
 
-RESULTS = Path(__file__).parents[2] / "results"
 LARGE = CASE.with_(neurons=96)
 BASE = (0.98, 0.99, 1.0, 1.01, 1.02)
 
@@ -231,7 +231,8 @@ def _lines(folder: Path) -> list[str]:
 
 
 def test_recordings_of_different_schemas_are_compared() -> None:
-    first, second = (read(RESULTS / f"2026-11-21_quick_{name}") for name in ("xeon-2-50ghz-2cpu", "epyc-2cpu_4"))
+    first = read(RESULTS / "2026-11-21_quick_xeon-2-50ghz-2cpu")
+    second = read(OLDER / "2026-11-21_quick_epyc-2cpu_4")
     schemas = {json.loads(line)["schema"] for one in (first, second) for line in _lines(one.folder)}
     assert schemas == {1, 3}
     counts = compare(first, second, Thresholds(), allowed=["machine"]).counts

@@ -11,7 +11,7 @@ from snnbench import checking
 from snnbench.checking import files, records
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import read
-from tests.shipped import RESULTS, TIMED, Document, copied, edited_record
+from tests.shipped import TIMED, Document, copied, edited_record, shipped
 
 
 def relabelled(schema: int, more: Callable[[Document], Any] = lambda line: None) -> Callable[[Document], Any]:
@@ -104,7 +104,7 @@ def test_mixed_schemas_are_reported(tmp_path: Path) -> None:
     ],
 )
 def test_every_phase_needs_fresh_passes_since_schema_4(changes: dict[str, Any], complaint: str) -> None:
-    recording = read(RESULTS / TIMED)
+    recording = read(shipped(TIMED))
     timed = next(one for one in recording.records if one.measure == "time")
     phases = {"train": timed.phases["train"] | {"repetitions_ns": [5, 6, 7], "warmup_ns": [1]} | changes}
     checks = timed.checks | {"fresh-train": timed.checks["spot-train"]}

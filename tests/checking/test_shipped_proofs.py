@@ -14,12 +14,12 @@ from snnbench.checking import records
 from snnbench.recording.reading import RECORDS, read
 from snnbench.recording.record import Record
 from snnbench.workloads.linear_lif import Case
-from tests.shipped import OTHER_NEURONS, RESULTS, TIMED, Document, copied, spot
+from tests.shipped import OTHER_NEURONS, RESULTS, TIMED, Document, copied, shipped, spot
 
 
 def sound(measure: str) -> Document:
     """A record of this kind of measurement that keeps all rules."""
-    return next(one for one in read(RESULTS / TIMED).records if one.measure == measure).as_dict()
+    return next(one for one in read(shipped(TIMED)).records if one.measure == measure).as_dict()
 
 
 def proof(document: Document) -> list[str]:
@@ -83,7 +83,7 @@ def test_deviating_record_needs_its_distance(tmp_path: Path, text: str, change: 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
 def test_non_finite_rate_is_reported(value: float) -> None:
-    timed = next(one for one in read(RESULTS / TIMED).records if one.measure == "time")
+    timed = next(one for one in read(shipped(TIMED)).records if one.measure == "time")
     document = timed.as_dict()
     spot(document).update(rate=value)
     record = replace(timed, checks=document["checks"])
@@ -92,7 +92,7 @@ def test_non_finite_rate_is_reported(value: float) -> None:
 
 def test_diverged_sample_in_several_layers_is_not_a_fault() -> None:
     """One spike that rounding moves in a hidden layer changes a whole sample."""
-    (sound,) = [one for one in read(RESULTS / TIMED).records if one.measure == "time" and one.library == "norse"][:1]
+    (sound,) = [one for one in read(shipped(TIMED)).records if one.measure == "time" and one.library == "norse"][:1]
     check = sound.checks["spot-inference"] | {"differing": 400}
     record = replace(sound, checks=sound.checks | {"spot-inference": check, "exam-2": sound.checks["exam-1"]})
     assert any("400 of 76800 spikes differ" in text for text in records.proof(record, 3))

@@ -10,7 +10,7 @@ from snnbench import checking
 from snnbench.checking import trials
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import CONFIG, RECORDS, read
-from tests.shipped import RESULTS, TIMED, copied, edited, keep_lines
+from tests.shipped import TIMED, copied, edited, keep_lines, shipped
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from tests.shipped import RESULTS, TIMED, copied, edited, keep_lines
     [(True, 4, 4), (True, 5, 6), (True, 9, 12), (True, 0, 4), (False, 4, 12)],
 )
 def test_both_sides_are_required_up_to_a_look(stops_early: bool, timed: int, required: int) -> None:
-    recording = replace(read(RESULTS / TIMED), config={"sides": {"base": [], "new": []}, "stops_early": stops_early})
+    recording = replace(read(shipped(TIMED)), config={"sides": {"base": [], "new": []}, "stops_early": stops_early})
     protocol = Protocol(
         phases=("train",),
         trials=12,

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.shipped import QUICK, RESULTS
 from tests.sweep import Workspace
 
-RECORDING = Path(__file__).parents[2] / "results" / "2026-11-21_quick_epyc-2cpu_4"
-QUICK = ("operations", "--config", "quick", "--set", "case.threads=1", "--set", "sweep.neurons=32")
+RECORDING = RESULTS / QUICK
+OPTIONS = ("operations", "--config", "quick", "--set", "case.threads=1", "--set", "sweep.neurons=32")
 
 
 @pytest.fixture
@@ -19,7 +20,7 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 def test_json_has_every_case_and_its_layers(workspace: Workspace) -> None:
-    document = json.loads(workspace.ask(*QUICK, "--format", "json"))
+    document = json.loads(workspace.ask(*OPTIONS, "--format", "json"))
     assert document["definitions"] == "NeuroBench 2.3.0"
     assert [entry["case"]["reset"] for entry in document["cases"]] == ["subtract", "zero"]
     for entry in document["cases"]:
@@ -36,7 +37,7 @@ def test_csv_has_a_row_for_each_case_of_a_recording(workspace: Workspace) -> Non
 
 @pytest.mark.parametrize(("form", "start"), [("table", "work "), ("markdown", "| work | footprint |")])
 def test_table_has_a_row_for_each_work(workspace: Workspace, form: str, start: str) -> None:
-    lines = workspace.ask(*QUICK, "--format", form).splitlines()
+    lines = workspace.ask(*OPTIONS, "--format", form).splitlines()
     assert lines[0].startswith("all cases: N=32, B=16, T=100, float32") and any(
         line.startswith(start) for line in lines
     )
@@ -51,7 +52,7 @@ def test_missing_numbers_have_a_reason_and_a_dash(workspace: Workspace) -> None:
 
 
 def test_output_is_written_to_a_file(workspace: Workspace) -> None:
-    assert workspace.ask(*QUICK, "-o", "counts.csv", "--format", "csv") == ""
+    assert workspace.ask(*OPTIONS, "-o", "counts.csv", "--format", "csv") == ""
     assert (workspace.folder / "counts.csv").read_text().startswith("case,title,footprint_bytes")
 
 

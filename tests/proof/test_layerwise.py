@@ -27,6 +27,7 @@ from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads.linear_lif import builder
 from tests.fakes import CASE, PHASES, profile, request
+from tests.shipped import QUICK, RESULTS
 
 ROOT = Path(__file__).parents[2]
 FORWARD = """
@@ -115,7 +116,7 @@ def test_record_of_an_honest_network_keeps_the_rules(tmp_path: Path, measure: Me
     assert reply.outcome == Outcome(status="measured", verdict="equivalent")
     assert set(reply.phases) == (set(PHASES) if measure == "time" else set())
     assert bool(reply.memory) == (measure == "memory")
-    sound = read_recording(ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4").records[0]
+    sound = read_recording(RESULTS / QUICK).records[0]
     fields = {name: getattr(reply, name) for name in ("outcome", "checks", "phases", "memory", "peaks")}
     record = replace(sound, case=DEEP, measure=measure, **fields)
     assert list(records.proof(record, 4)) == []

@@ -11,9 +11,8 @@ from jsonschema import Draft202012Validator
 from snnbench.recording import schema
 from snnbench.recording.reading import RECORDS
 from snnbench.recording.record import parse
-from tests.shipped import OLDER
+from tests.shipped import OLDER, QUICK, RESULTS
 
-RESULTS = Path(__file__).parents[2] / "results"
 FILES = sorted((*RESULTS.glob(f"*/{RECORDS}"), *OLDER.glob(f"*/{RECORDS}")))
 VALIDATOR = Draft202012Validator(schema.json_schema("record"))
 LINES = 12
@@ -57,7 +56,7 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_record_is_refused_by_reader_and_schema(change: str) -> None:
-    path = RESULTS / "2026-11-21_quick_epyc-2cpu_4" / RECORDS
+    path = RESULTS / QUICK / RECORDS
     document = next(line for line in documents(path) if "train" in line["phases"])
     CHANGES[change](document)
     assert not VALIDATOR.is_valid(document)

@@ -10,6 +10,7 @@ import pytest
 
 from snnbench.report.text.splicing import SpliceError, marks, splice
 from tests.documents import ROOT, written
+from tests.shipped import OTHER_NEURONS, QUICK
 
 START, END = marks()
 BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"
@@ -54,7 +55,6 @@ def test_named_marks_are_separate(document: Path) -> None:
         splice(document, "| named |\n", "others")
 
 
-QUICK, DEFAULTS = "2026-11-21_quick_epyc-2cpu_4", "2026-11-25_library-defaults_epyc-2cpu"
 GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"
 
 
@@ -65,7 +65,7 @@ def report(recording: str, *options: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
-@pytest.mark.parametrize(("recording", "mark"), [(QUICK, ""), (DEFAULTS, "defaults")])
+@pytest.mark.parametrize(("recording", "mark"), [(QUICK, ""), (OTHER_NEURONS, "defaults")])
 def test_guide_has_the_tables_of_its_recordings(tmp_path: Path, recording: str, mark: str) -> None:
     copy = tmp_path / "guide.md"
     copy.write_text(written(GUIDE), encoding="utf-8")

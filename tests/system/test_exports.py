@@ -10,12 +10,13 @@ from snnbench.adapter import reading as adapters
 from snnbench.environments import store
 from snnbench.recording import reading
 from snnbench.report import exports
+from tests.shipped import QUICK, RESULTS
 from tests.sweep import snnbench
 
 pytestmark = pytest.mark.libraries
 
 ROOT = Path(__file__).parents[2]
-RECORDING = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
+RECORDING = RESULTS / QUICK
 SCRIPT = ROOT / "tests" / "export_tools.py"
 HEADER = """\
 # /// script

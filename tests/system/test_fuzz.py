@@ -30,10 +30,11 @@ from snnbench.run.process import Ending
 from snnbench.worker.messages import BadRequest, decode_reply, decode_request
 from tests.fakes import request
 from tests.malformed import dumped, mutated, scribbled
+from tests.shipped import OTHER_NEURONS, QUICK, RESULTS
 from tests.sweep import write_config
 
 ROOT = Path(__file__).parents[2]
-SOUND = ROOT / "results" / "2026-11-21_quick_epyc-2cpu_4"
+SOUND = RESULTS / QUICK
 EXAMPLES = int(os.environ.get("SNNBENCH_TEST_EXAMPLES", "250"))
 """Examples of a test; .ci/run asks for five times as many."""
 LONGEST_LINE = 2000
@@ -79,7 +80,7 @@ def fuzz(strategy: st.SearchStrategy[Any], examples: int = EXAMPLES) -> Callable
 def lines() -> list[Any]:
     """One record of each kind: a time, a memory, and another neuron."""
     recorded = [json.loads(line) for line in (SOUND / RECORDS).read_text().splitlines()]
-    other = ROOT / "results" / "2026-11-25_library-defaults_epyc-2cpu" / RECORDS
+    other = RESULTS / OTHER_NEURONS / RECORDS
     own = next(line for line in other.read_text().splitlines() if "own_rule" in line)
     kinds = [next(line for line in recorded if line["measure"] == measure) for measure in ("time", "memory")]
     return [*kinds, json.loads(own)]

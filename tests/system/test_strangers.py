@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from snnbench.recording.reading import CONFIG, RECORDS
+from tests.shipped import QUICK, RESULTS
 from tests.sweep import snnbench
 
-RESULTS = Path(__file__).parents[2] / "results"
-SOUND = "2026-11-21_quick_epyc-2cpu_4"
 TRAP = "from pathlib import Path\nPath('{marker}').touch()\n"
 NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "sitecustomize", "usercustomize", "evil")
 
@@ -19,7 +18,7 @@ NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "s
 @pytest.fixture
 def trapped(tmp_path: Path) -> Path:
     """A copy of a recording, with modules in it that leave a mark if they are imported or run."""
-    folder = Path(shutil.copytree(RESULTS / SOUND, tmp_path / "recording"))
+    folder = Path(shutil.copytree(RESULTS / QUICK, tmp_path / "recording"))
     marker = tmp_path / "ran"
     for name in NAMES:
         (folder / f"{name}.py").write_text(TRAP.format(marker=marker))
@@ -48,7 +47,7 @@ def test_no_command_runs_code_of_a_recording(trapped: Path) -> None:
         ["report", here],
         ["report", here, "--format", "csv"],
         ["report", here, "--format", "html", "-o", "../page.html", "--figures", "../figures"],
-        ["compare", here, str(RESULTS / SOUND)],
+        ["compare", here, str(RESULTS / QUICK)],
         ["rank", here],
         ["check", here],
         ["show", first_cell(trapped), "--in", here, "--log", "--samples"],
