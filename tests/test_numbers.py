@@ -22,7 +22,7 @@ SOURCES: dict[str, dict[str, str | list[str]]] = tomllib.loads(
 )
 SIZES = {"ns": {"ms": 1e6, "s": 1e9}, "bytes": {"KiB": 1 << 10, "MiB": 1 << 20}}
 """Units of a page in those of constants; a constant without a unit is a share, or a number."""
-KINDS = {"recording", "benchmark", "constant", "stated", "published", "seen"}
+KINDS = {"recording", "benchmark", "constant", "stated", "published"}
 
 
 def measured(text: str) -> set[str]:
@@ -63,7 +63,7 @@ def test_sources_exist() -> None:
     assert all((ROOT / page).is_file() for page in SOURCES)
     for page, heading, source in sources():
         kind, _, where = source.partition(": ")
-        assert kind in KINDS and bool(where) == (kind not in ("recording", "seen")), (page, heading)
+        assert kind in KINDS and bool(where) == (kind != "recording"), (page, heading)
         if kind == "benchmark":
             assert (ROOT / "benchmarks" / f"{where}.py").is_file(), where
 

@@ -19,7 +19,7 @@ from snnbench.worker.probe import INTERPRETER, levels
 DRIFTED = "drifted"
 """The flag of a cell with an unusual level."""
 FACTOR = 1.25
-"""A level is unusual if it is this many times slower or faster. One quiet run had levels from 0.80 to 1.16."""
+"""A level is unusual if it is this many times slower or faster."""
 FEWEST_RECORDS = 3
 """Fewest cells with the same probe that define the usual level."""
 

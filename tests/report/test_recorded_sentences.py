@@ -12,12 +12,16 @@ import pytest
 
 from snnbench.analysis.epochs import epochs
 from snnbench.analysis.results import Metric, Result, results_by_case
+from snnbench.recording.drift import DRIFTED, relative
 from snnbench.recording.reading import read
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
+from snnbench.report.section import Table
+from snnbench.report.text.table import markdown
 from tests.pictures import COMPILED, DEPTH, DEVICES, FUSION, LOADING, NETWORK, ROOT, SHARE, TABLE_1, TRAINING
 from tests.plan.test_configs_readme import NETWORKS
 from tests.plan.test_configs_readme import PUBLISHED as OF_TABLE_1
+from tests.shipped import QUICK, RESULTS
 
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 PAGES = ROOT / "docs" / "explanations"
@@ -256,8 +260,39 @@ def test_cost_of_indexing() -> None:
     assert f"with N = 2048, T = 100 and the profile `subtract`, {expected}" in page("alternatives.md")
 
 
+def outcome(name: str) -> list[dict[str, Any]]:
+    """The tables of a recorded benchmark."""
+    path = ROOT / "benchmarks" / "outcomes" / f"{name}_epyc-2cpu.json"
+    tables: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    return tables
+
+
+def test_error_rates_are_the_simulated_ones() -> None:
+    compared, ranked, chance, intervals = outcome("errors")
+    text = (PAGES / "statistics.md").read_text(encoding="utf-8")
+    for table in (compared, ranked, intervals):
+        assert markdown(Table(table["columns"], table["rows"])) in text, table["title"]
+    ((passed, slower),) = [row[-2:] for row in chance["rows"] if row[0] == "5"]
+    expected = f"the threshold in {passed} of simulations (`python -m benchmarks errors`). In {slower} the cell gets"
+    assert expected.replace("%", " %") in page("statistics.md")
+
+
+def test_levels_and_probes_of_quick() -> None:
+    records = [record for record in read(RESULTS / QUICK).records if record.measure == "time"]
+    levels = [level.all for level in relative(records).values()]
+    span = f"range from {min(levels):.2f} to {max(levels):.2f}, and no cell is flagged"
+    assert f"In the recording `results/{QUICK}` the divided levels {span}" in page("measurement.md")
+    assert not any(DRIFTED in record.flags for record in records)
+    torch_ms, jax_ms = (
+        [record.settings["probes_ms"] for record in records if ("torch" in record.settings) is of_torch]
+        for of_torch in (True, False)
+    )
+    taken = f"take {min(torch_ms)} to {max(torch_ms)} ms of a process in torch, and {min(jax_ms)} to {max(jax_ms)} ms"
+    assert f"In the same recording both looks together {taken} in JAX" in page("measurement.md")
+
+
 def test_parts_of_a_small_pass() -> None:
-    (table,) = json.loads((ROOT / "benchmarks/outcomes/limit_epyc-2cpu.json").read_text(encoding="utf-8"))["tables"]
+    (table,) = outcome("limit")
     rows = {int(row[0]): dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
     text, least = page("alternatives.md"), rows[16]
     assert f"N = 16, a pass takes {least['x floor']} times as long as its three products" in text
