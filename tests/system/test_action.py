@@ -17,6 +17,13 @@ ROOT = Path(__file__).parents[2]
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
 STEPS: list[dict[str, Any]] = ACTION["runs"]["steps"]
 INSTALL, COMMENT = "Install snnbench", "Comment on the pull request"
+GH = """#!/bin/sh
+[ -z "$REFUSES" ] || { echo "GraphQL: Resource not accessible by integration" >&2; exit 1; }
+printf '%s\\n' "$GH_TOKEN" "$@" > "$GITHUB_WORKSPACE/gh-call"
+for file; do :; done
+cp "$file" "$GITHUB_WORKSPACE/gh-body"
+"""
+"""A stand-in for GitHub's command line: it keeps its arguments and the comment, or refuses as for a fork's token."""
 
 
 @dataclass
@@ -28,6 +35,7 @@ class Runner:
     outputs: dict[str, str] = field(default_factory=dict)
     statuses: dict[str, int] = field(default_factory=dict)
     printed: str = ""
+    refuses: bool = False
 
     def value(self, text: str) -> str:
         """The text with the values of its expressions. Raises KeyError for an unknown expression."""
@@ -38,7 +46,7 @@ class Runner:
                 return self.inputs[name.removeprefix("inputs.")]
             if name.startswith("steps.measure.outputs."):
                 return self.outputs[name.removeprefix("steps.measure.outputs.")]
-            return {"github.token": "none", "github.event.pull_request.number": "7"}[name]
+            return {"github.token": "secret", "github.event.pull_request.number": "7"}[name]
 
         return re.sub(r"\$\{\{(.*?)\}\}", known, text)
 
@@ -47,11 +55,17 @@ class Runner:
         written = {name: self.folder / name for name in ("GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT")}
         for path in written.values():
             path.touch()
-        for step in (step for step in STEPS if "run" in step and step["name"] not in (INSTALL, COMMENT)):
+        tools = self.folder / "tools"
+        tools.mkdir(exist_ok=True)
+        (tools / "gh").write_text(GH)
+        (tools / "gh").chmod(0o755)
+        left_out = {INSTALL} if self.inputs["comment"] == "true" else {INSTALL, COMMENT}
+        for step in (step for step in STEPS if "run" in step and step["name"] not in left_out):
             assert step["shell"] == "bash"
             given = {name: self.value(str(value)) for name, value in step["env"].items()}
             env = {**os.environ, **given, **{name: str(path) for name, path in written.items()}}
-            env["PATH"] = f"{Path(sys.executable).parent}:{env['PATH']}"
+            env |= {"GITHUB_WORKSPACE": str(self.folder), "REFUSES": "yes" if self.refuses else ""}
+            env["PATH"] = f"{tools}:{Path(sys.executable).parent}:{env['PATH']}"
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
             done = subprocess.run(command, cwd=self.folder, env=env, capture_output=True, text=True, timeout=900)
             self.printed += done.stdout + done.stderr
@@ -89,6 +103,10 @@ def test_slower_pull_request_fails_and_says_so(repository: Repository) -> None:
     assert (repository.folder / "GITHUB_STEP_SUMMARY").read_text() == comparison
     assert "<html" in (output / "page.html").read_text() and "<testsuite" in (output / "ab.xml").read_text()
     assert runner.statuses["Make a page, and a file for services that show tests"] == 0, "also if head is slower"
+    call = (repository.folder / "gh-call").read_text().splitlines()
+    body = "snnbench-results/comparison.md"
+    assert call == ["secret", "pr", "comment", "7", "--edit-last", "--create-if-none", "--body-file", body]
+    assert (repository.folder / "gh-body").read_text() == comparison
 
 
 @pytest.mark.libraries
@@ -100,10 +118,14 @@ def test_unchanged_pull_request_passes(repository: Repository) -> None:
     assert "tinylif" in comparison and not re.search(r"\|\W*(slower|failed)\W*\|", comparison), comparison
 
 
-def test_unknown_base_fails_with_one_line(repository: Repository) -> None:
+@pytest.mark.parametrize("comment", ["true", "false"])
+def test_unknown_base_fails_with_one_line(repository: Repository, comment: str) -> None:
+    """If the token may not write a comment, the step warns. With `comment: false` it does not run."""
     repository.switch("same")
-    runner = Runner(repository.folder, inputs(repository, base=".@absent", output="absent"))
-    assert runner.run() == 2 and "has no 'absent'" in runner.printed
+    runner = Runner(repository.folder, inputs(repository, base=".@absent", output="absent", comment=comment))
+    runner.refuses = True
+    assert runner.run() == 2 and ("::warning::No comment was written" in runner.printed) is (comment == "true")
+    assert runner.statuses.get(COMMENT, 0) == 0 and "has no 'absent'" in runner.printed
     assert not (repository.folder / "absent" / "page.html").exists()
 
 
