@@ -3,7 +3,7 @@
 An assertion here names the formats at fault; the test's name holds the neuron.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import ModuleType
 
 import torch
@@ -108,6 +108,20 @@ def check_both_passes(kernels: Kernels, neuron: Neuron) -> None:
     if neuron.surrogate in ("fast_sigmoid", "sigmoid", "atan"):  # the others jump, or bend, and rounding may cross that
         half = kernels.backward(inputs, kernels.forward(inputs, neuron, torch.bfloat16)[1], neuron)
         assert oracle.distance(half.current, by_current) < BFLOAT16_KEPT_GRADIENT
+
+
+def check_three_axes(kernels: Kernels, neuron: Neuron) -> None:
+    """A kernel for GPUs takes [T, B, N] in place of [T, M], with the same result to the bit."""
+    flat = replace(kernels, columns=36).problem()
+    shapes = {1: (4, 9), 2: (kernels.steps, 4, 9)}
+    tensors = {field.name: getattr(flat, field.name) for field in fields(flat)}
+    whole = replace(flat, **{name: tensor.view(shapes[tensor.ndim]) for name, tensor in tensors.items()})
+    expected, results = kernels.forward(flat, neuron, biased=True), kernels.forward(whole, neuron, biased=True)
+    assert all(torch.equal(ours.view_as(theirs), theirs) for ours, theirs in zip(results, expected, strict=True))
+    gradients, others = kernels.backward(whole, results[1], neuron), kernels.backward(flat, expected[1], neuron)
+    for field in fields(others):
+        theirs = getattr(others, field.name)
+        assert torch.equal(getattr(gradients, field.name).view_as(theirs), theirs), field.name
 
 
 def check_float64(module: ModuleType, neuron: Neuron) -> None:

@@ -111,6 +111,11 @@ def test_strips_as_they_are(
     contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
 
 
+@pytest.mark.parametrize("strip", STRIPS, ids=str)
+def test_samples_and_neurons_may_be_two_axes(cut: Cut, strip: Strip) -> None:
+    contract.check_three_axes(cut(strip), NEURONS[STRIPS.index(strip)])
+
+
 @pytest.mark.parametrize("stored", FORMATS)
 def test_kept_may_overwrite_the_current_and_the_gradient_kept(cut: Cut, stored: torch.dtype) -> None:
     contract.check_in_place(cut(strip_of(NEURONS[0])), stored)

@@ -76,6 +76,10 @@ def test_sizes_around_a_strip(kernels: Kernels, steps: int, columns: int) -> Non
     contract.check_size(replace(kernels, steps=steps, columns=columns), NEURONS[0])
 
 
+def test_samples_and_neurons_may_be_two_axes(small: Kernels) -> None:
+    contract.check_three_axes(small, NEURONS[0])
+
+
 @pytest.mark.parametrize("stored", FORMATS)
 def test_kept_may_overwrite_the_current_and_the_gradient_kept(small: Kernels, stored: torch.dtype) -> None:
     contract.check_in_place(small, stored)

@@ -105,6 +105,14 @@ def test_formats_equal_the_formats_of_the_pipeline(dtype: str, keep: str) -> Non
         assert distance(ours.float(), theirs.float()) < 0.05, name
 
 
+def test_autocast_rounds_no_product() -> None:
+    expected = pass_of(one_stretch, "cuda", torch.float32, "potential", wanted=ALL)
+    with torch.autocast("cpu", torch.bfloat16):
+        spikes, last, gradients = pass_of(one_stretch, "cuda", torch.float32, "potential", wanted=ALL)
+    assert torch.equal(spikes, expected[0]) and torch.equal(last, expected[1])
+    assert all(torch.equal(getattr(gradients, name), getattr(expected[2], name)) for name in FIELDS)
+
+
 def test_inference_keeps_nothing() -> None:
     given, *_ = layer("cuda", torch.float32, "")
     spikes, _, saved = one_stretch.forward(given)
