@@ -5,8 +5,6 @@ GPUs read the numbers of steps and columns of their first tensor, and the addres
 [T, M].
 """
 
-from contextlib import AbstractContextManager, nullcontext
-
 import torch
 from torch import Tensor
 
@@ -32,15 +30,21 @@ def serves(layer: Layer) -> bool:
 def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor."""
     inputs, weight, bias, keep = layer.inputs, layer.weight, layer.bias, layer.keep
-    _, batch, neurons = shape = layer.shape
+    steps, batch, neurons = shape = layer.shape
     dtype, state = inputs.dtype, state_dtype(inputs.dtype)
-    in_product = weight is not None and bias is not None and bias.dtype == dtype
-    offset = None if in_product else layer.offset
+    offset = None
     if weight is None:
         current = inputs
+        offset = layer.offset
     else:
-        with _unrounded(inputs):
-            current = torch.nn.functional.linear(inputs, weight, bias if in_product else None)
+        current = inputs.new_empty(shape)
+        rows = current.view(steps * batch, neurons)
+        # With `out=` autocast does not round a product.
+        if bias is not None and bias.dtype == dtype:
+            torch.addmm(bias, inputs.view(steps * batch, -1), weight.t(), out=rows)
+        else:
+            torch.mm(inputs.view(steps * batch, -1), weight.t(), out=rows)
+            offset = layer.offset
     saved = None
     if keep:
         storage = torch.bfloat16 if keep == "bfloat16" else state
@@ -66,8 +70,7 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
         if wanted.bias:
             by_bias = inputs.new_zeros((batch, neurons), dtype=dtype)
     elif wanted.bias:
-        both = inputs.new_zeros((2, batch, neurons), dtype=dtype)
-        by_potential, by_bias = both.select(0, 0), both.select(0, 1)  # Tensor.unbind takes the host twice as long
+        by_potential, by_bias = inputs.new_zeros((2, batch, neurons), dtype=dtype).unbind()
     else:
         by_potential = inputs.new_zeros((batch, neurons), dtype=dtype)
     gradients = Gradients(by_potential)
@@ -78,17 +81,12 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
         gradients.input = gradient if wanted.input else None
     else:
         rows = gradient.view(steps * batch, neurons)
-        with _unrounded(inputs):
-            if wanted.weight:
-                gradients.weight = torch.mm(rows.t(), inputs.view(steps * batch, -1))
-            if wanted.input:
-                gradients.input = torch.mm(rows, weight).view(inputs.shape)
+        if wanted.weight:
+            gradients.weight = torch.empty_like(weight)
+            torch.mm(rows.t(), inputs.view(steps * batch, -1), out=gradients.weight)
+        if wanted.input:
+            gradients.input = torch.empty_like(inputs)
+            torch.mm(rows, weight, out=gradients.input.view(steps * batch, -1))
     if by_bias is not None:
         gradients.bias = by_bias.sum(0)
     return gradients
-
-
-def _unrounded(inputs: Tensor) -> AbstractContextManager[object]:
-    """A context in which autocast rounds no product: the layer has the format of its tensors."""
-    kind = inputs.device.type
-    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
