@@ -71,5 +71,6 @@ def request(
     python = store.plan(adapters[name], variant, gpus.has_cuda(), case.workload).python if managed else store.current()
     worker = process.environment(case.threads, home(), current=not managed)
     variables = [f"{key}={value}" for key, value in worker.items() if os.environ.get(key) != value]
-    line = shlex.join(["env", *variables, *process.command(python, adapters[name].path)])
+    removed = [f"--unset={key}" for key in os.environ if key not in worker]
+    line = shlex.join(["env", *removed, *variables, *process.command(python, adapters[name].path)])
     typer.echo(f"for: {line}", err=True)

@@ -105,15 +105,17 @@ def test_request_drives_a_worker_through_a_pipe(workspace: Workspace) -> None:
     assert set(reply.phases) == {"inference", "forward", "backward", "train"}
 
 
-def test_printed_command_line_runs_the_request(workspace: Workspace) -> None:
+def test_printed_command_line_runs_the_request(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     adapter = workspace.adapters[0]
+    monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/absent")  # no worker gets it
     printed = workspace(
         "request", "good", "--measure", "verify", "-c", workspace.config, "--env", "current", "--adapter", adapter
     )
     assert printed.stderr.startswith("for: ")
     line = printed.stderr.removeprefix("for: ")
     expected = environment(1, workspace.folder, current=True)
-    assert {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_THREAD_TIMEOUT=18"} <= set(line.split())
+    words = {"OPENBLAS_NUM_THREADS=1", "OPENBLAS_THREAD_TIMEOUT=18", "--unset=JAX_COMPILATION_CACHE_DIR"}
+    assert words <= set(line.split())
     assert all(f"{name}=" in line for name in expected if name not in os.environ), "the worker's whole environment"
     replied = subprocess.run(line, shell=True, input=printed.stdout, capture_output=True, text=True, timeout=30)
     assert json.loads(replied.stdout)["outcome"] == {"status": "measured", "verdict": "exact"}
