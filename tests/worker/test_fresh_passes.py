@@ -1,11 +1,23 @@
 """Tests of the timing of fresh and of repeated passes, on a fake clock that only the work moves."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from snnbench.worker.timing import Renewal, measure, run_fresh, run_pair, run_repeated, run_repeated_as_fresh
+from snnbench.proof.fresh import PAIRS
+from snnbench.worker import timing as clockwork
+from snnbench.worker.timed_phase import TimedPhase
+from snnbench.worker.timing import (
+    Renewal,
+    Timing,
+    measure,
+    run_fresh,
+    run_pair,
+    run_repeated,
+    run_repeated_as_fresh,
+)
 from tests.worker.test_timing import BUDGET, MS, Bench
 
 pytestmark = pytest.mark.quiet
@@ -68,6 +80,24 @@ def test_repeated_passes_reuse_the_previous_content() -> None:
     assert timing.repeated_ns == [10 * MS] * 2
     run_repeated(bench.phase(), timing, -1, bench.clock)
     assert len(timing.repeated_ns) == 2, "none more where there are enough"
+
+
+@pytest.mark.parametrize(("prepared_ns", "pairs"), [(11 * MS, 0), (3 * MS, PAIRS)])
+def test_pairs_run_only_if_prepared_passes_are_faster(
+    monkeypatch: pytest.MonkeyPatch, prepared_ns: int, pairs: int
+) -> None:
+    """Fresh passes of 13 ms beside passes in a row of 10 ms: the preparation explains that, or a kept answer does."""
+    phase = TimedPhase.__new__(TimedPhase)
+    phase.name, phase.proof = "train", SimpleNamespace(reading_ns=[], looks=0)
+    phase._phase = phase._renewal = None
+    phase._timing = Timing(passes=2, repetitions_ns=[20 * MS] * 3, fresh_ns=[13 * MS] * 5, drawn_ns=[13 * MS] * 3)
+    monkeypatch.setattr(clockwork, "synchronisation_ns", lambda *_: 0)
+    monkeypatch.setattr(clockwork, "run_fresh", lambda *_: None)
+    monkeypatch.setattr(clockwork, "run_repeated_as_fresh", lambda *_: phase._timing.repeated_ns.append(prepared_ns))
+    run: list[int] = []
+    monkeypatch.setattr(clockwork, "run_pair", lambda *_: (run.append(1), (13 * MS, prepared_ns))[1])
+    reason = phase.not_the_work()
+    assert len(run) == pairs and bool(reason) is (pairs > 0)
 
 
 @pytest.mark.parametrize("pass_ns", [5 * MS - 1, 5 * MS])
