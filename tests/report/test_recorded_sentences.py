@@ -275,6 +275,9 @@ def test_error_rates_are_the_simulated_ones() -> None:
     ((passed, slower),) = [row[-2:] for row in chance["rows"] if row[0] == "5"]
     expected = f"the threshold in {passed} of simulations (`python -m benchmarks errors`). In {slower} the cell gets"
     assert expected.replace("%", " %") in page("statistics.md")
+    two, three, five = (min(row[1:], key=lambda share: int(share.rstrip("%"))) for row in intervals["rows"])
+    expected = f"as rarely as {two} of the time with 2 trials, {three} with 3, and {five} with 5"
+    assert expected.replace("%", " %") in page("measurement.md")
 
 
 def test_levels_and_probes_of_quick() -> None:
