@@ -14,7 +14,7 @@ from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
-from snnbench.run import known_outcomes, process, slots
+from snnbench.run import known_outcomes, pair, process, slots
 from snnbench.run.endings import record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import Run
@@ -87,7 +87,7 @@ def measure_in_relay(
     timeout_s = run.protocol.timeout_seconds
     with (
         _slot(tasks, run, None, stop),
-        process.pipes("relay") as both,
+        pair.pipes("relay") as both,
         open(os.dup(both[0].writer), "wb") as gate,  # while it is open, the second waits
         ExitStack() as stack,
     ):
@@ -148,7 +148,7 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
     if len(tasks) == 1:
         return [_whole(tasks[0], run, card, lane, timeout_s, stop)]
     first, second = tasks
-    with process.stopping() as halt, process.pipes("turns") as (early, late), ThreadPoolExecutor(2) as threads:
+    with process.stopping() as halt, pair.pipes("turns") as (early, late), ThreadPoolExecutor(2) as threads:
         # A worker waits while the other one works.
         given = run, card, lane, 2 * timeout_s, halt if stop is None else stop
         futures = [threads.submit(_whole, task, *given, ends) for task, ends in ((first, early), (second, late))]
@@ -167,7 +167,7 @@ def _whole(
     lane: int,
     timeout_s: float,
     stop: int | None,
-    ends: process.Ends | None = None,
+    ends: pair.Ends | None = None,
 ) -> Outcome | Ending:
     """How the worker of a task ended, from its start."""
     with ExitStack() as stack:
@@ -179,7 +179,7 @@ def _start(
     stack: ExitStack,
     cell: Cell,
     run: Run,
-    ends: process.Ends | None = None,
+    ends: pair.Ends | None = None,
     card: Card | None = None,
     lane: int = 0,
 ) -> Worker | Outcome:
