@@ -301,7 +301,8 @@ def complaint(name: str, document: Any) -> str | None:
         _adapter(name).validate_python(document, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        keys = map(str, first["loc"])  # a stranger's key may end a line
+        where = ".".join(key if key.isprintable() else repr(key) for key in keys)
         return printable(f"{where}: {first['msg']}" if where else str(first["msg"]))[:300]
     return None
 

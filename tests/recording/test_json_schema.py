@@ -54,6 +54,10 @@ CHANGES: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
+def test_key_that_ends_a_line_is_named_in_one_line() -> None:
+    assert schema.complaint("environments", {"a\nb": 1}) == r"'a\nb': Input should be a valid dictionary"
+
+
 @pytest.mark.parametrize("change", CHANGES)
 def test_changed_record_is_refused_by_reader_and_schema(change: str) -> None:
     path = RESULTS / QUICK / RECORDS
