@@ -30,7 +30,7 @@ The files `*.json` are recordings of `snnbench nir`, which runs NIR graphs: {gra
 
 ## Answers
 
-The newest recording of each config on each kind of machine, with the first chart of its page.
+The newest recording of each config on each kind of machine, with the largest chart of its times.
 """
 ANSWER = """
 ### {name}
@@ -52,14 +52,15 @@ def catalogue() -> Catalogue:
     return load(INDEX.parent)
 
 
-def first_charts(known: Catalogue) -> dict[str, Chart]:
-    """The first chart of each recording's page that has one, by the recording's name."""
+def largest_charts(known: Catalogue) -> dict[str, Chart]:
+    """The chart with the most rows in the first section of charts of each recording's page, by the recording's name."""
     outlines = {recording.name: outline(recording) for recording in known.latest}
-    return {name: charts[0] for name, sections in outlines.items() if (charts := _charts(sections))}
+    return {name: chart for name, sections in outlines.items() if (chart := _largest(sections))}
 
 
-def _charts(sections: Iterable[Section]) -> list[Chart]:
-    return [chart for section in sections for chart in section.charts]
+def _largest(sections: Iterable[Section]) -> Chart | None:
+    charts = next((section.charts for section in sections if section.charts), ())
+    return max(charts, key=lambda chart: len(chart.table.rows), default=None)
 
 
 def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
@@ -97,7 +98,7 @@ def pictures(charts: Mapping[str, Chart]) -> dict[str, str]:
 def write() -> None:
     """Write the file and its charts, and remove the charts of recordings that went."""
     known = catalogue()
-    charts = first_charts(known)
+    charts = largest_charts(known)
     INDEX.write_text(index(known, charts), encoding="utf-8")
     drawn = pictures(charts)
     CHARTS.mkdir(exist_ok=True)
