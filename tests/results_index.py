@@ -30,7 +30,7 @@ The files `*.json` are recordings of `snnbench nir`, which runs NIR graphs: {gra
 
 ## Answers
 
-The newest recording of each config on each kind of machine, with the largest chart of its times.
+The newest recording of each config on each kind of machine, with the largest legible chart of its times.
 """
 ANSWER = """
 ### {name}
@@ -39,6 +39,8 @@ ANSWER = """
 
 {answer}
 """
+MOST_ROWS = 24
+"""The most rows of a chart here, if a smaller chart exists: more lines cross too often to be read."""
 PICTURE = """
 <picture>
 <source media="(prefers-color-scheme: dark)" srcset="../docs/images/recordings/{name}-dark.svg">
@@ -53,14 +55,15 @@ def catalogue() -> Catalogue:
 
 
 def largest_charts(known: Catalogue) -> dict[str, Chart]:
-    """The chart with the most rows in the first section of charts of each recording's page, by the recording's name."""
+    """The largest legible chart in the first section of charts of each recording's page, by the recording's name."""
     outlines = {recording.name: outline(recording) for recording in known.latest}
     return {name: chart for name, sections in outlines.items() if (chart := _largest(sections))}
 
 
 def _largest(sections: Iterable[Section]) -> Chart | None:
     charts = next((section.charts for section in sections if section.charts), ())
-    return max(charts, key=lambda chart: len(chart.table.rows), default=None)
+    legible = [chart for chart in charts if len(chart.table.rows) <= MOST_ROWS] or charts[:1]
+    return max(legible, key=lambda chart: len(chart.table.rows), default=None)
 
 
 def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
