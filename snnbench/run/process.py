@@ -83,15 +83,18 @@ def environment(
     limits["OPENBLAS_THREAD_TIMEOUT"] = "18"  # NumPy's threads would spin 0.1 s after a check, beside the next pass
     fixed = {"PYTHONPATH": str(_package_folder(home)), "PYTHONNOUSERSITE": "1", "PYTHONUNBUFFERED": "1"}
     jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}  # or the allocator's peak would be the whole card
-    jax |= dict.fromkeys(("XLA_CLIENT_MEM_FRACTION", "XLA_PYTHON_CLIENT_MEM_FRACTION"), "0.95")  # as much as torch has
+    jax["XLA_CLIENT_MEM_FRACTION"] = "0.95"  # as much as torch has
     profiler = {"TEARDOWN_CUPTI": "0"}  # or later sessions of a process may see no kernel
     caches = compiler_caches.shared(home)
-    inherited = {name: value for name, value in os.environ.items() if name != "JAX_COMPILATION_CACHE_DIR"}
+    inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
     if current:
         del fixed["PYTHONNOUSERSITE"]
         fixed["PYTHONPATH"] = os.pathsep.join(filter(None, (fixed["PYTHONPATH"], os.environ.get("PYTHONPATH"))))
     return {**inherited, **limits, **fixed, **jax, **profiler, **caches, **(extra or {})}
 
+
+NOT_INHERITED = ("JAX_COMPILATION_CACHE_DIR", "XLA_PYTHON_CLIENT_MEM_FRACTION")
+"""Variables that a worker does not get. Beside its newer name, the old name of the fraction hides all GPUs from JAX."""
 
 ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
 """Variables for memory measurements: freed memory leaves the process, so that a warm heap hides no allocation."""
