@@ -31,8 +31,9 @@ def layer_of(case, variant):
         u = case.beta * v + x
         distance = u - case.threshold
         slope = (1 / (1 + case.slope * distance.abs()) ** 2).detach()
-        ramp = slope * distance
-        s = (ramp - ramp.detach()) + (distance >= 0).to(x.dtype)  # exactly 0 or 1, with the surrogate's derivative
+        # Exactly 0 or 1, with the surrogate's derivative. On a GPU the compiler computes a * b - c in one rounding, so
+        # the difference of two equal products is not 0. The difference of two equal sums is.
+        s = slope * (distance - distance.detach()) + (distance >= 0).to(x.dtype)
         reset_spike = s.detach() if case.detach_reset else s
         v = u - case.threshold * reset_spike if case.reset == "subtract" else u * (1 - reset_spike)
         return v, s.clone()  # scan requires outputs that do not share memory
