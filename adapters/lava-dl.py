@@ -87,6 +87,8 @@ def rule(case, variant):
 
 def build(case, weights, variant):
     if case.device.startswith("cuda"):
+        # On every GPU newer than the 3080 the package compiles for compute capability 8.0, which a Hopper cannot run.
+        slayer.jitconfig.TORCH_CUDA_ARCH_LIST = "{}.{}".format(*torch.cuda.get_device_capability(case.device))
         try:
             _ = cuba.leaky_integrator.Accelerated.leaky_integrator
         except Exception as error:  # from a compiler, a driver or torch
