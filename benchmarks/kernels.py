@@ -25,11 +25,11 @@ import random
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from importlib.util import find_spec
 from statistics import median, quantiles
 from typing import Any
 
+import numpy as np
 import torch
 
 from benchmarks.kernel_contenders import (
@@ -213,10 +213,11 @@ def complaint(work: Work, contender: Contender, outputs: Any) -> str:
 
 def picked(value: Any, few: list[int]) -> torch.Tensor:
     """Some neurons of a torch or JAX array, in float64 on the CPU: from the last of three axes, else the first."""
-    part = value[:, :, few] if value.ndim == 3 else value[few]
-    if isinstance(part, torch.Tensor):
+    if isinstance(value, torch.Tensor):
+        part = value[:, :, few] if value.ndim == 3 else value[few]
         return part.detach().cpu().double()
-    return torch.from_numpy(import_module("numpy").array(part)).double()
+    whole = np.array(value)  # JAX takes no list as an index
+    return torch.from_numpy(whole[..., few] if whole.ndim == 3 else whole[few]).double()
 
 
 def show(work: Work, running: list[Contender], options: argparse.Namespace, title: str) -> None:
