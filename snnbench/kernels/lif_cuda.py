@@ -7,7 +7,7 @@ can capture it after the kernel's first run.
 Saved for backward: u - threshold, whose sign bit is the spike. Bytes per neuron-step with float32 storage: 12 forward
 (8 without `saved`) and 12 backward; 10 each with `saved` in 16 bits; 6 each with everything in 16 bits.
 
-Speed: not yet measured on a GPU.
+Speed on an H100: benchmarks/README.md.
 """
 
 import ctypes
