@@ -23,6 +23,9 @@ Each folder is one run of a config, the newest first. `snnbench report results/N
 `snnbench check results/NAME` holds it against the rules of measurement. `snnbench site results -o site` makes pages of
 all of them. [Findings](../docs/findings.md) says what they show. `python -m tests.results_index` writes this file.
 
+`2026-11-26_core_h100` is the first recording on a GPU, and incomplete: the time on the card was over after six cells.
+`snnbench check` names the cells that are missing.
+
 {recordings}
 
 The files `*.json` are recordings of `snnbench nir`, which runs NIR graphs: {graphs}.

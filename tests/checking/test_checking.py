@@ -10,7 +10,7 @@ import pytest
 from snnbench import checking
 from snnbench.exits import Exit
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
-from tests.shipped import OLDER, RESULTS, Document, copied, edited, edited_record, spot
+from tests.shipped import INTERRUPTED, OLDER, RESULTS, Document, copied, edited, edited_record, spot
 from tests.sweep import snnbench
 
 
@@ -20,7 +20,11 @@ from tests.sweep import snnbench
     ids=lambda path: path.name,
 )
 def test_shipped_recording_keeps_the_rules(folder: Path) -> None:
-    assert checking.check(folder) == []
+    complaints = checking.check(folder)
+    if folder.name == INTERRUPTED:
+        assert {each.rule for each in complaints} == {"files", "trials"}, "only cells are missing"
+    else:
+        assert complaints == []
 
 
 def faster(record: Document) -> None:
