@@ -76,7 +76,9 @@ class Writer:
         self.folder, self._stream = folder, stream
         known = document(folder / CONFIG)
         if known and known.get("identity") != config["identity"]:
-            raise RecordingError(f"{folder}: holds a recording of another config or machine; name another folder")
+            raise RecordingError(
+                f"{folder}: holds a recording of another config, choice of contenders or machine; name another folder"
+            )
         if not known:
             self._replace(MACHINE, machine)
             self._replace(CONFIG, config)

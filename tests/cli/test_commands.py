@@ -52,7 +52,8 @@ def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
     assert recordings(workspace.folder) == []
     other = workspace.run("-o", "mine")
     assert (other.returncode, other.stdout) == (1, "")
-    assert other.stderr == "snnbench: mine: holds a recording of another config or machine; name another folder\n"
+    refusal = "holds a recording of another config, choice of contenders or machine; name another folder"
+    assert other.stderr == f"snnbench: mine: {refusal}\n"
 
 
 def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:

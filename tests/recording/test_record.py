@@ -175,7 +175,8 @@ def test_folder_of_another_run_is_refused(folder: Path, three: list[Record]) -> 
     keep(folder, *three)
     with pytest.raises(RecordingError) as caught:
         keep(folder, about=ABOUT | {"identity": "other"})
-    assert str(caught.value) == f"{folder}: holds a recording of another config or machine; name another folder"
+    other = "another config, choice of contenders or machine"
+    assert str(caught.value) == f"{folder}: holds a recording of {other}; name another folder"
     assert read(folder).records == three
 
 
