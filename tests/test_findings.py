@@ -47,6 +47,26 @@ def test_ratio_of_an_epoch_is_that_of_its_recorded_durations() -> None:
     assert row.endswith(f"| {naive / cached:.2f} |") and f"| {naive:.2f} |" in row
 
 
+def test_gain_of_compiling_is_that_of_its_recorded_durations() -> None:
+    """Computed once more, from the lines of the recording alone."""
+    ms: dict[str, list[float]] = {}
+    for line in (findings.newest("ways").folder / "records.jsonl").read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        if (record["library"], record["case"]["reset"], record["case"]["dtype"]) == ("torch-loop", "zero", "float32"):
+            for train in (phase for name, phase in record["phases"].items() if name == "train"):
+                trial = median(ns / train["passes"] for ns in train["repetitions_ns"])
+                ms.setdefault(record["variant"], []).append(trial / 1e6)
+    eager, compiled = (median(ms[variant]) for variant in ("unbind", "compile"))
+    assert f"| torch-loop | zero | {eager:.1f} | {compiled:.1f} | {eager / compiled:.2f} |" in MADE["compiling"]
+
+
+def test_whole_networks_gain_and_sinabs_loses() -> None:
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in MADE["compiling"].splitlines()[2:]]
+    gains = {(row[0], row[6]): float(row[4]) for row in rows if len(row) == 7}
+    assert all(gain > 1 for (_, breaks), gain in gains.items() if breaks == "no")
+    assert [library for (library, breaks), gain in gains.items() if breaks == "yes" and gain < 1] == ["sinabs"]
+
+
 def test_unknown_finding_and_missing_recording_are_errors() -> None:
     with pytest.raises(KeyError, match="invented"):
         findings.expand("<!-- finding: invented -->")

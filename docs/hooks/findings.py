@@ -24,6 +24,14 @@ MARK = re.compile(r"<!-- finding: ([a-z-]+) -->")
 MIB = 1 << 20
 MIDDLE = (256, 16, 1)
 """Neurons, batch and layers of the case from which the config `scaling` varies one size at a time."""
+EAGER = {
+    "norse": "norse/box",
+    "rockpool": "rockpool/torch",
+    "snntorch": "snntorch/unbind",
+    "spikingjelly": "spikingjelly/auto",
+    "torch-loop": "torch-loop/unbind",
+}
+"""The variant that a library's whole network is compiled from, where its name says more than the library's."""
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
@@ -199,6 +207,25 @@ def fusion() -> str:
     return tables.markdown(Table(columns, rows)) + source(recording)
 
 
+def compiling() -> str:
+    """What torch.compile over the whole unrolled network brings, what it costs, and where it leaves the graph."""
+    recording, rows = newest("ways"), []
+    for profile in ("subtract", "zero"):
+        for _, results in ranked("ways", profile):
+            by_name = {result.contender: result for result in results}
+            for name, result in sorted(by_name.items()):
+                library, _, variant = name.partition("/")
+                eager = by_name.get(EAGER.get(library, library))
+                if variant == "compile" and eager:
+                    ratio = time_ns(eager) / time_ns(result)
+                    times = (f"{time_ns(each) / 1e6:.1f}" for each in (eager, result))
+                    first_s = result.summaries["train", "first_call"].median / 1e9
+                    breaks = "yes" if "graph-breaks" in result.flags else "no"
+                    rows.append([library, profile, *times, f"{ratio:.2f}", f"{first_s:.1f}", breaks])
+    columns = ["library", "profile", "eager ms", "compiled ms", "gain", "first call s", "graph breaks"]
+    return tables.markdown(Table(columns, rows, numbers=columns[2:6])) + source(recording)
+
+
 FINDINGS: dict[str, Callable[[], str]] = {
     "defaults": defaults,
     "floor": floor,
@@ -208,4 +235,5 @@ FINDINGS: dict[str, Callable[[], str]] = {
     "memory": memory,
     "loading": loading,
     "fusion": fusion,
+    "compiling": compiling,
 }
