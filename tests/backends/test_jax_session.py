@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -48,15 +47,36 @@ print(json.dumps(said))
 """
 
 
-@pytest.fixture(scope="module")
-def output() -> Iterator[dict[str, Any]]:
-    """The script's output, in the environment of jax-scan."""
-    adapter = discover()["jax-scan"]
-    planned = store.sync(store.plan(adapter, "default", cuda=False), print)
-    command = [str(planned.python), "-P", "-c", SCRIPT, str(adapter.path), json.dumps(asdict(CASE))]
+OPTIONS = """
+import json
+from jaxlib import xla_client
+
+print(json.dumps(xla_client.generate_pjrt_gpu_plugin_options()))
+"""
+"""The options that JAX's plugin for CUDA registers its backend with. They need no GPU."""
+
+
+def printed(script: str, *arguments: str) -> Any:
+    """The JSON that a script prints last, in the environment of jax-scan and with a worker's variables."""
+    planned = store.sync(store.plan(discover()["jax-scan"], "default", cuda=False), print)
+    command = [str(planned.python), "-P", "-c", script, *arguments]
     env = environment(1, home())
     done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=sys.stderr, text=True, check=True)
-    yield json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def output() -> dict[str, Any]:
+    """The output of SCRIPT."""
+    answer: dict[str, Any] = printed(SCRIPT, str(discover()["jax-scan"].path), json.dumps(asdict(CASE)))
+    return answer
+
+
+def test_plugin_of_cuda_takes_a_workers_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raises if both names of the memory fraction are set, and JAX then has no CUDA backend."""
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_MEM_FRACTION", "0.5")
+    options = printed(OPTIONS)
+    assert options["memory_fraction"] == 0.95 and options["preallocate"] is False
 
 
 @pytest.mark.parametrize("phase", ["inference", "forward", "train"])
