@@ -1,6 +1,7 @@
 """Tests of the checker: sound recordings, and recordings with one error each."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,10 @@ from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, r
 from tests.shipped import INTERRUPTED, OLDER, RESULTS, Document, copied, edited, edited_record, spot
 from tests.sweep import snnbench
 
+LACKING = re.compile(
+    r"the run is not finished|^7 cells, where 32 were planned$|: no (memory 0|memory 0, time 0|time 0)$"
+)
+
 
 @pytest.mark.parametrize(
     "folder",
@@ -22,7 +27,8 @@ from tests.sweep import snnbench
 def test_shipped_recording_keeps_the_rules(folder: Path) -> None:
     complaints = checking.check(folder)
     if folder.name == INTERRUPTED:
-        assert {each.rule for each in complaints} == {"files", "trials"}, "only cells are missing"
+        assert len(complaints) > 1, "the reason for the exception"
+        assert all(LACKING.search(each.text) for each in complaints), "only cells are missing"
     else:
         assert complaints == []
 
