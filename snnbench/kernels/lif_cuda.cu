@@ -7,7 +7,8 @@
 
    Bytes a neuron-step in float32: forward 8 + k (current in, spike out, k = 4 or 2 kept), backward 8 + k (cotangent and
    kept in, gradient out); 4 + 2 with everything in 16 bits. Kept may overwrite the current, the gradient may overwrite
-   what was kept: nothing here is __restrict__, and a row is written after it was read. Speed on an H100: benchmarks/README.md.
+   what was kept: nothing here is __restrict__, and a row is written after it was read.
+   Speed on an H100: benchmarks/README.md.
 
    Compiled once for each kind of neuron, number format and width, with these macros:
      FORWARD or BACKWARD   the kernel that is wanted, as the name it shall have
