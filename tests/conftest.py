@@ -13,11 +13,13 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The suite's own slots and home: a run of snnbench on the same machine holds the user's slots, and its environments,
-# compiled kernels and noise are the user's. The home stays, so that environments are made once. Processes of
-# pytest-xdist inherit both.
+# compiled kernels and noise are the user's. The home stays, so that environments are made once.
 if "SNNBENCH_SLOTS" not in os.environ:
     os.environ["SNNBENCH_SLOTS"] = tempfile.mkdtemp(prefix="snnbench-test-slots-")
     atexit.register(shutil.rmtree, os.environ["SNNBENCH_SLOTS"], ignore_errors=True)
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests run beside others: no time in them matters
+    os.environ["SNNBENCH_SLOTS"] += f"/{worker}"  # they do not wait for each other
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # waiting threads leave the CPU to the others
 if "SNNBENCH_HOME" not in os.environ:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
