@@ -93,6 +93,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repository:
 
 
 @pytest.mark.libraries
+@pytest.mark.quiet
 def test_slower_pull_request_fails_and_says_so(repository: Repository) -> None:
     repository.switch("slower")
     runner = Runner(repository.folder, inputs(repository))
@@ -110,6 +111,7 @@ def test_slower_pull_request_fails_and_says_so(repository: Repository) -> None:
 
 
 @pytest.mark.libraries
+@pytest.mark.quiet
 def test_unchanged_pull_request_passes(repository: Repository) -> None:
     repository.switch("same")
     runner = Runner(repository.folder, inputs(repository, output="unchanged"))
