@@ -1,11 +1,12 @@
-"""The local executor: it turns every planned cell into a record, one at a time on the CPU, side by side on cards.
+"""The local executor: it turns every planned cell into a record. One at a time is measured on the CPU and on each card.
 
 Cases are dealt out to the cards. All cells of a case run on one card, so that contenders are compared on the same card.
 Cells on the CPU come first, and have the machine for themselves.
 """
 
 import os
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -13,7 +14,6 @@ from functools import partial
 from threading import Lock
 from typing import Protocol as Interface
 
-from snnbench.cases.case import Case
 from snnbench.cases.outcome import failed
 from snnbench.machine import cpus
 from snnbench.machine.gpus import Card
@@ -23,17 +23,22 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import Writer
 from snnbench.run import known_outcomes
 from snnbench.run.endings import record_of
+from snnbench.run.groups import deal, taken, together
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
 from snnbench.worker import floor
 from snnbench.worker.messages import Note
 
+VERIFY = "verify"
+"""The measure of cells without a time."""
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
-RELAYED_TIMES = 64
-"""The least bytes of a cell must fit into the memory so often, or no other worker waits meanwhile: a library may need
-many times the least bytes, and the other worker's library takes some, too."""
+MOST_RELAYED = 8
+"""The most workers that prepare at once: fewer leave a core idle at the end, more make an interrupted run lose more."""
+RELAYED_TIMES = 32
+"""The least bytes of all workers that prepare at once must fit into the memory so often, because a library may need
+many times the least bytes."""
 
 
 class Progress(Interface):
@@ -86,12 +91,21 @@ class Executor:
     def _run(self, plan: Sequence[Cell], cards: Sequence[Card]) -> None:
         on_cards = [cell for cell in plan if cell.case.device.startswith("cuda") and cell.case.processes == 1]
         # A cell on several cards sees all of them, and holds the CPUs, which every cell on a card shares.
-        self._in_turn([cell for cell in plan if cell not in set(on_cards)], None)
+        rest = [cell for cell in plan if cell not in set(on_cards)]
+        self._at_once([cell for cell in rest if cell.measure == VERIFY])
+        self._in_turn([cell for cell in rest if cell.measure != VERIFY], None)
         dealt = deal(on_cards, self._with_cpus(on_cards, cards))
         if len(dealt) <= 1:
             self._in_turn(on_cards, cards[0] if cards else None)
         else:
-            self._side_by_side(dealt)
+            works = enumerate(dealt.items())
+            self._side_by_side([partial(self._in_turn, cells, card, lane=lane) for lane, (card, cells) in works])
+
+    def _at_once(self, cells: Sequence[Cell]) -> None:
+        """Verify cells on the CPU, as many at once as there are CPUs: nothing is timed."""
+        waiting = deque(cells)
+        count = min(cpus.usable_cpus(), len(cells))
+        self._side_by_side([partial(self._in_turn, taken(waiting), None) for _ in range(count)])
 
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
         """As many cards as can have CPUs of their own: a neighbour must not slow down the host side of a cell."""
@@ -102,26 +116,42 @@ class Executor:
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, lane: int = 0) -> None:
-        early: list[Task] = []  # a single cell on the CPU, which may have another one after it
+        waiting: list[Task] = []  # single cells on the CPU, which prepare together
         for group in together(cells):
             left = self._left(group)
-            single = len(left) == 1 and card is None and self._can_be_relayed(left[0].cell)
-            if early and single:
-                self._measure([*early, *left], measure_in_relay([*early, *left], self.run, self._known, stop))
-                early = []
-            elif single:
-                early = left
-            elif left:
-                for tasks in filter(None, (early, left)):
-                    self._measure(tasks, measure_together(tasks, self.run, self._known, card, stop, lane))
-                early = []
-        if early:
-            self._measure(early, measure_together(early, self.run, self._known, card, stop, lane))
+            if not left:
+                continue
+            if card is None and self._can_wait(left):
+                if not self._fit([*waiting, *left]):
+                    self._in_relay(waiting, stop)
+                    waiting = []
+                waiting += left
+                continue
+            if self._needs_worker(left):
+                self._in_relay(waiting, stop)
+                waiting = []
+            self._measure(left, measure_together(left, self.run, self._known, card, stop, lane))
+        self._in_relay(waiting, stop)
 
-    def _can_be_relayed(self, cell: Cell) -> bool:
-        """Whether the cell needs a worker, and this one no other processes and no large part of the memory."""
-        is_small = floor.least_bytes(cell.case, "train") * RELAYED_TIMES <= self.run.memory_bytes
-        return cell.case.processes == 1 and is_small and known_outcome(cell, self.run, self._known) is None
+    def _in_relay(self, tasks: Sequence[Task], stop: int | None) -> None:
+        """Measure cells one after the other, with workers that prepare together."""
+        if len(tasks) > 1:
+            self._measure(tasks, measure_in_relay(tasks, self.run, self._known, stop))
+        elif tasks:
+            self._measure(tasks, measure_together(tasks, self.run, self._known, None, stop))
+
+    def _can_wait(self, tasks: Sequence[Task]) -> bool:
+        """Whether this is a single cell that a single process measures on the CPU."""
+        cell = tasks[0].cell
+        return len(tasks) == 1 and cell.case.processes == 1 and cell.measure != VERIFY and self._needs_worker(tasks)
+
+    def _needs_worker(self, tasks: Sequence[Task]) -> bool:
+        return any(known_outcome(task.cell, self.run, self._known) is None for task in tasks)
+
+    def _fit(self, tasks: Sequence[Task]) -> bool:
+        """Whether the workers of these cells may prepare at once."""
+        least_bytes = sum(floor.least_bytes(task.cell.case, "train") for task in tasks)
+        return len(tasks) <= MOST_RELAYED and least_bytes * RELAYED_TIMES <= self.run.memory_bytes
 
     def _left(self, group: Iterable[Cell]) -> list[Task]:
         """The cells of a group that have no outcome yet."""
@@ -181,11 +211,12 @@ class Executor:
     def _numbered(self, record: Record) -> Record:
         return replace(record, attempt=self._attempts.current.get(record.cell, 0))
 
-    def _side_by_side(self, dealt: dict[Card, list[Cell]]) -> None:
-        """Run a thread for each card. An error in one thread, or an interrupt, stops all."""
-        with stopping() as stop, ThreadPoolExecutor(len(dealt)) as threads:
-            works = enumerate(dealt.items())
-            futures = [threads.submit(self._in_turn, cells, card, stop, lane) for lane, (card, cells) in works]
+    def _side_by_side(self, works: Sequence[Callable[..., None]]) -> None:
+        """Do each work in a thread. A work takes the descriptor `stop`. An error in one, or an interrupt, stops all."""
+        if not works:
+            return
+        with stopping() as stop, ThreadPoolExecutor(len(works)) as threads:
+            futures = [threads.submit(work, stop=stop) for work in works]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             except SystemExit:
@@ -197,31 +228,3 @@ class Executor:
             errors = [error for future in futures if (error := future.exception()) is not None]
             for error in sorted(errors, key=lambda one: isinstance(one, Stopped)):
                 raise error
-
-
-def together(cells: Iterable[Cell]) -> Iterator[list[Cell]]:
-    """Groups of cells to run together: single cells, or the two adjacent sides of a timed pair, which take turns."""
-    waiting: list[Cell] = []
-    for cell in cells:
-        if waiting and replace(cell, side=waiting[0].side) == waiting[0] and cell.side != waiting[0].side:
-            yield [*waiting, cell]
-            waiting = []
-            continue
-        if waiting:
-            yield waiting
-        waiting = [cell]
-        if not cell.side or cell.measure != "time":
-            yield waiting
-            waiting = []
-    if waiting:
-        yield waiting
-
-
-def deal(cells: Iterable[Cell], cards: Sequence[Card]) -> dict[Card, list[Cell]]:
-    """Cases dealt out to cards in turn, all cells of a case to one card. Cards without cells are left out."""
-    turns: dict[Case, Card] = {}
-    dealt: dict[Card, list[Cell]] = {}
-    for cell in cells if cards else ():
-        card = turns.setdefault(cell.case, cards[len(turns) % len(cards)])
-        dealt.setdefault(card, []).append(cell)
-    return dealt

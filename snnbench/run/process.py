@@ -23,8 +23,8 @@ import snnbench
 from snnbench.digest import digest
 from snnbench.environments import compiler_caches
 from snnbench.run import survivors
-from snnbench.run.pair import Ends
-from snnbench.worker.messages import NOTE, Announce, Reply, Request, decode_reply, silent, split_notes
+from snnbench.run.pipes import Ends
+from snnbench.worker.messages import NOTE, Announce, Measure, Reply, Request, decode_reply, silent, split_notes
 
 LOG_TAIL_BYTES = 8192
 VMSTAT = Path("/proc/vmstat")
@@ -96,8 +96,13 @@ def environment(
 NOT_INHERITED = ("JAX_COMPILATION_CACHE_DIR", "XLA_PYTHON_CLIENT_MEM_FRACTION")
 """Variables that a worker does not get. Beside its newer name, the old name of the fraction hides all GPUs from JAX."""
 
-ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
-"""Variables for memory measurements: freed memory leaves the process, so that a warm heap hides no allocation."""
+FURTHER: Mapping[Measure, Mapping[str, str]] = {
+    # Freed memory leaves the process, so that a warm heap hides no allocation.
+    "memory": {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"},
+    # Nothing is timed and several workers run at once: a thread that waits for its team sleeps.
+    "verify": {"OMP_WAIT_POLICY": "PASSIVE"},
+}
+"""Variables for one kind of measurement."""
 
 
 @contextmanager
@@ -163,7 +168,7 @@ def started(
 ) -> Iterator[Worker]:
     """A worker, which is gone when the context ends. Raises OSError if it cannot be started.
 
-    Another thread or the same one starts the other worker of `ends`. Locks of compilers older than `stale_s` are
+    Another thread or the same one starts the other workers of `ends`. Locks of compilers older than `stale_s` are
     released.
     """
     extensions = compiler_caches.extensions_folder(env, python)
@@ -191,7 +196,7 @@ def started(
                 stdout=log,
                 stderr=log,
                 env={**env, **own},
-                pass_fds=(write_fd, *((ends.reader, ends.writer) if ends else ())),
+                pass_fds=(write_fd, *(ends.descriptors if ends else ())),
                 start_new_session=True,
             )
         except BaseException:

@@ -14,7 +14,7 @@ from snnbench.machine import cpus, gpus, throttling
 from snnbench.machine.gpus import Card, Watch
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
-from snnbench.run import known_outcomes, pair, process, slots
+from snnbench.run import known_outcomes, pipes, process, slots
 from snnbench.run.endings import record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import Run
@@ -79,29 +79,26 @@ def measure_together(
 def measure_in_relay(
     tasks: Sequence[Task], run: Run, known: known_outcomes.KnownOutcomes, stop: int | None = None
 ) -> Generator[Record]:
-    """Run the workers of two cells on the CPU, the second after the first; yield each record once it is there.
+    """Run the workers of several cells on the CPU, one after the other; yield each record once it is there.
 
-    Both are ready before the first measures (worker/relay.py), so the timeout of the first is doubled. If the first
-    record makes the outcome of the second cell known, its worker measures nothing. Raises process.Stopped.
+    All are ready before the first time is measured (worker/relay.py), so until then a worker may take the timeouts of
+    all. If an earlier record makes the outcome of a cell known, its worker measures nothing. Raises process.Stopped.
     """
     timeout_s = run.protocol.timeout_seconds
-    with (
-        _slot(tasks, run, None, stop),
-        pair.pipes("relay") as both,
-        open(os.dup(both[0].writer), "wb") as gate,  # while it is open, the second waits
-        ExitStack() as stack,
-    ):
-        starts = [_start(stack, task.cell, run, ends) for task, ends in zip(tasks, both, strict=True)]
+    leader = next((number for number, task in enumerate(tasks) if task.cell.measure == "time"), 0)
+    with _slot(tasks, run, None, stop), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
+        starts = [_start(stack, task.cell, run, ends) for task, ends in zip(tasks, relay.ends, strict=True)]
         for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
             task.begun()
             predicted = known.predict(task.cell)
-            if number and not predicted:
-                gate.close()
+            if not predicted:
+                relay.open_gate(number)
             with _observed() as flags:
                 if isinstance(start, Outcome):
                     end: Outcome | Ending = start
                 else:
-                    end = predicted or _ending(start, task, timeout_s if number else 2 * timeout_s, stop)
+                    together = len(tasks) if number <= leader else 1
+                    end = predicted or _ending(start, task, together * timeout_s, stop)
             yield record_of(task.cell, task.key, run, end, flags)
 
 
@@ -148,7 +145,7 @@ def _endings(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | Non
     if len(tasks) == 1:
         return [_whole(tasks[0], run, card, lane, timeout_s, stop)]
     first, second = tasks
-    with process.stopping() as halt, pair.pipes("turns") as (early, late), ThreadPoolExecutor(2) as threads:
+    with process.stopping() as halt, pipes.turns() as (early, late), ThreadPoolExecutor(2) as threads:
         # A worker waits while the other one works.
         given = run, card, lane, 2 * timeout_s, halt if stop is None else stop
         futures = [threads.submit(_whole, task, *given, ends) for task, ends in ((first, early), (second, late))]
@@ -167,7 +164,7 @@ def _whole(
     lane: int,
     timeout_s: float,
     stop: int | None,
-    ends: pair.Ends | None = None,
+    ends: pipes.Ends | None = None,
 ) -> Outcome | Ending:
     """How the worker of a task ended, from its start."""
     with ExitStack() as stack:
@@ -179,17 +176,17 @@ def _start(
     stack: ExitStack,
     cell: Cell,
     run: Run,
-    ends: pair.Ends | None = None,
+    ends: pipes.Ends | None = None,
     card: Card | None = None,
     lane: int = 0,
 ) -> Worker | Outcome:
     """A cell's worker, which is gone when the stack closes; an outcome if it cannot be started."""
     setup = run.setups[cell.side]
     interpreter = setup.interpreter(cell.contender, cell.case)
-    extra = process.ALLOCATOR if cell.measure == "memory" else {}
+    extra = dict(process.FURTHER.get(cell.measure, {}))
     if card is not None:
-        extra = extra | {"CUDA_VISIBLE_DEVICES": card.uuid}
-    extra = {**extra, **setup.variables}
+        extra |= {"CUDA_VISIBLE_DEVICES": card.uuid}
+    extra |= setup.variables
     try:
         return stack.enter_context(
             process.started(

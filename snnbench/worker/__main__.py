@@ -22,7 +22,7 @@ from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker.channel import die_with_parent, end, own_descriptor
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import Announce, BadRequest, Note, Reply, Request, decode_request, silent
-from snnbench.worker.relay import Relay
+from snnbench.worker.relay import Follower, Leader, Relay
 from snnbench.worker.turns import Turns
 
 ANNOUNCE_S = 1.0
@@ -33,9 +33,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m snnbench.worker", description=__doc__.split("\n\n")[0])
     parser.add_argument("adapter", type=Path, help="the adapter file")
     parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
-    ends = "READER,WRITER,first or second: pipes to a worker"
-    parser.add_argument("--turns", help=f"{ends} that takes turns with this one")
-    parser.add_argument("--relay", help=f"{ends} that measures before or after this one")
+    parser.add_argument("--begins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns after this one")
+    parser.add_argument("--joins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns before this one")
+    parser.add_argument("--leads", type=_ends, help="READER,...: pipes from workers that measure after this one")
+    parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE closes; READY leads to the leader")
     options = parser.parse_args()
     reply_fd = own_descriptor(options.reply_fd)
     try:
@@ -48,8 +49,8 @@ def main() -> int:
     _confine(request)
     # The counter covers threads that start after it, so it opens before a framework starts any.
     instructions = counter() if request.measure == "time" else uncounted
-    turns = _turns(options.turns, request) if options.turns else None
-    relay = Relay(*_ends(options.relay), request.patience_s) if options.relay else None
+    turns = _turns(options, request)
+    relay = _relay(options, request)
     with os.fdopen(reply_fd, "wb") as stream:
         announce = silent if options.reply_fd is None else _announcing(stream)
         stream.write(_reply(options.adapter, request, instructions, turns, relay, announce).encode())
@@ -70,21 +71,30 @@ def _announcing(stream: BinaryIO) -> Announce:
     return announce
 
 
-def _ends(given: str) -> tuple[int, int, bool]:
-    """The pipes from and to the other worker, and whether this one is the first."""
-    reader, writer, position = given.split(",")
-    for descriptor in (reader, writer):
-        os.set_inheritable(int(descriptor), False)
-    return int(reader), int(writer), position == "first"
+def _ends(given: str) -> tuple[int, ...]:
+    """The descriptors of pipes, which this process's children do not get."""
+    descriptors = tuple(map(int, given.split(",")))
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    return descriptors
 
 
-def _turns(given: str, request: Request) -> Turns:
-    """The turns with the other worker; this returns once it is this one's turn."""
-    reader, writer, first = _ends(given)
+def _turns(options: argparse.Namespace, request: Request) -> Turns | None:
+    """The turns with another worker, if there is one; this returns once it is this one's turn."""
+    if not (ends := options.begins or options.joins):
+        return None
+    reader, writer = ends
     turns = Turns(reader, writer, request.patience_s)
-    if not first:
+    if options.joins:
         turns.wait()
     return turns
+
+
+def _relay(options: argparse.Namespace, request: Request) -> Relay | None:
+    """This worker's part in a relay, if it takes part in one."""
+    if options.leads:
+        return Leader(options.leads, request.patience_s)
+    return Follower(*options.follows) if options.follows else None
 
 
 def _reply(

@@ -1,32 +1,52 @@
-"""A relay of two workers: they load their libraries and take the exam together, and measure one after the other.
+"""A relay of workers: they load their libraries and take the exam together, and measure times one after the other.
 
-To load a library and to take the exam is as long as to measure a small cell, and uses one core. Nothing is measured
-meanwhile. A waiting worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the other one goes on. The
-harness holds the pipe to the second open until it has recorded the first.
+To load a library and to take the exam takes as long as to measure a small cell, and uses one core. So several workers
+prepare at once, and no time is measured meanwhile. The leader measures first, once all others are ready. A waiting
+worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the others go on. The harness holds a gate to each
+follower, and opens it when it has recorded all workers before. A worker that measures memory does not wait, because
+memory does not depend on neighbours; it counts as ready when it ends.
 """
 
 import os
 import select
+import time
+from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 READY = b"r"
 
 
-class Relay:
-    """One worker's end of two pipes. `first` says whether it measures first.
+@dataclass(frozen=True, slots=True)
+class Leader:
+    """The worker that measures first: it reads from a pipe of each follower.
 
-    `patience_s` is how long the first waits for the second, whose library may hang.
+    `patience_s` is how long it waits for all of them, because a library may hang.
     """
 
-    def __init__(self, reader: int, writer: int, first: bool, patience_s: float) -> None:
-        self._reader, self._writer, self._first, self._patience_s = reader, writer, first, patience_s
+    readers: Sequence[int]
+    patience_s: float
 
     def wait(self) -> None:
-        """Report that this worker is ready. Return once the other is ready, or for the second, once it is recorded."""
+        """Return once every follower is ready or gone."""
+        ends = time.monotonic() + self.patience_s
+        for reader in self.readers:
+            select.select([reader], [], [], max(0.0, ends - time.monotonic()))
+
+
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A worker that measures later: it writes to the leader, and reads from its gate, which the harness closes."""
+
+    gate: int
+    ready: int
+
+    def wait(self) -> None:
+        """Report that this worker is ready. Return once its gate is open."""
         with suppress(OSError):
-            os.write(self._writer, READY)
-        if self._first:
-            select.select([self._reader], [], [], self._patience_s)
-            return
-        while os.read(self._reader, 1):
+            os.write(self.ready, READY)
+        while os.read(self.gate, 1):
             pass
+
+
+Relay = Leader | Follower

@@ -13,7 +13,8 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.run import slots
-from snnbench.run.executor import Executor, deal
+from snnbench.run.executor import Executor
+from snnbench.run.groups import deal
 from snnbench.run.setup import Run, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -17,18 +16,11 @@ from tests.managed import ROOT, recorded, snnbench
 
 pytestmark = pytest.mark.libraries
 
-HALF = "fused|torch-loop|torch-compile|norse|sinabs|spyx-haiku|spyx|reference"
-"""Libraries that take about as long as all the others. An exam times nothing, so two exams can run at once."""
-
 
 @pytest.fixture(scope="module")
 def exam(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """The exam's records of every adapter, variant and profile."""
-    folder = tmp_path_factory.mktemp("exam")
-    halves = {"one": f"library={HALF}", "other": f"library!={HALF}"}
-    with ThreadPoolExecutor(len(halves)) as pool:
-        sat = pool.map(lambda name: recorded("exam", folder / name, only=halves[name]), halves)
-        return [one for records in sat for one in records]
+    return recorded("exam", tmp_path_factory.mktemp("exam") / "recording")
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from snnbench.adapter.contender import Work
 from snnbench.cases.outcome import skipped
 from snnbench.environments.interpreters import Interpreter
+from snnbench.machine import cpus
 from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS
 from snnbench.recording.record import Record
@@ -18,7 +20,7 @@ from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_in_relay
 from snnbench.run.setup import Run, Setup
-from snnbench.worker.relay import Relay
+from snnbench.worker.relay import Follower, Leader
 from tests.bench import HERE, SMALL, Bench, bench
 from tests.fakes import CORRECT, MEASURED, altered
 
@@ -29,32 +31,32 @@ DYING = altered("import os\nos._exit(3)")
 HANGING = altered("import time\ntime.sleep(60)")
 
 
-def test_second_waits_for_the_end_of_the_first() -> None:
-    to_second, to_first = os.pipe(), os.pipe()
-    first, second = Relay(to_first[0], to_second[1], True, 10), Relay(to_second[0], to_first[1], False, 10)
-    waiting = threading.Thread(target=second.wait)
+def test_follower_waits_until_its_gate_opens() -> None:
+    gate, ready = os.pipe(), os.pipe()
+    waiting = threading.Thread(target=Follower(gate[0], ready[1]).wait)
     waiting.start()
-    first.wait()
+    Leader([ready[0]], 10).wait()
     waiting.join(0.2)
-    assert waiting.is_alive(), "the first is ready, but has not ended"
-    os.close(to_second[1])
+    assert waiting.is_alive(), "the leader is ready, but has not ended"
+    os.close(gate[1])
     waiting.join(5)
     assert not waiting.is_alive()
-    for descriptor in (to_second[0], *to_first):
+    for descriptor in (gate[0], *ready):
         os.close(descriptor)
 
 
-def test_first_waits_neither_for_ever_nor_for_the_dead() -> None:
-    to_second, to_first = os.pipe(), os.pipe()
+def test_leader_waits_neither_for_ever_nor_for_the_dead() -> None:
+    pipes = [os.pipe() for _ in range(3)]
+    readers = [reader for reader, _ in pipes]
     started = time.monotonic()
-    Relay(to_first[0], to_second[1], True, patience_s=0.1).wait()
-    assert 0.09 <= time.monotonic() - started < 5
-    os.close(to_second[0])
-    os.close(to_first[1])
-    Relay(to_first[0], to_second[1], True, patience_s=60).wait()
+    Leader(readers, patience_s=0.1).wait()
+    assert 0.09 <= time.monotonic() - started < 5, "the patience is for all of them"
+    for _, writer in pipes:
+        os.close(writer)
+    Leader(readers, patience_s=60).wait()
     assert time.monotonic() - started < 5
-    os.close(to_first[0])
-    os.close(to_second[1])
+    for reader in readers:
+        os.close(reader)
 
 
 class Log:
@@ -154,3 +156,61 @@ def test_large_cell_has_the_memory_for_itself(bench: Bench, tmp_path: Path, monk
     monkeypatch.setattr(executor, "RELAYED_TIMES", 1 << 40)
     assert [record.status for record in bench.run(plan)] == ["measured"] * 2
     assert max(log.times("a works")) <= min(log.times("b exam"))
+
+
+def test_all_prepare_before_any_works_and_work_in_order(bench: Bench, tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    for name in "abcd":
+        bench.add(name, log.source(name, load_s=0.5 * (name == "d")))
+    plan = [Cell(SMALL, name, "default", 0, "time") for name in "abcd"]
+    assert [record.library for record in bench.run(plan) if record.status == "measured"] == list("abcd")
+    works = [log.times(f"{name} works") for name in "abcd"]
+    assert max(log.times("exam")) <= min(works[0])
+    assert all(max(earlier) <= min(later) for earlier, later in pairwise(works))
+
+
+def test_few_prepare_at_once(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = Log(tmp_path / "log")
+    for name in "abc":
+        bench.add(name, log.source(name))
+    monkeypatch.setattr(executor, "MOST_RELAYED", 2)
+    bench.run([Cell(SMALL, name, "default", 0, "time") for name in "abc"])
+    assert max(log.times("b works")) <= min(log.times("c exam"))
+
+
+@pytest.mark.parametrize("order", ["abc", "bac", "acb"])
+def test_memory_is_measured_before_any_time_without_waiting(bench: Bench, tmp_path: Path, order: str) -> None:
+    log = Log(tmp_path / "log")
+    for name in "abc":
+        bench.add(name, log.source(name, load_s=0.5 * (name == "b")))
+    plan = [Cell(SMALL, name, "default", 0, "memory" if name == "b" else "time") for name in order]
+    assert [record.library for record in bench.run(plan) if record.status == "measured"] == list(order)
+    assert max(log.times("b works")) <= min(log.times("a works")) <= max(log.times("a works"))
+    assert max(log.times("a works")) <= min(log.times("c works"))
+
+
+def test_skipped_cell_does_not_part_two_that_prepare_together(bench: Bench, tmp_path: Path) -> None:
+    log = Log(tmp_path / "log")
+    for name in "ab":
+        bench.add(name, log.source(name))
+    bench.add("c", interpreter=Interpreter(bench.folder / "python", "gone", {}, problem="no such package"))
+    bench.run([Cell(SMALL, name, "default", 0, "time") for name in "acb"])
+    assert max(log.times("exam")) <= min(log.times("a works"))
+    assert [record.library for _, record in bench.watcher.ended] == ["c", "a", "b"]
+
+
+@pytest.mark.skipif(cpus.usable_cpus() < 2, reason="one CPU")
+def test_cells_without_a_time_are_verified_at_once(bench: Bench) -> None:
+    """Each fake waits for the other one."""
+    for name, other in ("ab", "ba"):
+        meeting = f"""
+import pathlib, time
+pathlib.Path({str(bench.folder)!r}, "here-{name}").touch()
+ends = time.monotonic() + 10
+while not pathlib.Path({str(bench.folder)!r}, "here-{other}").exists():
+    assert time.monotonic() < ends, "{other} never came"
+return right
+"""
+        bench.add(name, altered(meeting))
+    records = bench.run([Cell(SMALL, name, "default", 0, "verify") for name in "ab"])
+    assert [record.status for record in records] == ["measured"] * 2, records

@@ -1,0 +1,77 @@
+"""The pipes between workers that wait for each other."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Ends:
+    """The pipe ends of one worker: its option on the worker's command line, and their descriptors."""
+
+    option: str
+    descriptors: tuple[int, ...]
+    open: bool = True
+
+    @property
+    def options(self) -> tuple[str, str]:
+        """For the worker's command line."""
+        return self.option, ",".join(map(str, self.descriptors))
+
+    def close(self) -> None:
+        """Close this process's copies of the ends, so that the other workers notice when their partner ends."""
+        if self.open:
+            self.open = False
+            for descriptor in self.descriptors:
+                os.close(descriptor)
+
+
+@contextmanager
+def turns() -> Iterator[tuple[Ends, Ends]]:
+    """The ends of two workers that take turns at each repetition (worker/turns.py); the first one begins."""
+    to_second, to_first = os.pipe(), os.pipe()
+    with ExitStack() as stack:
+        first = Ends("--begins", (to_first[0], to_second[1]))
+        second = Ends("--joins", (to_second[0], to_first[1]))
+        for ends in (first, second):
+            stack.callback(ends.close)
+        yield first, second
+
+
+@dataclass(slots=True)
+class Relay:
+    """The ends of workers that measure one after the other (worker/relay.py), and the gates of all but the leader."""
+
+    ends: Sequence[Ends]
+    _gates: dict[int, int] = field(default_factory=dict)
+
+    def open_gate(self, number: int) -> None:
+        """Let the worker of this number measure. The leader needs no gate."""
+        if number in self._gates:
+            os.close(self._gates.pop(number))
+
+    def close(self) -> None:
+        """Close all that is left."""
+        for ends in self.ends:
+            ends.close()
+        for number in list(self._gates):
+            self.open_gate(number)
+
+
+@contextmanager
+def relay(count: int, leader: int) -> Iterator[Relay]:
+    """The pipes of `count` workers. The worker of the number `leader` waits until all others are ready."""
+    gates: dict[int, int] = {}
+    readers: list[int] = []
+    ends: dict[int, Ends] = {}
+    for number in set(range(count)) - {leader}:
+        (gate, gates[number]), (reader, ready) = os.pipe(), os.pipe()
+        ends[number] = Ends("--follows", (gate, ready))
+        readers.append(reader)
+    ends[leader] = Ends("--leads", tuple(readers))
+    pipes = Relay([ends[number] for number in range(count)], gates)
+    try:
+        yield pipes
+    finally:
+        pipes.close()
