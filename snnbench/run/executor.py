@@ -34,8 +34,10 @@ VERIFY = "verify"
 """The measure of cells without a time."""
 NOT_RECORDED = failed("lost", "the run ended before this cell was recorded")
 """The provisional outcome of a running cell."""
+RELAYED_PER_CPU = 2
+"""Workers that prepare at once, for each CPU: with one, a core idles at the end; with four, threads wait for theirs."""
 MOST_RELAYED = 8
-"""The most workers that prepare at once: fewer leave a core idle at the end, more make an interrupted run lose more."""
+"""The most workers that prepare at once: an interrupted run loses their work."""
 RELAYED_TIMES = 32
 """The least bytes of all workers that prepare at once must fit into the memory so often, because a library may need
 many times the least bytes."""
@@ -151,7 +153,8 @@ class Executor:
     def _fit(self, tasks: Sequence[Task]) -> bool:
         """Whether the workers of these cells may prepare at once."""
         least_bytes = sum(floor.least_bytes(task.cell.case, "train") for task in tasks)
-        return len(tasks) <= MOST_RELAYED and least_bytes * RELAYED_TIMES <= self.run.memory_bytes
+        most = min(MOST_RELAYED, RELAYED_PER_CPU * cpus.usable_cpus())
+        return len(tasks) <= most and least_bytes * RELAYED_TIMES <= self.run.memory_bytes
 
     def _left(self, group: Iterable[Cell]) -> list[Task]:
         """The cells of a group that have no outcome yet."""

@@ -136,7 +136,7 @@ def test_larger_sizes_are_inferred_after_out_of_memory(bench: Bench) -> None:
     assert records["a", 64].inferred_from == "neurons=16, batch=5, time_steps=12, layers=1"
     (later,) = bench.run([*plan, Cell(SMALL.with_(neurons=128), "a", "default", 0, "time")])
     assert later.outcome.inferred_from == "neurons=16, batch=5, time_steps=12, layers=1"
-    assert bench.workers("a") == 3, "the third prepared beside the others, and measured nothing"
+    assert bench.workers("a") <= 3, "the third may prepare beside the others, and measures nothing"
 
 
 def test_interrupted_cell_is_recorded_and_run_again(bench: Bench) -> None:

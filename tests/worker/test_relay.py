@@ -158,7 +158,10 @@ def test_large_cell_has_the_memory_for_itself(bench: Bench, tmp_path: Path, monk
     assert max(log.times("a works")) <= min(log.times("b exam"))
 
 
-def test_all_prepare_before_any_works_and_work_in_order(bench: Bench, tmp_path: Path) -> None:
+def test_all_prepare_before_any_works_and_work_in_order(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "RELAYED_PER_CPU", 4)
     log = Log(tmp_path / "log")
     for name in "abcd":
         bench.add(name, log.source(name, load_s=0.5 * (name == "d")))
@@ -179,7 +182,10 @@ def test_few_prepare_at_once(bench: Bench, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("order", ["abc", "bac", "acb"])
-def test_memory_is_measured_before_any_time_without_waiting(bench: Bench, tmp_path: Path, order: str) -> None:
+def test_memory_is_measured_before_any_time_without_waiting(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    monkeypatch.setattr(executor, "RELAYED_PER_CPU", 3)
     log = Log(tmp_path / "log")
     for name in "abc":
         bench.add(name, log.source(name, load_s=0.5 * (name == "b")))
