@@ -2,8 +2,10 @@
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+
+from snnbench.worker.relay import OPEN
 
 
 @dataclass(slots=True)
@@ -49,14 +51,15 @@ class Relay:
     def open_gate(self, number: int) -> None:
         """Let the worker of this number measure. The leader needs no gate."""
         if number in self._gates:
-            os.close(self._gates.pop(number))
+            with suppress(BrokenPipeError):  # this worker has ended
+                os.write(self._gates[number], OPEN)
 
     def close(self) -> None:
-        """Close all that is left."""
+        """Close all descriptors that are left. A worker whose gate is not open ends."""
         for ends in self.ends:
             ends.close()
-        for number in list(self._gates):
-            self.open_gate(number)
+        while self._gates:
+            os.close(self._gates.popitem()[1])
 
 
 @contextmanager

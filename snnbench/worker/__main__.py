@@ -36,7 +36,7 @@ def main() -> int:
     parser.add_argument("--begins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns after this one")
     parser.add_argument("--joins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns before this one")
     parser.add_argument("--leads", type=_ends, help="READER,...: pipes from workers that measure after this one")
-    parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE closes; READY leads to the leader")
+    parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE opens; READY leads to the leader")
     options = parser.parse_args()
     reply_fd = own_descriptor(options.reply_fd)
     try:

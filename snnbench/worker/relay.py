@@ -3,18 +3,21 @@
 To load a library and to take the exam takes as long as to measure a small cell, and uses one core. So several workers
 prepare at once, and no time is measured meanwhile. The leader measures first, once all others are ready. A waiting
 worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the others go on. The harness holds a gate to each
-follower, and opens it when it has recorded all workers before. A worker that measures memory does not wait, because
-memory does not depend on neighbours; it counts as ready when it ends.
+follower. It sends OPEN when it has recorded all workers before. A gate that closes without it means that the harness
+died, so the follower ends. A worker that measures memory does not wait, because memory does not depend on neighbours;
+it counts as ready when it ends.
 """
 
 import os
 import select
+import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 READY = b"r"
+OPEN = b"o"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +39,17 @@ class Leader:
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A worker that measures later: it writes to the leader, and reads from its gate, which the harness closes."""
+    """A worker that measures later: it writes to the leader, and waits for OPEN from its gate."""
 
     gate: int
     ready: int
 
     def wait(self) -> None:
-        """Report that this worker is ready. Return once its gate is open."""
+        """Report that this worker is ready. Return once its gate is open. Raises SystemExit if the harness died."""
         with suppress(OSError):
             os.write(self.ready, READY)
-        while os.read(self.gate, 1):
-            pass
+        if os.read(self.gate, 1) != OPEN:
+            sys.exit("the harness is gone")
 
 
 Relay = Leader | Follower

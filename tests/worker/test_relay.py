@@ -20,7 +20,7 @@ from snnbench.run import executor
 from snnbench.run.known_outcomes import KnownOutcomes
 from snnbench.run.runner import Task, measure_in_relay
 from snnbench.run.setup import Run, Setup
-from snnbench.worker.relay import Follower, Leader
+from snnbench.worker.relay import OPEN, Follower, Leader
 from tests.bench import HERE, SMALL, Bench, bench
 from tests.fakes import CORRECT, MEASURED, altered
 
@@ -38,9 +38,18 @@ def test_follower_waits_until_its_gate_opens() -> None:
     Leader([ready[0]], 10).wait()
     waiting.join(0.2)
     assert waiting.is_alive(), "the leader is ready, but has not ended"
-    os.close(gate[1])
+    os.write(gate[1], OPEN)
     waiting.join(5)
     assert not waiting.is_alive()
+    for descriptor in (*gate, *ready):
+        os.close(descriptor)
+
+
+def test_follower_ends_once_the_harness_is_dead() -> None:
+    gate, ready = os.pipe(), os.pipe()
+    os.close(gate[1])
+    with pytest.raises(SystemExit, match="the harness is gone"):
+        Follower(gate[0], ready[1]).wait()
     for descriptor in (gate[0], *ready):
         os.close(descriptor)
 
