@@ -15,8 +15,6 @@ QUICK = "2026-11-26_quick_epyc-2cpu"
 """The recording that README and docs show."""
 TIMED = "2026-11-21_quick_epyc-2cpu_4"
 """The same work in schema 3, which has fewer fields, for the checks of each schema."""
-INTERRUPTED = "2026-11-26_core_h100"
-"""The first recording on a GPU. The time on the card was over after six cells."""
 OTHER_NEURONS = "2026-11-25_library-defaults_epyc-2cpu"
 Document = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""The rule of files: every line is a record of one schema, and the run is finished.
+"""The rule of files: every line is a record of one schema, and the run is finished, or closed with a reason.
 
 A cell is there once. If it was disturbed, it may have several attempts, each once.
 
@@ -25,8 +25,10 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
         yield reading.RECORDS, f"{recording.torn} lines are no records"
     if not recording.records:
         yield reading.RECORDS, "no cell is recorded"
-    if not recording.finished:
-        yield reading.CONFIG, "the run is not finished; the same command continues it"
+    if not recording.finished and not recording.closed:
+        yield reading.CONFIG, "the run is not finished; the same command continues it, and snnbench close ends it"
+    if recording.finished and recording.closed:
+        yield reading.CONFIG, "the run is both finished and closed"
     earlier: dict[tuple[str, int], Any] = {}
     for line in lines:
         attempt = line["cell"], line.get("attempt", 0)

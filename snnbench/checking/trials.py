@@ -1,7 +1,8 @@
 """The rule of trials: all cells of the config are there, with all trials of the protocol, and contenders took turns.
 
 A recording does not hold the adapters, so that its patterns cannot be resolved to contenders. The rule requires a
-sweep's cases, the contenders that it names without a pattern, and as many cells as the run had planned.
+sweep's cases, the contenders that it names without a pattern, and as many cells as the run had planned. A recording
+that was closed says itself how many cells are missing, and why, so that only its other cells are checked.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,17 +23,18 @@ Trial = tuple[str, int, str]
 def complaints(recording: Recording, config: Config) -> Iterator[str]:
     """All complaints about the trials of a recording."""
     protocol, count = config.protocol, len(recording.records)
-    if recording.planned not in (None, count):
+    if recording.planned not in (None, count) and not recording.closed:
         yield f"{count} cells, where {recording.planned} were planned"
     there: dict[Work, set[Trial]] = {}
     for record in recording.records:
         work = Work(record.case, record.library, record.variant)
         there.setdefault(work, set()).add((record.measure, record.trial, record.side))
-    if "shard" not in recording.config:
+    if "shard" not in recording.config and not recording.closed:
         yield from _missing(list(there), recording, config)
     for work in _planned(list(there), recording, config):
         recorded = there.pop(work, set())
-        if lacking := sorted(_asked(protocol, recording, recorded) - recorded):
+        lacking = sorted(_asked(protocol, recording, recorded) - recorded)
+        if lacking and not recording.closed:
             yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
     if not _take_turns(recording.records, protocol):

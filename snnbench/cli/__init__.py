@@ -14,6 +14,7 @@ import snnbench
 from snnbench.cli import (
     ab,
     check,
+    close,
     compare,
     data,
     doctor,
@@ -61,6 +62,7 @@ app.command(name="report")(report.report)
 app.command(name="site")(site.site)
 app.command(name="export")(export.export)
 app.command(name="merge")(merge.merge)
+app.command(name="close")(close.close)
 app.command(name="ab")(ab.ab)
 app.command(name="compare")(compare.compare)
 app.command(name="status")(status)

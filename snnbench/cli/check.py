@@ -13,6 +13,7 @@ def check(recordings: RecordingsArgument) -> None:
     """
     from snnbench import checking
     from snnbench.recording import conformance, reading
+    from snnbench.report import wording
 
     unsound = False
     for folder in recordings:
@@ -22,9 +23,10 @@ def check(recordings: RecordingsArgument) -> None:
         complaints = checking.check(folder)
         for complaint in complaints:
             typer.echo(f"{folder}: {complaint.where}: {complaint.rule}: {complaint.text}")
-        count = len(reading.read(folder).records)
+        recording = reading.read(folder)
         summary = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
-        typer.echo(f"{folder}: {count} cells, {summary}", err=True)
+        lacking = f"; {missing}" if (missing := wording.missing(recording)) else ""
+        typer.echo(f"{folder}: {len(recording.records)} cells, {summary}{lacking}", err=True)
         unsound = unsound or bool(complaints)
     if unsound:
         raise typer.Exit(Exit.UNSOUND)

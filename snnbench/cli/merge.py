@@ -24,6 +24,6 @@ def merge(
 
     merged = merging.merge([reading.read(folder) for folder in recordings], output)
     lacking = merging.missing(merged.config)
-    say(f"{output}: {coverage(merged.records)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
+    say(f"{output}: {coverage(merged)}" + (f"; still missing: {', '.join(lacking)}" if lacking else ""))
     if differing := merged.machine.get("varying"):
         say(f"{output}: the machines differ in {', '.join(differing)}; the values are in {reading.MACHINE}")

@@ -94,7 +94,7 @@ def _print(recording: "Recording") -> None:
     from snnbench.run.progress import say
 
     typer.echo(markdown([recording]), nl=False)
-    say(f"{coverage(recording.records)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
+    say(f"{coverage(recording)}; recorded in {recording.folder} ({', '.join(reading.FILES)})")
 
 
 def _open(recording: "Recording") -> None:

@@ -32,7 +32,7 @@ def lines(folder: Path) -> Iterator[str]:
     done = sum(shard.done for shard in shards)
     left_s = max((shard.left_s for shard in shards if shard.running and shard.left_s is not None), default=None)
     left = f", about {format_duration(left_s)} left" if left_s is not None else ""
-    finished = ", finished" if all(shard.finished for shard in shards) else left
+    finished = ", finished" if all(shard.finished for shard in shards) else _closed(shards) or left
     yield f"{folder}: {done} of {planned or '?'} cells{_again(shards)}{finished}{_outcomes(shards)}"
     for shard in shards:
         if shard.shard:
@@ -47,6 +47,12 @@ def _running(part: "Part") -> Iterator[str]:
 
     for cell in part.running:
         yield f"  runs since {cell.started}: {describe(recorded(cell))}"
+
+
+def _closed(shards: Sequence["Part"]) -> str:
+    """Why the run was closed, as text; "" if it was not."""
+    reasons = dict.fromkeys(shard.closed for shard in shards if shard.closed)
+    return f", closed: {'; '.join(reasons)}" if reasons else ""
 
 
 def _job(part: "Part") -> str:

@@ -20,7 +20,7 @@ from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 
-OF_A_SHARD = ("identity", "finished", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
+OF_A_SHARD = ("identity", "finished", "closed", "shard", "shards", "unfinished", "whole", "planned", "whole_planned")
 """Keys of config.json about shards: they may differ between the parts of a run."""
 
 

@@ -84,6 +84,11 @@ class Recording:
         return bool(self.config.get("finished"))
 
     @property
+    def closed(self) -> str:
+        """Why cells stay missing, if `snnbench close` ended the recording before it was finished; else ""."""
+        return str(self.config.get("closed", ""))
+
+    @property
     def planned(self) -> int | None:
         """The number of planned cells, None if it is unknown."""
         return self.config.get("planned")

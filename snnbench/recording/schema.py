@@ -225,6 +225,7 @@ class ConfigDocument(TypedDict):
     shards: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
     unfinished: NotRequired[list[Annotated[str, Field(pattern=r"^[0-9]{1,4}/[0-9]{1,4}$")]]]
     finished: NotRequired[bool]
+    closed: NotRequired[str]
     planned: NotRequired[Count]
     whole_planned: NotRequired[Count]
     only: NotRequired[list[str] | None]

@@ -1,7 +1,7 @@
 """The writer of a recording: it appends a line for each cell, on the disk before the next cell starts.
 
 Records are never rewritten, except that a merge writes all of them anew. environments.json grows, and config.json is
-marked as finished at the end of the run.
+marked as finished at the end of the run, or as closed.
 """
 
 import json
@@ -116,8 +116,13 @@ class Writer:
 
     def finish(self, finished: bool = True) -> None:
         """Mark the recording as finished or not. After a finished one, the same config starts a new recording."""
-        if document(self.folder / CONFIG).get("finished", False) != finished:
-            self._replace(CONFIG, document(self.folder / CONFIG) | {"finished": finished})
+        known = document(self.folder / CONFIG)
+        if known.get("finished", False) != finished or "closed" in known:
+            self._replace(CONFIG, {name: known[name] for name in known if name != "closed"} | {"finished": finished})
+
+    def close(self, reason: str) -> None:
+        """Mark the recording as closed: its missing cells stay missing for this reason, unless its run continues."""
+        self._replace(CONFIG, document(self.folder / CONFIG) | {"closed": reason})
 
     def _write(self, data: bytes) -> None:
         with writing(self.folder):

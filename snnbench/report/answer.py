@@ -1,10 +1,10 @@
 """The answer of a recording in sentences: who leads by how much, who cannot be told apart, and what failed."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from snnbench.cases.case import Case
-from snnbench.recording.record import Record
+from snnbench.recording.reading import Recording
 from snnbench.report import wording
 from snnbench.report.findings import FEW_TRIALS, Findings, Point
 from snnbench.report.leads import TEST, Lead, leads
@@ -28,13 +28,14 @@ MAX_LEADERS = 4
 """The most contenders that a tie names."""
 
 
-def coverage(records: Iterable[Record]) -> str:
-    """`218 of 240 cells measured: 9 out of device memory, 3 incorrect, 10 unsupported`."""
-    records = list(records)
+def coverage(recording: Recording) -> str:
+    """`218 of 240 cells measured: 9 out of device memory, 3 incorrect, 10 unsupported`, and the missing cells."""
+    records = recording.records
     others = Counter(str(record.outcome.kind) for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
     rest = f": {_kinds(others)}" if others else ""
-    return f"{measured} of {counted(len(records), 'cell')} measured{rest}"
+    lacking = f"; {missing}" if (missing := wording.missing(recording)) else ""
+    return f"{measured} of {counted(len(records), 'cell')} measured{rest}{lacking}"
 
 
 def _kinds(counts: Counter[str]) -> str:

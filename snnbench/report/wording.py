@@ -16,6 +16,14 @@ def model(recording: Recording) -> str:
     return recording.model or "unknown machine"
 
 
+def missing(recording: Recording) -> str:
+    """`25 of 32 planned cells are missing: the card was gone`, of a recording that was closed; else ""."""
+    if not recording.closed:
+        return ""
+    planned = recording.planned or 0
+    return f"{planned - len(recording.records)} of {planned} planned cells are missing: {recording.closed}"
+
+
 def told_apart(case: Case, among: Collection[Case]) -> str:
     """Only the sizes in which these cases differ; all sizes if they do not differ."""
     varied = [axis for axis in case.SIZES if len({getattr(other, axis, None) for other in among}) > 1]

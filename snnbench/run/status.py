@@ -24,6 +24,7 @@ class Part:
     job: str = ""
     state: str = ""
     again: int = 0
+    closed: str = ""
 
     @property
     def done(self) -> int:
@@ -34,7 +35,7 @@ class Part:
     def left_s(self) -> float | None:
         """Estimated seconds left, at the average time of its cells; None if unknown."""
         known = [one.wall_s for one in self.records if one.wall_s is not None]
-        if self.finished or self.planned is None or not known:
+        if self.finished or self.closed or self.planned is None or not known:
             return None
         return (max(0, self.planned - self.done) + self.again) * sum(known) / len(known)
 
@@ -44,5 +45,5 @@ def part(folder: Path, shard: Shard | None = None, job: str = "", state: str = "
     there = reading.read(folder)
     running = in_progress.read(folder) if in_progress.runs(folder) else []
     planned = len(there.records) if there.finished and there.planned is None else there.planned
-    again = 0 if there.finished else attempts.due(there)
-    return Part(there.records, planned, running, there.finished, shard, job, state, again)
+    again = 0 if there.finished or there.closed else attempts.due(there)
+    return Part(there.records, planned, running, there.finished, shard, job, state, again, there.closed)

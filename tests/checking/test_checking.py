@@ -1,7 +1,6 @@
 """Tests of the checker: sound recordings, and recordings with one error each."""
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,8 @@ import pytest
 from snnbench import checking
 from snnbench.exits import Exit
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
-from tests.shipped import INTERRUPTED, OLDER, RESULTS, Document, copied, edited, edited_record, spot
+from tests.shipped import OLDER, RESULTS, Document, copied, edited, edited_record, spot
 from tests.sweep import snnbench
-
-LACKING = re.compile(
-    r"the run is not finished|^7 cells, where 32 were planned$|: no (memory 0|memory 0, time 0|time 0)$"
-)
 
 
 @pytest.mark.parametrize(
@@ -25,12 +20,7 @@ LACKING = re.compile(
     ids=lambda path: path.name,
 )
 def test_shipped_recording_keeps_the_rules(folder: Path) -> None:
-    complaints = checking.check(folder)
-    if folder.name == INTERRUPTED:
-        assert len(complaints) > 1, "the reason for the exception"
-        assert all(LACKING.search(each.text) for each in complaints), "only cells are missing"
-    else:
-        assert complaints == []
+    assert checking.check(folder) == []
 
 
 def faster(record: Document) -> None:

@@ -142,8 +142,11 @@ def test_interval_states_its_confidence_from_five_trials_on(counts: list[int], w
 def test_coverage_is_in_words() -> None:
     records = [timed("a", train=1.0), *(failed("b", "oom-device", "full", trial=trial) for trial in range(3))]
     records += [failed("c", "incorrect", "wrong"), skipped("d", "unsupported", "no reset")]
-    assert answer.coverage(records) == "1 of 6 cells measured: 3 out of device memory, 1 incorrect, 1 unsupported"
-    assert answer.coverage([]) == "0 of 0 cells measured"
+    assert (
+        answer.coverage(recording(*records))
+        == "1 of 6 cells measured: 3 out of device memory, 1 incorrect, 1 unsupported"
+    )
+    assert answer.coverage(recording()) == "0 of 0 cells measured"
 
 
 def test_recording_without_times_is_pointed_out() -> None:

@@ -10,7 +10,7 @@ MAX_ANSWERS = 40
 
 def section(findings: Findings) -> Section:
     """For each setting the leaders at each size; then the coverage and the trials that this rests on."""
-    about = [f"{answer.coverage(findings.recording.records)}."]
+    about = [f"{answer.coverage(findings.recording)}."]
     if findings.recording.torn:
         torn = counted(findings.recording.torn, "line")
         about.append(f"{torn} of the recording could not be read: a kill or a full disk tore them.")

@@ -8,7 +8,7 @@ from snnbench.recording.facts import flat
 from snnbench.report.findings import Findings
 from snnbench.report.page import citation
 from snnbench.report.section import Section, Table
-from snnbench.report.wording import model
+from snnbench.report.wording import missing, model
 
 LEFT_OUT = ("schema", "model")
 
@@ -21,7 +21,7 @@ def section(findings: Findings) -> Section:
         ["recording", recording.name],
         ["snnbench", recording.version or "unknown"],
         ["measured", citation.measured(recording) or "unknown"],
-        ["finished", "yes" if recording.finished else "no"],
+        ["finished", "yes" if recording.finished else missing(recording) or "no"],
         *([["only", str(only)]] if (only := recording.config.get("only")) else []),
     ]
     machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}

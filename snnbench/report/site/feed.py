@@ -30,7 +30,7 @@ def feed(title: str, catalogue: Catalogue) -> bytes:
         _add(entry, "id", f"urn:snnbench:recording:{file_name(recording.name)}")
         _add(entry, "updated", updated(recording))
         _add(entry, "link", rel="alternate", href=f"recordings/{file_name(recording.name)}.html")
-        summary = f"{answer.coverage(recording.records)}. {catalogue.summaries[recording.name]}"
+        summary = f"{answer.coverage(recording)}. {catalogue.summaries[recording.name]}"
         _add(entry, "summary", summary)
     ElementTree.indent(root)
     content: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)

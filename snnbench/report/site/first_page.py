@@ -56,7 +56,7 @@ def _question(catalogue: Catalogue, name: str) -> Section:
         if each in catalogue.latest
     ]
     rows = [
-        [each.name, wording.model(each), measured(each), each.version or "-", answer.coverage(each.records)]
+        [each.name, wording.model(each), measured(each), each.version or "-", answer.coverage(each)]
         for each in recordings
     ]
     targets = [f"recordings/{file_name(each.name)}.html" for each in recordings]

@@ -26,7 +26,7 @@ FEWEST_IN_COMMON = 2
 def show(console: Console, recording: Recording) -> None:
     """Print the answer of a recording, a table for each case, and the reasons of contenders without a time."""
     results = findings.find(recording)
-    about = f": {model(recording)}. {answer.coverage(recording.records)}."
+    about = f": {model(recording)}. {answer.coverage(recording)}."
     console.print(Text.assemble((recording.name, "bold"), about))
     _show_answer(console, results)
     common, own = captions(results.cases)

@@ -7,13 +7,12 @@ from snnbench.analysis.results import PHASES, Result, headline, results_by_case
 from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
-from snnbench.recording.record import Record
 from snnbench.report.pipelines import LOWER_BOUNDS
 from snnbench.report.section import Table
 from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
-from snnbench.report.wording import model, title
+from snnbench.report.wording import missing, model, title
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
@@ -33,20 +32,21 @@ def markdown(recordings: Sequence[Recording], heading: str = "##") -> str:
     return "\n".join(part for recording in recordings for part in _recording(recording, heading)).rstrip() + "\n"
 
 
-def coverage(records: Iterable[Record]) -> str:
-    """The number of measured cells, and the outcomes of the others."""
-    records = list(records)
+def coverage(recording: Recording) -> str:
+    """The number of measured cells, the outcomes of the others, and the cells that are missing."""
+    records = recording.records
     others = Counter(record.outcome.kind for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
     rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
-    return f"{measured} of {len(records)} cells measured" + (f"; {rest}" if rest else "")
+    parts = [f"{measured} of {len(records)} cells measured", rest, missing(recording)]
+    return "; ".join(part for part in parts if part)
 
 
 def _recording(recording: Recording, heading: str) -> list[str]:
     parts = [
         f"{heading} {recording.name}",
         "",
-        f"{model(recording)}. {coverage(recording.records)}.",
+        f"{model(recording)}. {coverage(recording)}.",
         "",
     ]
     by_case = results_by_case(recording.records)
