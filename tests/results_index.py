@@ -10,7 +10,7 @@ from snnbench.report.page.outline import outline
 from snnbench.report.section import Chart, Section, Table
 from snnbench.report.site.catalogue import Catalogue, asks, load, question
 from snnbench.report.text import table as tables
-from snnbench.report.wording import model
+from snnbench.report.wording import missing, model
 from tests.pictures import IMAGES, ROOT
 
 INDEX = ROOT / "results" / "README.md"
@@ -22,9 +22,6 @@ TEXT = """\
 Each folder is one run of a config, the newest first. `snnbench report results/NAME` shows it, and
 `snnbench check results/NAME` holds it against the rules of measurement. `snnbench site results -o site` makes pages of
 all of them. [Findings](../docs/findings.md) says what they show. `python -m tests.results_index` writes this file.
-
-`2026-11-26_core_h100` is the first recording on a GPU, and incomplete: the time on the card was over after six cells.
-`snnbench check` names the cells that are missing.
 
 {recordings}
 
@@ -40,7 +37,7 @@ ANSWER = """
 
 {asks}
 
-{answer}
+{answer}{missing}
 """
 MOST_ROWS = 24
 """The most rows of a chart here, if a smaller chart exists: more lines cross too often to be read."""
@@ -77,7 +74,8 @@ def index(known: Catalogue, charts: Mapping[str, Chart]) -> str:
     parts = [TEXT.format(recordings=tables.markdown(Table(columns, rows, texts=4)), graphs=graphs)]
     for recording in known.latest:
         answer = known.summaries[recording.name]
-        parts.append(ANSWER.format(name=recording.name, asks=asks(recording), answer=answer))
+        lacking = f" {missing(recording)}." if recording.closed else ""
+        parts.append(ANSWER.format(name=recording.name, asks=asks(recording), answer=answer, missing=lacking))
         if recording.name in charts:
             words = charts[recording.name].words.replace('"', "'")
             parts.append(PICTURE.format(name=recording.name, words=words))
