@@ -1,6 +1,7 @@
 """Settings for all tests: slots and a home of the suite's own, and slow files first."""
 
 import atexit
+import gc
 import os
 import shutil
 import signal
@@ -23,6 +24,8 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests run beside others: 
 if "SNNBENCH_HOME" not in os.environ:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
+
+gc.set_threshold(20_000, 50, 100)  # the suite imports millions of objects, and looks through them less often so
 
 SYSTEM = Path(__file__).parent / "system"
 """Whole runs, of minutes: they are collected only if the command line names them."""

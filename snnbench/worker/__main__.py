@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from snnbench import workloads
 from snnbench.adapter import loading, refusal
 from snnbench.cases.outcome import FailureKind, failed, skipped
+from snnbench.worker import garbage
 from snnbench.worker.channel import die_with_parent, end, own_descriptor
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import Announce, BadRequest, Note, Reply, Request, decode_request, silent
@@ -38,6 +39,7 @@ def main() -> int:
     parser.add_argument("--leads", type=_ends, help="READER,...: pipes from workers that measure after this one")
     parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE opens; READY leads to the leader")
     options = parser.parse_args()
+    garbage.collect_rarely()
     reply_fd = own_descriptor(options.reply_fd)
     try:
         request = decode_request(sys.stdin.read())

@@ -23,7 +23,7 @@ from snnbench.proof.phase_proof import random_seed
 from snnbench.proof.provider import kernels_that_ran
 from snnbench.proof.spot_checks import Check, SpotChecks
 from snnbench.proof.spotcheck import SpotCheck
-from snnbench.worker import afterwork, energy, fed, floor, memory
+from snnbench.worker import afterwork, energy, fed, floor, garbage, memory
 from snnbench.worker.instructions import Count, uncounted
 from snnbench.worker.messages import Announce, Reply, Request, silent
 from snnbench.worker.neuron_share import LinearLayers
@@ -73,6 +73,8 @@ class Measurement:
             raise Unsupported("autocast casts the operands of products, and this work has none")
         if not self._exam(reply):
             return
+        if self.request.measure != "verify":
+            garbage.collect_as_usual()
         if self.relay and self.request.measure == "time":
             self.relay.wait()
         session = self._session(self.problem)
@@ -116,10 +118,8 @@ class Measurement:
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
-            if rule := self._rule_of(problem.case):
-                finding = self._own_exam(problem, answer, rule)
-            else:
-                finding = exam.sit(problem, answer, backward=not self.variant.inference_only)
+            rule, backward = self._rule_of(problem.case), not self.variant.inference_only
+            finding = self._own_exam(problem, answer, rule) if rule else exam.sit(problem, answer, backward)
             reply.checks[f"exam-{number}"] = finding.as_dict()
             if not self._accept(reply, "exam", finding):
                 return False
@@ -178,11 +178,10 @@ class Measurement:
         case = self.request.case
         self._checks.prepare()
         busy = busy_ns(case.device)
-        peaks = Peaks(
-            self.backend, session, case, self.phases, **({"busy_ns": busy} if busy else {"settle": afterwork.settle})
-        )
+        settle = (lambda: None) if busy else afterwork.settle
+        peaks = Peaks(self.backend, session, case, self.phases, busy_ns=busy, settle=settle)
         peaks.look()
-        probes = Probes(self.backend, session, case, (lambda: None) if busy else afterwork.settle)
+        probes = Probes(self.backend, session, case, settle)
         probes.look()
         phases: dict[str, Any] = {}
         with ExitStack() as stack:
