@@ -96,12 +96,11 @@ def environment(
 NOT_INHERITED = ("JAX_COMPILATION_CACHE_DIR", "XLA_PYTHON_CLIENT_MEM_FRACTION")
 """Variables that a worker does not get. Beside its newer name, the old name of the fraction hides all GPUs from JAX."""
 
-FURTHER: Mapping[Measure, Mapping[str, str]] = {
-    # Freed memory leaves the process, so that a warm heap hides no allocation.
-    "memory": {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"},
-    # Nothing is timed and several workers run at once: a thread that waits for its team sleeps.
-    "verify": {"OMP_WAIT_POLICY": "PASSIVE"},
-}
+ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "2"}
+"""Freed memory leaves the process, so that a warm heap hides no allocation."""
+PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
+"""A thread that waits for its team sleeps: nothing is timed, and several workers run at once."""
+FURTHER: Mapping[Measure, Mapping[str, str]] = {"memory": ALLOCATOR | PASSIVE, "verify": PASSIVE}
 """Variables for one kind of measurement."""
 
 

@@ -17,7 +17,7 @@ from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS, read
 from snnbench.run import executor, known_outcomes, runner
-from snnbench.run.process import FURTHER
+from snnbench.run.process import ALLOCATOR
 from snnbench.run.setup import Run, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, bench
 from tests.fakes import CORRECT, MEASURED, altered, quantities
@@ -63,8 +63,8 @@ def test_memory_is_measured_alone_with_the_allocator_set(bench: Bench) -> None:
     bench.add("a")
     record = bench.run_cell("a", measure="memory")
     assert record.memory["phase"] == "train" and record.memory["host"]["peak_bytes"] >= 0
-    assert (record.phases, record.settings["malloc"]) == ({}, FURTHER["memory"])
-    assert bench.run_cell("a").settings["malloc"] != FURTHER["memory"]
+    assert (record.phases, record.settings["malloc"]) == ({}, ALLOCATOR)
+    assert bench.run_cell("a").settings["malloc"] != ALLOCATOR
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])

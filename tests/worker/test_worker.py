@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from snnbench.cases.outcome import Outcome
-from snnbench.run.process import FURTHER, environment, run
+from snnbench.run.process import ALLOCATOR, environment, run
 from snnbench.worker.messages import Reply, Request, decode_reply
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
 from tests.recordings import EXACT
@@ -178,7 +178,7 @@ def test_settings_in_force_are_read_back(tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     settings = replied(tmp_path, CORRECT, request("memory", cpus=(cpu,))).settings
     assert settings["cpus"] == [cpu]
-    assert settings["malloc"] == FURTHER["memory"]
+    assert settings["malloc"] == ALLOCATOR
     assert settings["numpy"] == settings["version"]
     assert settings["provider"] == "numpy"
     assert settings["python"] == sys.version.split()[0]
