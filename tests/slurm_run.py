@@ -31,6 +31,16 @@ class Run:
         self.process = subprocess.Popen(command(*self.arguments, "--executor", "slurm", *more), **options, **pipes)  # type: ignore[call-overload]
         return self.process
 
+    def reads(self, words: str) -> str:
+        """Wait until the command prints these words. Returns its messages so far."""
+        assert self.process is not None and self.process.stderr is not None
+        messages = ""
+        while words not in messages:
+            line = self.process.stderr.readline()
+            assert line, messages
+            messages += line
+        return messages
+
     def end(self) -> tuple[int, str]:
         """Wait for the command's end. Returns its exit status and its messages."""
         assert self.process is not None
