@@ -29,6 +29,8 @@ def complaints(recording: Recording, lines: list[Line]) -> Iterator[tuple[str, s
         yield reading.CONFIG, "the run is not finished; the same command continues it, and snnbench close ends it"
     if recording.finished and recording.closed:
         yield reading.CONFIG, "the run is both finished and closed"
+    if recording.closed and recording.planned is None:
+        yield reading.CONFIG, "the run is closed, and how many cells were planned is not known"
     earlier: dict[tuple[str, int], Any] = {}
     for line in lines:
         attempt = line["cell"], line.get("attempt", 0)

@@ -23,8 +23,9 @@ Trial = tuple[str, int, str]
 def complaints(recording: Recording, config: Config) -> Iterator[str]:
     """All complaints about the trials of a recording."""
     protocol, count = config.protocol, len(recording.records)
-    if recording.planned not in (None, count) and not recording.closed:
-        yield f"{count} cells, where {recording.planned} were planned"
+    planned = recording.planned
+    if planned is not None and (count > planned or (count < planned and not recording.closed)):
+        yield f"{count} cells, where {planned} were planned"
     there: dict[Work, set[Trial]] = {}
     for record in recording.records:
         work = Work(record.case, record.library, record.variant)

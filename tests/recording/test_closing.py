@@ -63,6 +63,16 @@ def test_recording_cannot_be_both_finished_and_closed(partial: Path) -> None:
     assert "the run is both finished and closed" in [each.text for each in checking.check(partial)]
 
 
+def test_closed_recording_knows_how_many_cells_were_planned(partial: Path) -> None:
+    closed = closing.close(partial, REASON)
+    edited(partial, reading.CONFIG, lambda config: config.update(planned=len(closed.records) - 1))
+    assert [each.rule for each in checking.check(partial)] == ["trials"]
+    edited(partial, reading.CONFIG, lambda config: config.pop("planned"))
+    assert [each.text for each in checking.check(partial)] == [
+        "the run is closed, and how many cells were planned is not known"
+    ]
+
+
 def test_only_an_unfinished_recording_is_closed_for_a_reason(partial: Path, tmp_path: Path) -> None:
     with pytest.raises(CannotClose, match="the reason is empty"):
         closing.close(partial, " \n ")
