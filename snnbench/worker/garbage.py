@@ -1,7 +1,7 @@
 """How often Python collects garbage in a worker: rarely while it prepares, and as usual while it measures.
 
 A framework is some half million objects. By default Python looks through all of them again and again while it imports
-them, which takes a fifth of the time of a small `verify` cell.
+them.
 """
 
 import gc
