@@ -118,32 +118,33 @@ class Executor:
         return cards[:most]
 
     def _in_turn(self, cells: Iterable[Cell], card: Card | None, stop: int | None = None, lane: int = 0) -> None:
-        waiting: list[Task] = []  # single cells on the CPU, which prepare together
+        waiting: list[Task] = []  # single cells, which prepare together
         for group in together(cells):
             left = self._left(group)
             if not left:
                 continue
-            if card is None and self._can_wait(left):
+            if self._can_wait(left):
                 if not self._fit([*waiting, *left]):
-                    self._in_relay(waiting, stop)
+                    self._in_relay(waiting, card, stop, lane)
                     waiting = []
                 waiting += left
                 continue
             if self._needs_worker(left):
-                self._in_relay(waiting, stop)
+                self._in_relay(waiting, card, stop, lane)
                 waiting = []
             self._measure(left, measure_together(left, self.run, self._known, card, stop, lane))
-        self._in_relay(waiting, stop)
+        self._in_relay(waiting, card, stop, lane)
 
-    def _in_relay(self, tasks: Sequence[Task], stop: int | None) -> None:
+    def _in_relay(self, tasks: Sequence[Task], card: Card | None, stop: int | None, lane: int) -> None:
         """Measure cells one after the other, with workers that prepare together."""
+        given = self.run, self._known, card, stop, lane
         if len(tasks) > 1:
-            self._measure(tasks, measure_in_relay(tasks, self.run, self._known, stop))
+            self._measure(tasks, measure_in_relay(tasks, *given))
         elif tasks:
-            self._measure(tasks, measure_together(tasks, self.run, self._known, None, stop))
+            self._measure(tasks, measure_together(tasks, *given))
 
     def _can_wait(self, tasks: Sequence[Task]) -> bool:
-        """Whether this is a single cell that a single process measures on the CPU."""
+        """Whether this is a single cell that a single process measures."""
         cell = tasks[0].cell
         return len(tasks) == 1 and cell.case.processes == 1 and cell.measure != VERIFY and self._needs_worker(tasks)
 

@@ -77,29 +77,35 @@ def measure_together(
 
 
 def measure_in_relay(
-    tasks: Sequence[Task], run: Run, known: known_outcomes.KnownOutcomes, stop: int | None = None
+    tasks: Sequence[Task],
+    run: Run,
+    known: known_outcomes.KnownOutcomes,
+    card: Card | None = None,
+    stop: int | None = None,
+    lane: int = 0,
 ) -> Generator[Record]:
-    """Run the workers of several cells on the CPU, one after the other; yield each record once it is there.
+    """Run the workers of several cells, one after the other, on a card if one is given; yield each record at once.
 
     All are ready before the first time is measured (worker/relay.py), so until then a worker may take the timeouts of
     all. If an earlier record makes the outcome of a cell known, its worker measures nothing. Raises process.Stopped.
     """
     timeout_s = run.protocol.timeout_seconds
-    leader = next((number for number, task in enumerate(tasks) if task.cell.measure == "time"), 0)
-    with _slot(tasks, run, None, stop), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
-        starts = [_start(stack, task.cell, run, ends) for task, ends in zip(tasks, relay.ends, strict=True)]
+    times = [number for number, task in enumerate(tasks) if task.cell.measure == "time"]
+    leader = 0 if card else next(iter(times), 0)  # on a card every worker waits, also one that measures memory
+    with _slot(tasks, run, card, stop), pipes.relay(len(tasks), leader) as relay, ExitStack() as stack:
+        starts = [_start(stack, task.cell, run, ends, card, lane) for task, ends in zip(tasks, relay.ends, strict=True)]
         for number, (task, start) in enumerate(zip(tasks, starts, strict=True)):
             task.begun()
             predicted = known.predict(task.cell)
             if not predicted:
                 relay.open_gate(number)
-            with _observed() as flags:
+            with _observed(card) as flags:
                 if isinstance(start, Outcome):
                     end: Outcome | Ending = start
                 else:
                     together = len(tasks) if number <= leader else 1
                     end = predicted or _ending(start, task, together * timeout_s, stop)
-            yield record_of(task.cell, task.key, run, end, flags)
+            yield record_of(task.cell, task.key, run, end, flags, card)
 
 
 def _slot(tasks: Sequence[Task], run: Run, card: Card | None, stop: int | None) -> AbstractContextManager[None]:

@@ -122,6 +122,8 @@ def _reply(
         return _failed("import", error)
     reply = Reply()
     backend = None
+    if relay and request.case.device.startswith("cuda"):
+        relay.wait()
     try:
         from snnbench.backends import open_backend
         from snnbench.worker.measurement import Measurement

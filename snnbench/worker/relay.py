@@ -6,6 +6,9 @@ worker sleeps and uses no CPU. If a worker dies, its pipe closes, and the others
 follower. It sends OPEN when it has recorded all workers before. A gate that closes without it means that the harness
 died, so the follower ends. A worker that measures memory does not wait, because memory does not depend on neighbours;
 it counts as ready when it ends.
+
+On a card every worker waits, and before it touches the card: it loads its libraries only. So a card has one process at
+a time, and none of its memory is taken by a process that waits.
 """
 
 import os

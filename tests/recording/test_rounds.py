@@ -141,13 +141,13 @@ def test_run_on_a_busy_machine_ends_with_a_message(tmp_path: Path) -> None:
 def test_parallel_cells_are_measured_again_on_their_gpus(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     from snnbench.machine import cpus, gpus
     from snnbench.run import slots
-    from tests.run.test_executor import ANYWHERE, CARDS
+    from tests.run.test_executor import CARDS, anywhere
 
     monkeypatch.setattr(gpus, "has_cuda", lambda: True)
     monkeypatch.setattr(cpus, "usable_cpus", lambda *given: 2)
     monkeypatch.setenv(slots.VARIABLE, str(bench.folder / "slots"))
     for name, taken in (("a", [0.0, 0.0]), ("b", [0.5, 0.0])):
-        bench.add(name, LYING.format(taken=taken) + ANYWHERE)
+        bench.add(name, LYING.format(taken=taken) + anywhere())
     sizes = {"a": 16, "b": 20}
     cases = {name: SMALL.with_(neurons=neurons, device="cuda") for name, neurons in sizes.items()}
     plan = [Cell(case, name, "default", 0, "time") for name, case in cases.items()]

@@ -16,16 +16,15 @@ from snnbench.run import slots
 from snnbench.run.executor import Executor
 from snnbench.run.groups import deal
 from snnbench.run.setup import Run, Setup
+from snnbench.worker.messages import Measure
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
-from tests.fakes import CORRECT
+from tests.fakes import CORRECT, altered
 
 __all__ = ["bench"]
 
 CARDS = [Card("GPU-a", None), Card("GPU-b", None)]
 CASES = [SMALL.with_(neurons=neurons, device="cuda") for neurons in (16, 20, 24)]
-ANYWHERE = (
-    CORRECT.replace('BACKEND = "numpy"', 'BACKEND = "own"')
-    + """
+OWN_BACKEND = """
 from dataclasses import replace
 from snnbench.backends import numpy as driver
 
@@ -34,8 +33,6 @@ class Backend(driver.Backend):
     def __init__(self, case):
         super().__init__(replace(case, device="cpu"))
 """
-)
-"""A fake that says nothing of the device."""
 SEES = """
 import os
 from pathlib import Path
@@ -43,6 +40,11 @@ from pathlib import Path
 with Path(__file__).with_suffix(".seen").open("a") as file:
     file.write(os.environ["CUDA_VISIBLE_DEVICES"] + "\\n")
 """
+
+
+def anywhere(source: str = CORRECT) -> str:
+    """A fake that says nothing of the device."""
+    return source.replace('BACKEND = "numpy"', 'BACKEND = "own"') + OWN_BACKEND
 
 
 def cells(name: str = "a") -> list[Cell]:
@@ -76,7 +78,7 @@ def test_all_cells_of_a_case_go_to_one_gpu_and_cases_in_turn() -> None:
 
 def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
     marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
-    with_cards.add("a", SEES + marks + ANYWHERE)
+    with_cards.add("a", SEES + marks + anywhere())
 
     def interrupt_once_both_run() -> None:
         while len(list(with_cards.folder.glob("*.pid"))) < 2:
@@ -89,5 +91,22 @@ def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
         execute(with_cards, cells())
     watcher.join()
     pids = [int(path.name.split(".")[1]) for path in with_cards.folder.glob("*.pid")]
-    assert len(pids) == 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    assert len(pids) >= 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert [record.outcome.kind for record in read(with_cards.recording).records] == ["cancelled"] * 2
+
+
+@pytest.mark.parametrize("measures", [("time", "time"), ("memory", "time"), ("time", "memory")])
+def test_workers_load_at_once_and_use_a_card_in_turn(
+    with_cards: Bench, tmp_path: Path, measures: tuple[Measure, Measure]
+) -> None:
+    log = tmp_path / "log"
+    note = f'print("EVENT", __name__, file=open({str(log)!r}, "a"))'
+    loads = "import time\n" + note.replace("EVENT", "loads") + "\ntime.sleep(0.5)\n"
+    for name in "ab":
+        with_cards.add(name, loads + anywhere(altered(f"{note.replace('EVENT', 'passes')}\nreturn right")))
+    plan = [Cell(CASES[0], name, "default", 0, measure) for name, measure in zip("ab", measures, strict=True)]
+    assert [record.status for record in execute(with_cards, plan)] == ["measured"] * 2
+    events = [line.split() for line in log.read_text().splitlines()]
+    assert [event for event, _ in events[:2]] == ["loads"] * 2, "the card is free until both have loaded"
+    users = [name for event, name in events if event == "passes"]
+    assert len(set(users)) == 2 and users == sorted(users, key=users.index), "one after the other"

@@ -1,13 +1,13 @@
 """Test of the local executor with two GPUs: a worker sees the GPU of its case and no other."""
 
 from tests.bench import Bench, bench
-from tests.run.test_executor import ANYWHERE, CARDS, SEES, cells, execute, with_cards
+from tests.run.test_executor import CARDS, SEES, anywhere, cells, execute, with_cards
 
 __all__ = ["bench", "with_cards"]
 
 
 def test_each_worker_sees_only_its_own_gpu(with_cards: Bench) -> None:
-    with_cards.add("a", SEES + ANYWHERE)
+    with_cards.add("a", SEES + anywhere())
     records = execute(with_cards, cells())
     assert {record.status for record in records} == {"measured"} and len(records) == 6
     by_card = {record.case.neurons: record.settings["card"] for record in records}
