@@ -11,7 +11,6 @@
 """Tether: `LIF`, a Triton kernel over all time steps forward and one backward.
 
 The backward kernel also computes the gradients of the decay, the threshold and the surrogate's slope in every pass.
-Nobody has run this adapter on a GPU yet; in Triton's interpreter its answers are exact.
 Docs: https://github.com/Khushiyant/tether
 """
 
