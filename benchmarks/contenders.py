@@ -5,11 +5,12 @@
     python -m benchmarks contenders --busy 1               # while another process keeps a core busy
 
 Each process builds its network through the library's adapter, has its answer checked against float64, and then waits.
-In each round, in a new random order, every process does two training passes and times the second, while the others wait
-at a pipe. One process is the floor. It does only the case's matrix products into existing arrays: two, or three with
-the gradient of the input. With --alone it copies the bytes that the neuron's training must move. Disturbances by the
-rest of the machine so meet all processes alike. A ratio is the median over rounds of the ratios within a round. Exits
-with 1 if an exact contender that is not ours is faster than the yardstick.
+In each round, in a new random order, every process does training passes for 20 ms, at least one, and then times passes
+for as long, while the others wait at a pipe. One process is the floor. It does only the case's matrix products, by the
+faster of torch's libraries: two products, or three with the gradient of the input. With --alone it copies the bytes
+that the neuron's training must move. Disturbances by the rest of the machine so meet all processes alike. A ratio is
+the median over rounds of the ratios within a round. Exits with 1 if an exact contender that is not ours is faster than
+the yardstick.
 """
 
 import argparse
@@ -46,7 +47,7 @@ class Turn:
 
     name: str
     process: "subprocess.Popen[str]"
-    durations_ns: list[int] = field(default_factory=list)
+    durations_ns: list[float] = field(default_factory=list)
     note: str = ""
 
     def answer(self) -> Any:

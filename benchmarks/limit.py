@@ -5,7 +5,7 @@
 
 A training pass with the gradients of weight, bias and inputs is timed in four ways, which take turns in one process: as
 a user calls it; inside its two C calls only; inside of them with a product that does nothing; and the same without the
-inputs' gradient. The floor is the three products by torch.mm into existing arrays. Parts, each the median over the
+inputs' gradient. The floor is the three products by the faster of torch's libraries. Parts, each the median over the
 turns of a difference of two times:
 
     autograd    a pass of a torch.autograd.Function with the same tensors that computes nothing, after the products
@@ -26,12 +26,15 @@ from typing import Any
 import torch
 
 from benchmarks.outcome import show
+from snnbench.backends.torch.floor_products import products
 from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, reuse_memory
+from snnbench.worker.afterwork import settle
 
 NEURON = Neuron(0.9, 1.0)
 NOTHING = Path(__file__).with_name("nothing.c")
 TURN_S = 0.02
-"""Passes follow each other for about so long in a turn; the fastest caches are warm, as in training."""
+"""Passes follow each other for about so long in a turn; the fastest caches are warm, as in training. Between turns the
+threads of the products settle: they wait for more work in a loop, and would take CPUs from the kernel's own threads."""
 COLUMNS = (
     "N",
     "threads",
@@ -115,13 +118,11 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
         spikes = linear_lif(inputs, weight, bias, beta=NEURON.beta, threshold=NEURON.threshold, kernel="cpu")
         torch.autograd.grad(spikes, leaves, cotangent)
 
-    rows, given, matrix = inputs.detach().view(-1, neurons), cotangent.view(-1, neurons), weight.detach()
-    currents, by_weight, by_inputs = torch.empty_like(given), torch.empty_like(matrix), torch.empty_like(rows)
+    runs = products(inputs.detach().view(-1, neurons), cotangent.view(-1, neurons), weight.detach())
 
-    def products() -> None:
-        torch.mm(rows, matrix.t(), out=currents)
-        torch.mm(given.t(), rows, out=by_weight)
-        torch.mm(given, matrix, out=by_inputs)
+    def floor() -> None:
+        for run in runs.values():
+            run()
 
     leaves = (weight, bias, inputs)
 
@@ -133,10 +134,10 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
     turns: dict[str, list[float]] = {name: [] for name in names}
 
     def measure() -> None:
-        turns["floor"].append(seconds(products))
+        turns["floor"].append(seconds(floor))
         turns["pass"].append(seconds(lambda: train(leaves)))
         turns["calls"].append(seconds_inside(library, lambda: train(leaves)))
-        turns["autograd"].append(seconds(empty, products))
+        turns["autograd"].append(seconds(empty, floor))
         with without_products(library.library):
             turns["idle"].append(seconds_inside(library, lambda: train(leaves)))
             turns["idle, weights only"].append(seconds_inside(library, lambda: train(leaves[:2])))
@@ -171,8 +172,8 @@ def difference(longer: Sequence[float], shorter: Sequence[float]) -> float:
 
 def seconds(run: Callable[[], None], before: Callable[[], None] = lambda: None) -> float:
     """Seconds of one run, the mean of a turn; `before` is called before each, outside the clock."""
+    warm(run)
     spent, count, ends = 0.0, 0, time.perf_counter() + TURN_S
-    run()
     while not count or time.perf_counter() < ends:
         before()
         started = time.perf_counter()
@@ -182,12 +183,21 @@ def seconds(run: Callable[[], None], before: Callable[[], None] = lambda: None) 
     return spent / count
 
 
+def warm(run: Callable[[], None]) -> None:
+    """Let threads of the turn before settle, then run for a turn untimed: sleeping CPUs need some milliseconds."""
+    settle()
+    ends = time.perf_counter() + TURN_S
+    run()
+    while time.perf_counter() < ends:
+        run()
+
+
 def seconds_inside(library: Timed, run: Callable[[], None]) -> float:
     """Seconds inside of the library's calls in one run, the mean of a turn."""
     real = linear_cpu.loaded
     linear_cpu.loaded = lambda *_: library
     try:
-        run()
+        warm(run)
         started, library.seconds, count = time.perf_counter(), 0.0, 0
         while not count or time.perf_counter() - started < TURN_S:
             run()
@@ -200,8 +210,9 @@ def seconds_inside(library: Timed, run: Callable[[], None]) -> float:
 @contextmanager
 def without_products(library: Any) -> Iterator[None]:
     """The kernel with a product that does nothing."""
-    linear_cpu.use(library, compiler.library(NOTHING, {}).nothing)
+    nothing = compiler.library(NOTHING, {})
+    linear_cpu.use(library, nothing.nothing, None)
     try:
         yield
     finally:
-        linear_cpu.use(library, linear_cpu.product(torch.float32))
+        linear_cpu.use(library, linear_cpu.product(torch.float32), linear_cpu.tile())

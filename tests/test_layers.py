@@ -36,12 +36,20 @@ OF_TORCH = (
         "backends.torch.imported",
         "backends.torch.network",
         "backends.torch.operations",
+        "backends.torch.floor_products",
         "backends.torch.session",
         "backends.torch.training",
     ),
     *("backends.torch.modes", "kernels.alone", "kernels.buffers", "kernels.choice", "kernels.eager", "kernels.layer"),
     *("kernels.lif_cpu", "kernels.lif_ref", "kernels.lif_torch", "kernels.operator", "kernels.passes"),
-    *("kernels.arguments", "kernels.linear_cpu", "kernels.one_stretch", "kernels.pipeline", "kernels.ranks"),
+    *(
+        "kernels.arguments",
+        "kernels.linear_cpu",
+        "kernels.one_stretch",
+        "kernels.onednn",
+        "kernels.pipeline",
+        "kernels.ranks",
+    ),
     *("kernels.stretches", "kernels.sums"),
 )
 OF_JAX = ("backends.jax", "backends.jax.network", "backends.jax.operations", "backends.jax.session")

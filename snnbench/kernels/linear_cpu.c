@@ -18,6 +18,7 @@
             10                  719          products, on a range of neurons each */
 #include "lif_block.h"
 #include "team.h"
+#include "tiles.h"
 
 /* ?gemm of the framework. Sizes have 64 bits: a library that reads 32 of them sees the same number. */
 typedef void (*product_t)(const char *, const char *, const int64_t *, const int64_t *, const int64_t *, const store_t *,
@@ -27,11 +28,13 @@ typedef void (*product_t)(const char *, const char *, const int64_t *, const int
 typedef int (*limit_t)(int);
 static product_t product;
 static limit_t limit;
+static tile_t tile; /* absent: products are BLAS's */
 static const store_t ZERO = 0, ONE = 1;
 
-void use(product_t a_product, limit_t a_limit) {
+void use(product_t a_product, limit_t a_limit, tile_t a_tile) {
   product = a_product;
   limit = a_limit;
+  tile = a_tile;
 }
 
 enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads never share */
@@ -84,6 +87,13 @@ static int64_t steps_from(const layer_t *layer, int64_t t) {
 /* Currents of a range of neurons, without the bias, for the stretch at step `t`. */
 static void multiply(const layer_t *layer, range_t neurons, int64_t t, store_t *current) {
   int64_t rows = steps_from(layer, t) * layer->B, count = neurons.to - neurons.from;
+#if STORE == FLOAT32
+  if (tile) {
+    tiled_currents(tile, layer->inputs + t * layer->B * layer->K, layer->weight + neurons.from * layer->K,
+                   current + neurons.from, rows, layer->K, count, layer->N);
+    return;
+  }
+#endif
   product("T", "N", &count, &rows, &layer->K, &ONE, layer->weight + neurons.from * layer->K, &layer->K,
           layer->inputs + t * layer->B * layer->K, &layer->K, &ZERO, current + neurons.from, &layer->N);
 }
@@ -234,18 +244,33 @@ static void backward_neurons(const layer_t *layer, const gradients_t *pass, rang
     int64_t columns, at = block_at(layer, all, number, &columns);
     backward_columns(layer, pass, t, at, columns, pass->gradient);
   }
-  if (pass->by_weight)
-    product("N", "T", &K, &count, &rows, &ONE, layer->inputs + t * layer->B * K, &K, pass->gradient + neurons.from,
-            &layer->N, t + layer->length >= layer->T ? &ZERO : &ONE, pass->by_weight + neurons.from * K, &K);
+  if (!pass->by_weight) return;
+  const int adds = t + layer->length < layer->T;
+#if STORE == FLOAT32
+  if (tile) {
+    tiled_by_weight(tile, pass->gradient + neurons.from, layer->inputs + t * layer->B * K,
+                    pass->by_weight + neurons.from * K, rows, K, count, layer->N, adds);
+    return;
+  }
+#endif
+  product("N", "T", &K, &count, &rows, &ONE, layer->inputs + t * layer->B * K, &K, pass->gradient + neurons.from,
+          &layer->N, adds ? &ONE : &ZERO, pass->by_weight + neurons.from * K, &K);
 }
 
 /* The inputs' gradient for a range of samples and steps in the stretch at step `t`. */
 static void backward_inputs(const layer_t *layer, const gradients_t *pass, range_t rows, int64_t t) {
   int64_t count = rows.to - rows.from;
-  if (count)
-    product("N", "N", &layer->K, &count, &layer->N, &ONE, layer->weight, &layer->K,
-            pass->gradient + rows.from * layer->N, &layer->N, &ZERO,
-            pass->by_input + (t * layer->B + rows.from) * layer->K, &layer->K);
+  const store_t *gradient = pass->gradient + rows.from * layer->N;
+  store_t *by_input = pass->by_input + (t * layer->B + rows.from) * layer->K;
+  if (!count) return;
+#if STORE == FLOAT32
+  if (tile) {
+    tiled_by_input(tile, gradient, layer->weight, by_input, count, layer->K, layer->N);
+    return;
+  }
+#endif
+  product("N", "N", &layer->K, &count, &layer->N, &ONE, layer->weight, &layer->K, gradient, &layer->N, &ZERO, by_input,
+          &layer->K);
 }
 
 /* A range of neurons through all stretches, from the last one on. */
@@ -268,7 +293,7 @@ static void backward_phase_task(const void *work, int64_t number) {
   const int64_t t = ((layer->T - 1) / layer->length - phase / 2) * layer->length;
   int before = limit(1);
   if (phase % 2) {
-    backward_inputs(layer, pass, share(steps_from(layer, t) * layer->B, 1, range, layer->ranges), t);
+    backward_inputs(layer, pass, share(steps_from(layer, t) * layer->B, tile ? UNIT : 1, range, layer->ranges), t);
   } else {
     const range_t neurons = share(layer->N, UNIT, range, layer->ranges);
     if (!phase) begin_backward(layer, pass, neurons);

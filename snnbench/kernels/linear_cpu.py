@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from snnbench.kernels import buffers, compiler
+from snnbench.kernels import buffers, compiler, onednn
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.lif_cpu import BLOCK, FORMATS
 from snnbench.kernels.neuron import Neuron
@@ -25,7 +25,11 @@ from snnbench.kernels.stretches import kept_shape, stretch
 SOURCE = Path(__file__).with_suffix(".c")
 TEAM = SOURCE.with_name("team.h")
 """Threads that share tasks."""
+TILES = SOURCE.with_name("tiles.h")
+"""Products made of tiles."""
 PRODUCTS = {torch.float32: "sgemm_", torch.float64: "dgemm_"}
+TILE = "_ZN2at6native7cpublas6brgemmEllllllbPKfS3_Pfb"
+"""torch's function at::native::cpublas::brgemm for float32: oneDNN's product of tiles. The name has its arguments."""
 LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
 ONE_THREAD = 8_000_000
@@ -168,9 +172,15 @@ def product(dtype: torch.dtype) -> Any:
     return getattr(_blas(), PRODUCTS[dtype])
 
 
-def use(library: Any, function: Any) -> None:
-    """Let a compiled layer compute its products by `function`, with the arguments of BLAS's ?gemm."""
-    library.use(ctypes.cast(function, ctypes.c_void_p), ctypes.cast(getattr(_blas(), LIMIT), ctypes.c_void_p))
+def tile() -> Any:
+    """torch's function for products of tiles, where it is faster than its BLAS; else None."""
+    return getattr(_blas(), TILE, None) if onednn.is_faster() else None
+
+
+def use(library: Any, function: Any, tile: Any = None) -> None:
+    """Let a compiled layer compute its products by `function`, with the arguments of BLAS's ?gemm, or from tiles."""
+    functions = function, getattr(_blas(), LIMIT), tile
+    library.use(*(None if each is None else ctypes.cast(each, ctypes.c_void_p) for each in functions))
 
 
 def loaded(neuron: Neuron, store: torch.dtype, keep: torch.dtype) -> Any:
@@ -187,11 +197,11 @@ def _loaded(reset: str, detach: bool, name: str, store: torch.dtype, keep: torch
         "DETACH": str(int(detach)),
         "SURROGATE": surrogate(name, C),
     }
-    library = compiler.library(SOURCE, macros, BLOCK, TEAM)
+    library = compiler.library(SOURCE, macros, BLOCK, TEAM, TILES)
     pointer, size, number, count = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int
     library.linear_forward.argtypes = [*[pointer] * 9, *[size] * 5, *[number] * 2, count]
     library.linear_backward.argtypes = [*[pointer] * 16, *[size] * 5, *[number] * 3, count]
-    library.use.argtypes = [pointer, pointer]
+    library.use.argtypes = [pointer] * 3
     library.use.restype = library.linear_forward.restype = library.linear_backward.restype = None
-    use(library, product(store))
+    use(library, product(store), tile() if store == torch.float32 else None)
     return library

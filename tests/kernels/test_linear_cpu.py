@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif
+from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, onednn
 from snnbench.kernels.passes import prepared
 from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
 from tests.oracle import FEW_NEURONS, distance, identifier
@@ -178,3 +178,38 @@ def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.Monkey
     given = problem(23, 3, 11, 17)
     fired, _ = by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
     assert torch.equal(fired.double(), expected(given, NEURON)[0])
+
+
+WIDTHS = [(5, 3, 7, 70), (40, 16, 70, 300), (33, 16, 1024, 65), (3, 2, 600, 1100)]
+"""Steps, batch, inputs and neurons: parts of tiles, several of them, rows of 4 KiB, sums over more than one tile."""
+
+
+@pytest.mark.parametrize("keep", ["potential", "nothing"])
+@pytest.mark.parametrize("sizes", WIDTHS, ids=str)
+def test_products_from_tiles_have_the_numbers_of_blas(
+    sizes: tuple[int, int, int, int], keep: str, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = linear_cpu.loaded(NEURON, torch.float32, torch.float32)
+    blas, tile = linear_cpu.product(torch.float32), getattr(linear_cpu._blas(), linear_cpu.TILE, None)
+    if tile is None:
+        pytest.skip("this build of torch does not export products of tiles")
+    steps, batch, entering, neurons = sizes
+    given = problem(steps, batch, entering, neurons)
+    try:
+        linear_cpu.use(library, blas, tile)
+        fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
+        linear_cpu.use(library, blas)
+        others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
+    finally:
+        linear_cpu.use(library, blas, linear_cpu.tile())
+    assert torch.equal(fired, others_fired)
+    for name, gradient, other in zip(NAMES, got, others, strict=True):
+        assert distance(gradient.double(), other.double()) < 2e-5, name
+
+
+def test_float32_alone_has_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(onednn, "is_faster", lambda: False)
+    assert linear_cpu.tile() is None
+    monkeypatch.setattr(onednn, "is_faster", lambda: True)
+    monkeypatch.setattr(linear_cpu, "TILE", "no_such_function")
+    assert linear_cpu.tile() is None, "a later torch may export none"

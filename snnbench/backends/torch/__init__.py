@@ -12,6 +12,7 @@ from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.torch.errors import is_out_of_device_memory
+from snnbench.backends.torch.floor_products import products
 from snnbench.backends.torch.graph import Captured, unused_private_bytes
 from snnbench.backends.torch.imported import stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
@@ -101,20 +102,17 @@ class Backend:
         return "oom-host" if isinstance(error, MemoryError) or "can't allocate memory" in str(error) else None
 
     def peaks(self, entering: Matrix, cotangent: Matrix, weight: Matrix, copied_bytes: int) -> dict[str, Run]:
-        """Runs with preallocated results; BLAS reads a transposed view without a copy.
+        """Runs with operands on the device.
 
         The copied numbers have four bytes: of so many single bytes, torch would copy even few with several threads.
         """
         x, g, w = (torch.from_numpy(array).to(self.device, self.dtype) for array in (entering, cotangent, weight))
-        rows, square = torch.empty_like(x), torch.empty_like(w)
         source = torch.ones(max(1, copied_bytes // 4), dtype=torch.float32, device=self.device)
         target = torch.zeros_like(source)
         scalar = torch.ones((1, 1), dtype=self.dtype, device=self.device)
         product = torch.zeros_like(scalar)
         return {
-            "current": lambda: torch.mm(x, w.T, out=rows),
-            "weight_gradient": lambda: torch.mm(g.T, x, out=square),
-            "input_gradient": lambda: torch.mm(g, w, out=rows),
+            **products(x, g, w),
             "copy": lambda: target.copy_(source),
             "call": lambda: torch.mm(scalar, scalar, out=product),
         }

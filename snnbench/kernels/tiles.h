@@ -1,0 +1,134 @@
+/* The three products of the layer from products of tiles: oneDNN's micro-kernel, which torch's library has.
+
+   On processors of AMD, torch's BLAS (MKL) leaves the 512-bit units unused, and oneDNN uses them. Its micro-kernel takes
+   matrices by rows and transposes none. So tiles of the weight and of the gradient are transposed here, while they are
+   in the cache, and no product needs memory of its own. */
+#ifndef TILES_H
+#define TILES_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* c [m, n] = a [m, k] b [k, n], or added to c; rows are `row_a`, `row_b` and `row_c` numbers apart. */
+typedef void (*tile_t)(int64_t m, int64_t n, int64_t k, int64_t row_a, int64_t row_b, int64_t row_c, bool adds,
+                       const float *a, const float *b, float *c, bool packed);
+
+enum { TILE_ROWS = 64, TILE_COLUMNS = 64, TILE_DEPTH = 256, TILE_WIDTH = 512, TILE_BAND = 256 };
+enum { ALIASED = 1024 };   /* numbers: with a multiple of 4 KiB between rows, all rows fall into the same sets of a cache */
+enum { LONG_DEPTH = 512 }; /* of a sum of rows there: it passes over the weight's gradient, which no cache holds */
+
+static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+
+typedef float sixteen_t __attribute__((vector_size(64), aligned(4)));
+typedef int32_t order_t __attribute__((vector_size(64)));
+
+/* One step of the transposition of 16 rows: pairs of rows that are `apart` exchange numbers by both orders. */
+#define EXCHANGE(apart, LOW, HIGH)                                   \
+  for (int i = 0; i < 16; ++i)                                       \
+    if (!(i & (apart))) {                                            \
+      sixteen_t low = __builtin_shuffle(r[i], r[i | (apart)], LOW);  \
+      sixteen_t high = __builtin_shuffle(r[i], r[i | (apart)], HIGH); \
+      r[i] = low;                                                    \
+      r[i | (apart)] = high;                                         \
+    }
+
+/* to [16, 16] = from [16, 16] transposed. */
+static inline void turn_16(const float *from, int64_t row_from, float *to, int64_t row_to) {
+  sixteen_t r[16];
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) r[i] = *(const sixteen_t *)(from + i * row_from);
+#pragma GCC unroll 16
+  EXCHANGE(8, ((order_t){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}),
+           ((order_t){8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31}))
+#pragma GCC unroll 16
+  EXCHANGE(4, ((order_t){0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27}),
+           ((order_t){4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31}))
+#pragma GCC unroll 16
+  EXCHANGE(2, ((order_t){0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29}),
+           ((order_t){2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31}))
+#pragma GCC unroll 16
+  EXCHANGE(1, ((order_t){0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30}),
+           ((order_t){1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31}))
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) *(sixteen_t *)(to + i * row_to) = r[i];
+}
+
+/* to [columns, rows] = from [rows, columns] transposed. */
+static void turn(const float *from, int64_t row_from, float *to, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i += 16)
+    for (int64_t j = 0; j < columns; j += 16) {
+      if (i + 16 <= rows && j + 16 <= columns) {
+        turn_16(from + i * row_from + j, row_from, to + j * rows + i, rows);
+        continue;
+      }
+      for (int64_t a = i; a < least(i + 16, rows); ++a)
+        for (int64_t b = j; b < least(j + 16, columns); ++b) to[b * rows + a] = from[a * row_from + b];
+    }
+}
+
+/* currents [rows, neurons] = inputs [rows, entering] weight^T; rows of currents are `row` numbers apart. */
+static void tiled_currents(tile_t tile, const float *inputs, const float *weight, float *currents, int64_t rows,
+                           int64_t entering, int64_t neurons, int64_t row) {
+  float turned[TILE_DEPTH * TILE_COLUMNS] __attribute__((aligned(64)));
+  for (int64_t j = 0; j < neurons; j += TILE_COLUMNS)
+    for (int64_t k = 0; k < entering; k += TILE_DEPTH) {
+      const int64_t width = least(TILE_COLUMNS, neurons - j), depth = least(TILE_DEPTH, entering - k);
+      turn(weight + j * entering + k, entering, turned, width, depth);
+      for (int64_t i = 0; i < rows; i += TILE_ROWS)
+        tile(least(TILE_ROWS, rows - i), width, depth, entering, width, row, k > 0, inputs + i * entering + k, turned,
+             currents + i * row + j, false);
+    }
+}
+
+/* A block [depth, width] of a matrix by rows: the matrix itself, or a copy where the same cache sets would hold all of
+   the block's rows. */
+typedef struct {
+  const float *at;
+  int64_t row;
+} block_t;
+
+static block_t block_of(const float *matrix, int64_t row, int64_t depth, int64_t width, float *copy) {
+  if (width > TILE_COLUMNS) return (block_t){matrix, row};
+  for (int64_t i = 0; i < depth; ++i) memcpy(copy + i * width, matrix + i * row, (size_t)width * sizeof(float));
+  return (block_t){copy, width};
+}
+
+/* Columns of a block, of a matrix whose rows have so many numbers. */
+static int64_t width_of(int64_t row) { return row % ALIASED ? TILE_WIDTH : TILE_COLUMNS; }
+
+/* by_weight [neurons, entering] = gradient^T inputs, or added to it; rows of the gradient are `row` numbers apart. */
+static void tiled_by_weight(tile_t tile, const float *gradient, const float *inputs, float *by_weight, int64_t rows,
+                            int64_t entering, int64_t neurons, int64_t row, bool adds) {
+  float turned[TILE_BAND * TILE_DEPTH] __attribute__((aligned(64)));
+  float copy[LONG_DEPTH * TILE_COLUMNS] __attribute__((aligned(64)));
+  const int64_t widest = width_of(entering), deepest = widest == TILE_WIDTH ? TILE_DEPTH : LONG_DEPTH;
+  const int64_t tallest = TILE_BAND * TILE_DEPTH / deepest;
+  for (int64_t i = 0; i < rows; i += deepest)
+    for (int64_t j = 0; j < neurons; j += tallest) {
+      const int64_t band = least(tallest, neurons - j), depth = least(deepest, rows - i);
+      turn(gradient + i * row + j, row, turned, depth, band);
+      for (int64_t k = 0; k < entering; k += widest) {
+        const int64_t width = least(widest, entering - k);
+        const block_t block = block_of(inputs + i * entering + k, entering, depth, width, copy);
+        for (int64_t h = 0; h < band; h += TILE_ROWS)
+          tile(least(TILE_ROWS, band - h), width, depth, depth, block.row, entering, adds || i > 0, turned + h * depth,
+               block.at, by_weight + (j + h) * entering + k, false);
+      }
+    }
+}
+
+/* by_input [rows, entering] = gradient [rows, neurons] weight. */
+static void tiled_by_input(tile_t tile, const float *gradient, const float *weight, float *by_input, int64_t rows,
+                           int64_t entering, int64_t neurons) {
+  float copy[TILE_DEPTH * TILE_COLUMNS] __attribute__((aligned(64)));
+  const int64_t widest = width_of(entering);
+  for (int64_t k = 0; k < entering; k += widest)
+    for (int64_t j = 0; j < neurons; j += TILE_DEPTH) {
+      const int64_t width = least(widest, entering - k), depth = least(TILE_DEPTH, neurons - j);
+      const block_t block = block_of(weight + j * entering + k, entering, depth, width, copy);
+      for (int64_t i = 0; i < rows; i += TILE_ROWS)
+        tile(least(TILE_ROWS, rows - i), width, depth, neurons, block.row, entering, j > 0, gradient + i * neurons + j,
+             block.at, by_input + i * entering + k, false);
+    }
+}
+#endif
