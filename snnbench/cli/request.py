@@ -64,8 +64,11 @@ def request(
         own = {work.case for work in configs.expand(loaded, adapters) if work.library == name}
     case = next((case for case in cases if case in own), cases[0])
     cell = Cell(case, name, variant, 0, measure.value)
-    facts = description.facts()
-    question = cell.request(loaded.protocol, cpus.cpus(case.threads), description.memory_bytes(facts))
+    try:
+        pinned = cpus.cpus(case.threads)
+    except ValueError as error:
+        raise typer.BadParameter(f"{error}; --set case.threads=N changes it", param_hint="case") from error
+    question = cell.request(loaded.protocol, pinned, description.memory_bytes(description.facts()))
     typer.echo(question.encode(), nl=False)
     managed = options.env is Env.managed
     python = store.plan(adapters[name], variant, gpus.has_cuda(), case.workload).python if managed else store.current()

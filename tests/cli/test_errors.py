@@ -36,6 +36,11 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
         (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
         (["request", "norse/*", "-c", "tiny.toml"], 2, "Invalid value for LIBRARY: name one variant"),
+        (
+            ["request", "norse", "-c", "tiny.toml", "--set", "case.threads=4096"],
+            2,
+            "Invalid value for case: threads = 4096: expected 1 to ",
+        ),
         (["run", "-c", "tiny.tml"], 3, "tiny.tml: no such file (did you mean 'tiny.toml'?)"),
         (["run", "-c", "bad.toml"], 3, "bad.toml: sweep 'all': unknown key 'neuron' (did you mean 'neurons'?)"),
         (["run", "-c", "tiny.toml", "--set", "protocol.trials=none"], 3, "--set protocol.trials: 'none'"),
