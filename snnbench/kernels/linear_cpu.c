@@ -1,21 +1,22 @@
 /* The linear layer and the fused LIF neuron on a CPU: one call each way, in tasks that threads share (team.h).
 
    A task takes a range of neurons through all stretches of time: its columns of the product, its neurons, its rows of
-   the weight's gradient and of the bias's. Each product is the framework's own, on one thread. Only the gradient of the
-   inputs needs the neurons of all ranges. Then each stretch has two phases of tasks: ranges of neurons, then of inputs.
+   the weight's gradient and of the bias's. Each product is the framework's own on one thread, or made of tiles
+   (tiles.h). Only the gradient of the inputs needs the neurons of all ranges. Then each stretch has two phases of tasks:
+   ranges of neurons, then of inputs.
 
    Matrices are stored by rows. BLAS stores them by columns, so it sees each of them transposed. Macros and formats are
    those of lif_block.h; STORE is FLOAT32 or FLOAT64.
 
-   What bounds a training pass, by `benchmarks limit` on 2 cores of an EPYC (Zen 4, AVX-512, gcc 12), B = 16, T = 100,
-   float32, with the inputs' gradient. The floor is the three products alone; the parts are microseconds beyond it:
+   What bounds a training pass, by `benchmarks limit` on 2 cores of an EPYC (Zen 5, AVX-512, gcc 12), B = 16, T = 100,
+   float32, with the inputs' gradient. The floor is the three products alone, by oneDNN from N = 64 on; the parts are
+   microseconds beyond it:
      N       16     64    256    512   2048
-     pass  5.70   2.79   1.75   1.18   1.03 x floor
-            70     81    184    876    481   autograd, with an empty function in this one's place
-            42    241   1777    230    664   dispatch: Python and memory; slow where a pass empties the caches
-            18    101    345    602   9047   neurons: bytes of the caches, then of memory
-             0     62    115     68    122   ends of phases: waiting for tasks of others
-            10                  719          products, on a range of neurons each */
+     pass  4.05   1.79   1.17   1.17   1.09 x floor
+            33     40     73    265    368   autograd, with an empty function in this one's place
+            28     29     61    192          dispatch: Python and memory; slow where a pass empties the caches
+            11     60    127    249   1862   neurons: bytes of the caches, then of memory
+                                 275   6122   products, in stretches and tiles */
 #include "lif_block.h"
 #include "team.h"
 #include "tiles.h"

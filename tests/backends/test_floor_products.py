@@ -31,18 +31,27 @@ def test_products_of_both_libraries_are_the_same(faster: int) -> None:
 
 
 @pytest.mark.skipif(not torch.backends.mkldnn.is_available(), reason="torch without oneDNN")
-def test_faster_library_is_chosen_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
-    timed: list[object] = []
-
-    def duration_ns(run: floor_products.Run) -> int:
-        timed.append(run)
-        return 1 if getattr(run, "func", run) is torch.mm else 2
-
-    monkeypatch.setattr(floor_products, "duration_ns", duration_ns)
+def test_libraries_are_compared_once_for_each_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[object] = []
+    monkeypatch.setattr(floor_products, "faster", lambda runs: compared.append(runs) or 0)
     matrices = torch.randn(30, 20), torch.randn(30, 20), torch.randn(20, 20)
     for _ in range(2):
         assert all(getattr(run, "func", run) is torch.mm for run in floor_products.products(*matrices).values())
-    assert len(timed) == 6
+    assert len(compared) == 3
+
+
+@pytest.mark.parametrize(("durations_ms", "expected"), [((9, 8, 8), 0), ((50, 50, 2), 1), ((50, 5, 5), 0)])
+def test_fastest_time_counts_and_not_the_first(durations_ms: tuple[int, ...], expected: int) -> None:
+    """The first run always takes 4 ms; the other takes these times in turn."""
+    now, others = 0, list(durations_ms)
+
+    def take(duration_ms: int) -> None:
+        nonlocal now
+        now += duration_ms * 1_000_000
+
+    runs = [lambda: take(4), lambda: take(others.pop(0) if others else durations_ms[-1])]
+    assert floor_products.faster(runs, lambda: now) == expected
+    assert len(others) == 0, "each has its tries"
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16])

@@ -1,7 +1,7 @@
 """The three matrix products of a linear layer by the faster of torch's libraries: the floor is made of them."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,8 +11,10 @@ from torch import Tensor
 from snnbench.kernels import onednn
 
 Run = Callable[[], Any]
-TRIES = 2
-"""Times that each library computes a product before the faster one is chosen; the first one may compile."""
+TRIES = 3
+"""The fewest times that each library computes a product before the faster one is chosen: the first one may compile."""
+TRIED_NS = 10_000_000
+"""Both libraries compute in turn at least for so long: threads and CPUs that sleep slow the first products down."""
 _faster: dict[tuple[str, torch.Size, torch.Size], int] = {}
 """The place of the faster library of two, by product and sizes: a process chooses once."""
 
@@ -42,17 +44,19 @@ def products(entering: Tensor, cotangent: Tensor, weight: Tensor) -> dict[str, R
     for name, run in runs.items():
         both = run, others[name]
         if (key := (name, *sizes)) not in _faster:
-            durations = [duration_ns(each) for each in both]
-            _faster[key] = durations.index(min(durations))
+            _faster[key] = faster(both)
         runs[name] = both[_faster[key]]
     return runs
 
 
-def duration_ns(run: Run) -> int:
-    """The time of the fastest of a few runs."""
-    durations = []
-    for _ in range(TRIES):
-        started = time.perf_counter_ns()
-        run()
-        durations.append(time.perf_counter_ns() - started)
-    return min(durations)
+def faster(runs: Sequence[Run], clock: Callable[[], int] = time.perf_counter_ns) -> int:
+    """The place of the run whose fastest time is the least; they take turns."""
+    durations: list[list[int]] = [[] for _ in runs]
+    began = clock()
+    while len(durations[0]) < TRIES or clock() - began < TRIED_NS:
+        for run, taken in zip(runs, durations, strict=True):
+            started = clock()
+            run()
+            taken.append(clock() - started)
+    fastest = [min(taken) for taken in durations]
+    return fastest.index(min(fastest))
