@@ -11,7 +11,7 @@ from snnbench.recording.reading import RECORDS
 RESULTS = Path(__file__).parents[1] / "results"
 OLDER = Path(__file__).parent / "older"
 """Recordings of older schemas, which newer ones replaced."""
-QUICK = "2026-11-26_quick_epyc-2cpu"
+QUICK = "2026-11-27_quick_epyc-2cpu"
 """The recording that README and docs show."""
 TIMED = "2026-11-21_quick_epyc-2cpu_4"
 """The same work in schema 3, which has fewer fields, for the checks of each schema."""
