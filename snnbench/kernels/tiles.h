@@ -1,6 +1,6 @@
 /* The three products of the layer from products of tiles: oneDNN's micro-kernel, which torch's library has.
 
-   On processors of AMD, torch's BLAS (MKL) leaves the 512-bit units unused, and oneDNN uses them. Its micro-kernel takes
+   On AMD's Zen 5, torch's BLAS (MKL) leaves the 512-bit units unused, and oneDNN uses them. Its micro-kernel takes
    matrices by rows and transposes none. So tiles of the weight and of the gradient are transposed here, while they are
    in the cache, and no product needs memory of its own. */
 #ifndef TILES_H
@@ -80,15 +80,15 @@ static void tiled_currents(tile_t tile, const float *inputs, const float *weight
     }
 }
 
-/* A block [depth, width] of a matrix by rows: the matrix itself, or a copy where the same cache sets would hold all of
-   the block's rows. */
+/* A block [depth, width] of a matrix by rows: the matrix itself, or a copy where all rows of the block would fall into
+   the same sets of a cache. */
 typedef struct {
   const float *at;
   int64_t row;
 } block_t;
 
 static block_t block_of(const float *matrix, int64_t row, int64_t depth, int64_t width, float *copy) {
-  if (width > TILE_COLUMNS) return (block_t){matrix, row};
+  if (row % ALIASED) return (block_t){matrix, row};
   for (int64_t i = 0; i < depth; ++i) memcpy(copy + i * width, matrix + i * row, (size_t)width * sizeof(float));
   return (block_t){copy, width};
 }
