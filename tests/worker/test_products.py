@@ -51,9 +51,16 @@ def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, 
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_product_reuses_its_output_memory(name: str) -> None:
-    """So does the copy. Otherwise each call would wait for the system to find and clear fresh pages."""
+def test_product_reuses_its_output_memory(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So does the copy. Otherwise each call would wait for the system to find and clear fresh pages.
+
+    oneDNN's product in torch has no argument for its output, so it counts only where it is faster even so.
+    """
     pytest.importorskip(name)
+    if name == "torch":
+        from snnbench.kernels import onednn
+
+        monkeypatch.setattr(onednn, "is_faster", lambda: False)
     runs = open_backend(name, CASE, np).peaks(*operands(CASE, PATTERN_ROWS), 1000)
     address: Callable[[Any], int] = {
         "numpy": lambda array: array.ctypes.data,
