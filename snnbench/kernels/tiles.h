@@ -13,57 +13,18 @@
 typedef void (*tile_t)(int64_t m, int64_t n, int64_t k, int64_t row_a, int64_t row_b, int64_t row_c, bool adds,
                        const float *a, const float *b, float *c, bool packed);
 
-enum { TILE_ROWS = 64, TILE_COLUMNS = 64, TILE_DEPTH = 256, TILE_WIDTH = 512, TILE_BAND = 256 };
+enum { TILE_ROWS = 64, TILE_COLUMNS = 64, TILE_DEPTH = 256, TILE_WIDTH = 512, TILE_BAND = 256, SQUARE = 16 };
 enum { ALIASED = 1024 };   /* numbers: with a multiple of 4 KiB between rows, all rows fall into the same sets of a cache */
 enum { LONG_DEPTH = 512 }; /* of a sum of rows there: it passes over the weight's gradient, which no cache holds */
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-typedef float sixteen_t __attribute__((vector_size(64), aligned(4)));
-typedef int32_t order_t __attribute__((vector_size(64)));
-
-/* One step of the transposition of 16 rows: pairs of rows that are `apart` exchange numbers by both orders. */
-#define EXCHANGE(apart, LOW, HIGH)                                   \
-  for (int i = 0; i < 16; ++i)                                       \
-    if (!(i & (apart))) {                                            \
-      sixteen_t low = __builtin_shuffle(r[i], r[i | (apart)], LOW);  \
-      sixteen_t high = __builtin_shuffle(r[i], r[i | (apart)], HIGH); \
-      r[i] = low;                                                    \
-      r[i | (apart)] = high;                                         \
-    }
-
-/* to [16, 16] = from [16, 16] transposed. */
-static inline void turn_16(const float *from, int64_t row_from, float *to, int64_t row_to) {
-  sixteen_t r[16];
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) r[i] = *(const sixteen_t *)(from + i * row_from);
-#pragma GCC unroll 16
-  EXCHANGE(8, ((order_t){0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23}),
-           ((order_t){8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31}))
-#pragma GCC unroll 16
-  EXCHANGE(4, ((order_t){0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27}),
-           ((order_t){4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31}))
-#pragma GCC unroll 16
-  EXCHANGE(2, ((order_t){0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29}),
-           ((order_t){2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31}))
-#pragma GCC unroll 16
-  EXCHANGE(1, ((order_t){0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30}),
-           ((order_t){1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31}))
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) *(sixteen_t *)(to + i * row_to) = r[i];
-}
-
-/* to [columns, rows] = from [rows, columns] transposed. */
-static void turn(const float *from, int64_t row_from, float *to, int64_t rows, int64_t columns) {
-  for (int64_t i = 0; i < rows; i += 16)
-    for (int64_t j = 0; j < columns; j += 16) {
-      if (i + 16 <= rows && j + 16 <= columns) {
-        turn_16(from + i * row_from + j, row_from, to + j * rows + i, rows);
-        continue;
-      }
-      for (int64_t a = i; a < least(i + 16, rows); ++a)
-        for (int64_t b = j; b < least(j + 16, columns); ++b) to[b * rows + a] = from[a * row_from + b];
-    }
+/* to [columns, rows] = from [rows, columns] transposed, in squares of a cache line's width. */
+static void turn(const float *restrict from, int64_t row_from, float *restrict to, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; i += SQUARE)
+    for (int64_t j = 0; j < columns; j += SQUARE)
+      for (int64_t b = j; b < least(j + SQUARE, columns); ++b)
+        for (int64_t a = i; a < least(i + SQUARE, rows); ++a) to[b * rows + a] = from[a * row_from + b];
 }
 
 /* currents [rows, neurons] = inputs [rows, entering] weight^T; rows of currents are `row` numbers apart. */

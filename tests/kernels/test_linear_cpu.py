@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, onednn
+from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, onednn, stretches
 from snnbench.kernels.passes import prepared
 from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
 from tests.oracle import FEW_NEURONS, distance, identifier
@@ -180,8 +180,9 @@ def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.Monkey
     assert torch.equal(fired.double(), expected(given, NEURON)[0])
 
 
-WIDTHS = [(5, 3, 7, 70), (40, 16, 70, 300), (33, 16, 1024, 65), (3, 2, 600, 1100)]
-"""Steps, batch, inputs and neurons: parts of tiles, several of them, rows of 4 KiB, sums over more than one tile."""
+WIDTHS = [(5, 3, 7, 70), (80, 16, 70, 300), (80, 16, 1024, 600), (3, 2, 600, 1100)]
+"""Steps, batch, inputs and neurons: parts of tiles, several of them, rows of 4 KiB. Each sum, over rows, inputs or
+neurons, goes over more than one tile and over more than one stretch in one of them."""
 
 
 @pytest.mark.parametrize("keep", ["potential", "nothing"])
@@ -195,6 +196,8 @@ def test_products_from_tiles_have_the_numbers_of_blas(
         pytest.skip("this build of torch does not export products of tiles")
     steps, batch, entering, neurons = sizes
     given = problem(steps, batch, entering, neurons)
+    for name in ("CPU_ROWS", "LEAST_ROWS"):
+        monkeypatch.setattr(stretches, name, 640)
     try:
         linear_cpu.use(library, blas, tile)
         fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
