@@ -31,6 +31,7 @@ REPETITIONS = 3
 SIZES = (512, 4096, 16384)
 ROWS = 8000
 PRECISIONS = ((torch.float32, "ieee"), (torch.float32, "tf32"), (torch.bfloat16, "ieee"))
+NAMES = ("linear", "weight gradient", "input gradient")
 ROUNDINGS = ("nearest, ties to even", "nearest, ties away", "cut off")
 ROUNDOFF = 2.0**-24
 
@@ -132,7 +133,7 @@ def show_products() -> None:
             milliseconds = (f"{floor:.3f}" for floor in floors)
             rows.append([f"{str(dtype)[6:]} {precision}, N = {neurons}", *ratios, *milliseconds])
     torch.backends.cuda.matmul.fp32_precision = "ieee"
-    columns = ["products", "linear", "weight gradient", "input gradient", "floor ms", "floor ms ", "floor ms  "]
+    columns = ["products", *NAMES, *(f"{name} ms" for name in NAMES)]
     show(f"Products of {ROWS} rows, over those of the floor", columns, rows)
 
 

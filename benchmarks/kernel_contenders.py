@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from snnbench.backends.torch.floor_products import products
 from snnbench.kernels import Neuron, eager, lif, lif_ref, linear_cpu, linear_lif
 
 NEURON = Neuron(0.9, 1.0)
@@ -45,10 +46,9 @@ def floor(work: Work) -> Pass:
         source = torch.empty(work.least_bytes // 8, device=work.inputs.device)
         target = torch.empty_like(source)
         return lambda: (target.copy_(source), None)
-    rows, neurons = work.inputs.numel() // work.inputs.shape[2], work.inputs.shape[2]
-    inputs, cotangent, weight = work.inputs.view(rows, -1), work.cotangent.view(rows, -1), work.weight.detach()
-    current, gradient = torch.empty_like(cotangent), cotangent.new_empty(neurons, neurons)
-    return lambda: (torch.mm(inputs, weight.t(), out=current), torch.mm(cotangent.t(), inputs, out=gradient))
+    rows = work.inputs.numel() // work.inputs.shape[2]
+    runs = products(work.inputs.view(rows, -1), work.cotangent.view(rows, -1), work.weight.detach())
+    return lambda: (runs["current"](), runs["weight_gradient"]())
 
 
 def with_torch(work: Work, forward: Callable[[torch.Tensor], torch.Tensor]) -> Pass:

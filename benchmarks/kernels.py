@@ -12,9 +12,10 @@ contender is named and not timed. A contender with `operator` in its name runs t
 the operator; others of ours run as a function of autograd. With `pipeline` the products are calls of torch.mm and not
 part of the C code. One with `pieces` runs the sequence in pieces of time, and carries the potential.
 
-The floor of `layer` is its two bare matrix products into existing arrays. The floor of `neuron` is a copy of the bytes
-that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not counted). In every
-repetition, in a new random order, all contenders and the floor run twice in a row; the second run is timed.
+The floor of `layer` is its two bare matrix products by the faster of torch's libraries. The floor of `neuron` is a
+copy of the bytes that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not
+counted). In every repetition, in a new random order, all contenders and the floor run twice in a row; the second run is
+timed.
 Disturbances by the rest of the machine so meet all alike. Trust the ratios (medians of ratios within a repetition) more
 than the milliseconds. `GB/s` is the same least bytes in the median time. `peak` is the peak device memory above that
 before the pass.

@@ -5,9 +5,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks import outcome, summary
+from benchmarks import card, outcome, summary
 from benchmarks.__main__ import NAMES, about
 
 ROOT = Path(__file__).parents[1]
@@ -66,3 +67,12 @@ def test_summary_is_made_from_the_outcomes() -> None:
     assert summary.spliced(f"{summary.START}old{summary.END}") == summary.spliced(f"{summary.START}{summary.END}")
     with pytest.raises(ValueError, match="expected the marks"):
         summary.spliced("no marks")
+
+
+@pytest.mark.parametrize(
+    ("rounding", "expected"), list(zip(card.ROUNDINGS, ((0, 2, 1), (1, 2, 1), (0, 1, 0)), strict=True))
+)
+def test_rounding_to_tf32(rounding: str, expected: tuple[int, ...]) -> None:
+    """Half, three halves and three quarters of a unit in the last of TF32's 10 bits."""
+    operand = np.array([1 + 0.5 / 1024, 1 + 1.5 / 1024, 1 + 0.75 / 1024], np.float32)
+    assert tuple((card.rounded(operand, rounding) - 1) * 1024) == expected

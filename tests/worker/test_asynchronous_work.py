@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from snnbench.worker import timed_phase, timing
 from tests.fakes import CASE, CORRECT, OWN, PHASES, ask, reply_of, request
 from tests.recordings import EXACT
 from tests.worker.test_timing import MS
@@ -131,3 +132,12 @@ def altered_device(device: str) -> str:
         super().__init__(replace(case, device="cpu"))
 """
     )
+
+
+def test_card_is_kept_busy_before_a_fresh_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    busy_ns: list[int] = []
+    monkeypatch.setattr(timing, "keep_busy", lambda phase, duration_ns, clock: busy_ns.append(duration_ns))
+    phase = object.__new__(timed_phase.TimedPhase)
+    phase._on_cpu, phase._phase = False, None
+    phase._settle()
+    assert busy_ns == [timed_phase.BUSY_AGAIN_NS] and 0 < timed_phase.BUSY_AGAIN_NS < timed_phase.BUSY_NS
