@@ -14,11 +14,10 @@ part of the C code. One with `pieces` runs the sequence in pieces of time, and c
 
 The floor of `layer` is its two bare matrix products by the faster of torch's libraries. The floor of `neuron` is a
 copy of the bytes that it must move at the least (current, cotangent in; spikes, gradient out; kept potentials not
-counted). In every repetition, in a new random order, all contenders and the floor run twice in a row; the second run is
-timed.
-Disturbances by the rest of the machine so meet all alike. Trust the ratios (medians of ratios within a repetition) more
-than the milliseconds. `GB/s` is the same least bytes in the median time. `peak` is the peak device memory above that
-before the pass.
+counted). In every repetition, in a new random order, all contenders and the floor run untimed, on a CPU for 20 ms, and
+then once more, timed. Disturbances by the rest of the machine so meet all alike. Trust the ratios (medians of ratios
+within a repetition) more than the milliseconds. `GB/s` is the same least bytes in the median time. `peak` is the peak
+device memory above that before the pass.
 """
 
 import argparse
@@ -50,6 +49,7 @@ from benchmarks.kernel_contenders import (
     with_torch,
 )
 from benchmarks.outcome import show as show_table
+from benchmarks.turn import warm
 from snnbench.kernels import KEEPS, KERNELS, Unavailable, Unsupported, lif_ref, require, reuse_memory
 
 CHECKED = 48
@@ -187,7 +187,10 @@ def measure(work: Work, running: list[Contender], options: argparse.Namespace) -
             break
         random.Random(number).shuffle(turns)
         for contender in turns:
-            contender.run()  # as in training: the same pass before leaves its memory and caches
+            if cuda:
+                contender.run()  # as in training: the same pass before leaves its memory and caches
+            else:
+                warm(contender.run)
             timed(contender)
 
 

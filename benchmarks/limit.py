@@ -26,15 +26,12 @@ from typing import Any
 import torch
 
 from benchmarks.outcome import show
+from benchmarks.turn import TURN_S, warm
 from snnbench.backends.torch.floor_products import products
 from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, reuse_memory
-from snnbench.worker.afterwork import settle
 
 NEURON = Neuron(0.9, 1.0)
 NOTHING = Path(__file__).with_name("nothing.c")
-TURN_S = 0.02
-"""Passes follow each other for about so long in a turn; the fastest caches are warm, as in training. Between turns the
-threads of the products settle: they wait for more work in a loop, and would take CPUs from the kernel's own threads."""
 COLUMNS = (
     "N",
     "threads",
@@ -181,15 +178,6 @@ def seconds(run: Callable[[], None], before: Callable[[], None] = lambda: None) 
         spent += time.perf_counter() - started
         count += 1
     return spent / count
-
-
-def warm(run: Callable[[], None]) -> None:
-    """Let threads of the turn before settle, then run for a turn untimed: sleeping CPUs need some milliseconds."""
-    settle()
-    ends = time.perf_counter() + TURN_S
-    run()
-    while time.perf_counter() < ends:
-        run()
 
 
 def seconds_inside(library: Timed, run: Callable[[], None]) -> float:

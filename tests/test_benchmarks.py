@@ -21,6 +21,7 @@ HELPERS = {
     "outcome",
     "summary",
     "synthetic",
+    "turn",
 }
 EVERY = [name for names in NAMES.values() for name in names]
 
