@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from snnbench.proof.fresh import PAIRS
+from snnbench.proof.fresh import HALF
 from snnbench.worker import timing as clockwork
 from snnbench.worker.timed_phase import TimedPhase
 from snnbench.worker.timing import (
@@ -82,7 +82,7 @@ def test_repeated_passes_reuse_the_previous_content() -> None:
     assert len(timing.repeated_ns) == 2, "none more where there are enough"
 
 
-@pytest.mark.parametrize(("prepared_ns", "pairs"), [(11 * MS, 0), (3 * MS, PAIRS)])
+@pytest.mark.parametrize(("prepared_ns", "pairs"), [(11 * MS, 0), (3 * MS, HALF)])
 def test_pairs_run_only_if_prepared_passes_are_faster(
     monkeypatch: pytest.MonkeyPatch, prepared_ns: int, pairs: int
 ) -> None:
