@@ -28,6 +28,7 @@ MOST_IN_GROUND = 8
 OF_TORCH = (
     *(
         "backends.torch",
+        "backends.torch.engine",
         "backends.torch.errors",
         "backends.torch.rank",
         "backends.torch.ranks",

@@ -14,6 +14,7 @@ from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import numpy as numpy_backend
 from snnbench.backends.torch import Backend
+from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.session import Session
 from snnbench.workloads.linear_lif import Problem, builder
 from tests.fakes import CASE
@@ -74,6 +75,39 @@ def test_touch_leaves_content_and_its_versions() -> None:
     assert sums(session) == before and (session.input._version, session.cotangent._version) == version
     session.load(1, 1)
     assert sums(session) != before and (session.input._version, session.cotangent._version) != version
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_engine_gradients_equal_autograd(again: bool) -> None:
+    weight = torch.randn(3, 4, requires_grad=True)
+    entering, cotangent = torch.randn(5, 4, requires_grad=True), torch.randn(5, 3)
+    output = (entering @ weight.T).tanh()
+    expected = torch.autograd.grad(output, [weight, entering], cotangent, retain_graph=True)
+    for _ in range(1 + again):
+        gradients = gradients_of(output, [weight, entering], cotangent, again)
+        assert all(map(torch.equal, gradients, expected))
+    if not again:
+        with pytest.raises(RuntimeError, match="second time"):
+            gradients_of(output, [weight, entering], cotangent)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (3,), (1, 1), (5, 3, 1)])
+def test_cotangent_of_another_shape_is_refused(shape: tuple[int, ...]) -> None:
+    entering = torch.randn(5, 3, requires_grad=True)
+    with pytest.raises(RuntimeError, match="shape"):
+        gradients_of(entering * 2, [entering], torch.ones(shape))
+
+
+def test_gradients_load_no_sympy() -> None:
+    """It takes as long to import as a small cell's passes."""
+    source = (
+        "import sys, torch\n"
+        "from snnbench.backends.torch.engine import gradients_of\n"
+        "entering = torch.ones(3, requires_grad=True)\n"
+        "gradients_of(entering * 2, [entering], torch.ones(3))\n"
+        "assert 'sympy' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", source], check=True)
 
 
 def sums(session: Any) -> tuple[float, float]:

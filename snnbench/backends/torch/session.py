@@ -1,8 +1,4 @@
-"""A network of torch on one problem, and its passes.
-
-`torch.autograd.grad` computes the gradients, so every pass has its own graph, and no gradient accumulates in `.grad`,
-which would need clearing.
-"""
+"""A network of torch on one problem. Every pass has its own graph, and no gradient accumulates in `.grad`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +13,7 @@ from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout
 from snnbench.backends.operations import Plan
 from snnbench.backends.torch import modes
+from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
@@ -95,7 +92,7 @@ class Session:
         """Autograd's gradients for these spikes; their graph is kept if it is needed `again`. Raises Incorrect."""
         if not spikes.requires_grad:
             raise Incorrect("the spikes carry no gradient")
-        return torch.autograd.grad(spikes, self.wanted, self._cotangent_of(spikes), retain_graph=again)
+        return gradients_of(spikes, self.wanted, self._cotangent_of(spikes), again)
 
     def synchronise(self, outputs: Any) -> None:
         """Wait for the device."""
@@ -154,7 +151,7 @@ class Session:
             self._zeros = self._run(self._autocast(network.zeros))
             self._record = self._in_way(network.recorded)
         output, values = self._run(self._record, self._zeros)
-        gradients = torch.autograd.grad(output, [*self.parameters, *self._zeros], self._cotangent_of(output))
+        gradients = gradients_of(output, [*self.parameters, *self._zeros], self._cotangent_of(output))
         answer = self.answer(output, gradients[: len(self.parameters)])
         # A card's sums may have another order in each pass, and a compiler may sum a recorded pass in another order.
         repeats_bits = self.device.type == "cpu" and self._way != "compile"
