@@ -1,15 +1,16 @@
-"""One contender of contenders.py, in its own environment: it checks its work once, then times passes for every line.
+"""One contender of contenders.py, in its own environment: it checks its work on each case, and times passes.
 
-    python -P benchmarks/contender_process.py '{"path": ..., "variant": ..., "case": ...}'
+    python -P benchmarks/contender_process.py '{"path": ..., "variant": ..., "threads": ...}'
 
-Only snnbench and the contender's library are on its path.
+A line of its input with a case prepares this case; an empty line asks for a turn of passes. Only snnbench and the
+contender's library are on its path.
 """
 
+import gc
 import json
 import os
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,13 @@ FLOOR = "floor"
 TURN_NS = 20_000_000
 """How long untimed passes run, and then timed passes; at least one each. After a sleep CPUs and threads need some
 milliseconds, and passes of a training follow each other."""
+COMPILER = "torch._dynamo"
+"""torch's compiler knows the shapes of earlier cases and makes code for any of them. So a case after the first needs a
+new process, and this one ends."""
 
 
 def main() -> int:
-    """Build and check the network, then time training passes for every line of the input."""
+    """Build and check the network of each case, and time training passes for every empty line of the input."""
     request = json.loads(sys.argv[1])
     channel = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # libraries print
@@ -37,26 +41,34 @@ def main() -> int:
         channel.write(json.dumps(answer) + "\n")
         channel.flush()
 
-    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: request["case"]["threads"]])
-    work = workloads.decode(request["case"])
-    try:
-        if request["variant"] == FLOOR:
-            run, wait, note = floor(work)
-        else:
-            run, wait, note = library(work, Path(request["path"]), request["variant"])
-    except Exception as error:  # of a library: a stranger's code
-        say(problem=f"{type(error).__name__}: {error}")
-        return 1
-    for _ in range(2):
-        wait(run())
-    say(note=note)
-    for _ in sys.stdin:
-        mean_ns(run, wait)
-        say(ns=mean_ns(run, wait))
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: request["threads"]])
+    run = wait = None
+    for line in sys.stdin:
+        if not line.strip():
+            mean_ns(run, wait)
+            say(ns=mean_ns(run, wait))
+            continue
+        if COMPILER in sys.modules:
+            return 0
+        run = wait = None
+        gc.collect()  # before the next network takes memory
+        try:
+            run, wait, note = prepared(workloads.decode(json.loads(line)), Path(request["path"]), request["variant"])
+            for _ in range(2):
+                wait(run())
+            say(note=note)
+        except Exception as error:  # of a library: a stranger's code
+            run = wait = None  # it may hold arrays
+            say(problem=f"{type(error).__name__}: {error}")
     return 0
 
 
-def mean_ns(run: Callable[[], Any], wait: Callable[[Any], None]) -> float:
+def prepared(work: Case, path: Path, variant: str) -> tuple[Any, Any, str]:
+    """A pass of the contender or of the floor, the function that waits for its result, and a note."""
+    return floor(work) if variant == FLOOR else library(work, path, variant)
+
+
+def mean_ns(run: Any, wait: Any) -> float:
     """The mean time of passes that follow each other for a turn."""
     started, passes = time.perf_counter_ns(), 0
     while not passes or time.perf_counter_ns() - started < TURN_NS:

@@ -4,9 +4,10 @@
     python -m benchmarks contenders --alone --neurons 512  # the workload lif: the neuron without the linear layer
     python -m benchmarks contenders --busy 1               # while another process keeps a core busy
 
-Each process builds its network through the library's adapter, has its answer checked against float64, and then waits.
-In each round, in a new random order, every process does training passes for 20 ms, at least one, and then times passes
-for as long, while the others wait at a pipe. One process is the floor. It does only the case's matrix products, by the
+Each process builds the network of a case through the library's adapter, has its answer checked against float64, and
+then waits. In each round, in a new random order, every process does training passes for 20 ms, at least one, and then
+times passes for as long, while the others wait at a pipe. After two rounds a contender leaves the case if it took more
+than twice the yardstick's time in both. One process is the floor. It does only the case's matrix products, by the
 faster of torch's libraries: two products, or three with the gradient of the input. With --alone it copies the bytes
 that the neuron's training must move. Disturbances by the rest of the machine so meet all processes alike. A ratio is
 the median over rounds of the ratios within a round. Exits with 1 if an exact contender that is not ours is faster than
@@ -19,13 +20,14 @@ import os
 import random
 import subprocess
 import sys
-from dataclasses import dataclass, field, fields
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
 from itertools import product
 from statistics import median, quantiles
-from typing import Any
 
 from benchmarks import contender_process
 from benchmarks.basecase import CASE
+from benchmarks.contender_parent import Process, Turn
 from benchmarks.contender_process import FLOOR
 from benchmarks.outcome import show as show_table
 from snnbench.adapter import contender
@@ -33,7 +35,7 @@ from snnbench.adapter.discovery import discover
 from snnbench.cases.case import PROFILES, Case
 from snnbench.environments import store
 from snnbench.files import home
-from snnbench.run import process
+from snnbench.run.process import environment
 from snnbench.workloads import lif
 
 BASE = "fused/cpu"
@@ -41,27 +43,10 @@ LONG = ["!*/compile", "!*/amp", "!*/defaults"]
 """Contenders left out by default: a compiler takes half an hour to unroll 500 steps, and the others do other work."""
 
 
-@dataclass(slots=True)
-class Turn:
-    """A contender's process, and the nanoseconds of its pass in each round."""
-
-    name: str
-    process: "subprocess.Popen[str]"
-    durations_ns: list[float] = field(default_factory=list)
-    note: str = ""
-
-    def answer(self) -> Any:
-        """The next line of its output, or the reason for its end."""
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        return json.loads(line) if line else {"problem": f"ended with status {self.process.wait()}"}
-
-    def ask(self) -> Any:
-        """Make it do one pass."""
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        return self.answer()
+FEWEST_ROUNDS, SLOW = 2, 2.0
+"""After so many rounds, a contender that took so many times the yardstick's time in each has no more turns."""
+AT_ONCE = 4
+"""Processes that prepare a case side by side: a check of N = 2048 and T = 500 takes a gigabyte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +63,18 @@ class Compared:
 
     def ratio(self, turn: Turn, base: str) -> float:
         """The median over rounds of the ratio within a round."""
-        pairs = zip(turn.durations_ns, self.named(base).durations_ns, strict=True)
-        return float(median(mine / other for mine, other in pairs))
+        return float(median(self.ratios(turn, base)))
+
+    def ratios(self, turn: Turn, base: str) -> list[float]:
+        """The ratios within each round that both took part in."""
+        return [mine / other for mine, other in zip(turn.durations_ns, self.named(base).durations_ns, strict=False)]
+
+    @property
+    def racing(self) -> list[Turn]:
+        """The turns of the next round: a contender that was always slow has left."""
+        if len(self.turns[0].durations_ns) < FEWEST_ROUNDS:
+            return self.turns
+        return [turn for turn in self.turns if turn.name == FLOOR or min(self.ratios(turn, BASE)) <= SLOW]
 
     @property
     def fastest_other(self) -> Turn | None:
@@ -93,7 +88,12 @@ def main() -> int:
     """Every size and profile in turn."""
     options = arguments()
     sizes = product(options.profiles, options.neurons, options.time_steps)
-    compared = [compare(case(options, *size), options) for size in sizes]
+    processes = every_process(options)
+    try:
+        compared = [compare(case(options, *size), processes, options) for size in sizes]
+    finally:
+        for process in processes:
+            process.end()
     if options.brief:
         show_brief(compared, options)
     return 1 if any(each.fastest_other and each.ratio(each.fastest_other, BASE) < 1 for each in compared) else 0
@@ -147,60 +147,62 @@ def case(options: argparse.Namespace, profile: str, neurons: int, time_steps: in
     return lif.Case(**{field.name: getattr(layer, field.name) for field in fields(lif.Case)})
 
 
-def compare(work: Case, options: argparse.Namespace) -> Compared:
-    """Start all, take turns, and print the table, unless one table shows all cases."""
-    turns, refused = start(work, options)
-    if missing := {FLOOR, BASE} - {turn.name for turn in turns}:
-        raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(refused)}")
+def compare(work: Case, processes: list[Process], options: argparse.Namespace) -> Compared:
+    """Prepare all, take turns, and print the table, unless one table shows all cases."""
+    compared = prepare(work, processes)
+    if missing := {FLOOR, BASE} - {turn.name for turn in compared.turns}:
+        raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(compared.refused)}")
     busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
     try:
         for number in range(options.rounds):
-            random.Random(number).shuffle(turns)
-            for turn in turns:
-                answer = turn.ask()
+            racing = compared.racing
+            for turn in random.Random(number).sample(racing, len(racing)):
+                answer = turn.process.ask()
                 if "ns" not in answer:
                     raise SystemExit(f"{turn.name}: {answer['problem']}")
                 turn.durations_ns.append(answer["ns"])
     finally:
-        processes: list[subprocess.Popen[Any]] = [*busy, *(turn.process for turn in turns)]
-        for process in processes:
-            process.kill()
-            process.wait()
-    compared = Compared(work, turns, refused)
+        for each in busy:
+            each.kill()
+            each.wait()
     if not options.brief:
         show(compared, options)
     return compared
 
 
-def start(work: Case, options: argparse.Namespace) -> tuple[list[Turn], list[str]]:
-    """A process for every contender that does this work correctly, started one after the other."""
+def prepare(work: Case, processes: list[Process]) -> Compared:
+    """Every contender that does this work correctly, the yardstick before the others, ready for its turns."""
+    print(f"{work.profile}, N={work.neurons}, T={work.time_steps}", file=sys.stderr)
+    turns, refused = [], []
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for process, answer in zip(processes, pool.map(lambda each: each.prepare(work), processes), strict=True):
+            if problem := answer.get("problem"):
+                refused.append(f"{process.name}: {problem}")
+            else:
+                turns.append(Turn(process, answer["note"]))
+            print(f"  {process.name}: {problem or 'ready'}", file=sys.stderr)
+    return Compared(work, turns, refused)
+
+
+def every_process(options: argparse.Namespace) -> list[Process]:
+    """A process for every contender that the options name, with the floor and the yardstick; none is started yet."""
     known = discover()
     wanted, wrong = contender.find_all([full(pattern) for pattern in options.libraries], known)
     if wrong:
         raise SystemExit(str(wrong[0]))
     pairs = dict.fromkeys([contender.find(BASE, known)[0], *wanted])
-    turns, refused = [], []
+    processes = []
     for library, variant in [("", FLOOR), *pairs]:
         adapter = known[library or BASE.split("/")[0]]
         if library and "cpu" not in adapter.variants[variant].devices:
             continue
         planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
         python = store.sync(planned, lambda line: None).python
-        name = contender.label(library, variant) if library else FLOOR
-        request = {"path": str(adapter.path), "variant": variant, "case": work.as_dict()}
-        env = process.environment(work.threads, home())
+        request = {"path": str(adapter.path), "variant": variant, "threads": options.threads}
         command = [str(python), "-P", contender_process.__file__, json.dumps(request)]
-        pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-        turn = Turn(name, subprocess.Popen(command, env=env, text=True, **pipes))
-        ready = turn.answer()
-        if problem := ready.get("problem"):
-            turn.process.wait()
-            refused.append(f"{name}: {problem}")
-        else:
-            turn.note = ready["note"]
-            turns.append(turn)
-        print(f"  {name}: {problem or 'ready'}", file=sys.stderr)
-    return turns, refused
+        name = contender.label(library, variant) if library else FLOOR
+        processes.append(Process(name, command, environment(options.threads, home())))
+    return processes
 
 
 def full(pattern: str) -> str:

@@ -1,6 +1,7 @@
 """Tests of the entry to the benchmarks, and that their summary is made from the outcomes in the repository."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,14 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import card, outcome, summary
+from benchmarks import card, contenders, outcome, summary
 from benchmarks.__main__ import NAMES, about
+from benchmarks.basecase import CASE
+from benchmarks.contender_parent import Process, Turn
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {
     "__init__",
     "__main__",
     "basecase",
+    "contender_parent",
     "contender_process",
     "kernel_contenders",
     "outcome",
@@ -77,3 +81,41 @@ def test_rounding_to_tf32(rounding: str, expected: tuple[int, ...]) -> None:
     """Half, three halves and three quarters of a unit in the last of TF32's 10 bits."""
     operand = np.array([1 + 0.5 / 1024, 1 + 1.5 / 1024, 1 + 0.75 / 1024], np.float32)
     assert tuple((card.rounded(operand, rounding) - 1) * 1024) == expected
+
+
+CONTENDER = """
+import json, os, sys
+for number, line in enumerate(sys.stdin):
+    if number and line.strip():
+        sys.exit()
+    problem = {"problem": "too large"} if "64" in line else {"note": ""}
+    print(json.dumps(problem | {"process": os.getpid()} if line.strip() else {"ns": 7}), flush=True)
+"""
+
+
+def test_contender_that_ends_after_a_case_starts_anew() -> None:
+    process = Process("fake", [sys.executable, "-c", CONTENDER], dict(os.environ))
+    try:
+        first = process.prepare(CASE.with_(neurons=16))
+        assert process.ask() == process.ask() == {"ns": 7}
+        second = process.prepare(CASE.with_(neurons=32))
+        assert first["note"] == second["note"] == "" and first["process"] != second["process"]
+        assert process.prepare(CASE.with_(neurons=64))["problem"] == "too large"
+    finally:
+        process.end()
+    process = Process("dead", [sys.executable, "-c", "import sys; sys.exit(3)"], dict(os.environ))
+    assert process.prepare(CASE)["problem"] == "ended with status 3" and process.popen is None
+
+
+def test_contender_leaves_if_it_was_always_slow() -> None:
+    durations = {"floor": [4, 4], "fused/cpu": [10, 10], "near": [11, 19], "once": [90, 12], "slow": [30, 21]}
+    turns = [Turn(Process(name, [], {}), "", [float(each) for each in ns[:1]]) for name, ns in durations.items()]
+    compared = contenders.Compared(CASE, turns, [])
+    assert compared.racing == turns, "one round is too few"
+    for turn in turns:
+        turn.durations_ns.append(durations[turn.name][1])
+    assert [turn.name for turn in compared.racing] == ["floor", "fused/cpu", "near", "once"]
+    for turn in compared.racing:
+        turn.durations_ns.append(10)
+    assert compared.ratio(turns[-1], "fused/cpu") == 2.55, "by the rounds that both took part in"
+    assert compared.fastest_other is turns[2]
