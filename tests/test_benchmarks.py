@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import card, contenders, outcome, summary
+from benchmarks import card, contenders, memory, outcome, summary
 from benchmarks.__main__ import NAMES, about
 from benchmarks.basecase import CASE
 from benchmarks.contender_parent import Process, Turn
@@ -119,3 +119,11 @@ def test_contender_leaves_if_it_was_always_slow() -> None:
         turn.durations_ns.append(10)
     assert compared.ratio(turns[-1], "fused/cpu") == 2.55, "by the rounds that both took part in"
     assert compared.fastest_other is turns[2]
+
+
+def test_contender_with_least_memory_is_named() -> None:
+    peaks = {"fused/cpu-lowmem": 2 << 20, "fused/cpu": 4 << 20, "fused/torch": 1 << 20, "a": 5 << 20, "b": 3 << 20}
+    assert memory.row(CASE, peaks) == ("subtract, N=256, T=100", "2", "4", "b", "3", "1.50")
+    assert memory.row(CASE, {name: peaks[name] for name in peaks if len(name) > 1})[3:] == ("-", "-", "-")
+    with pytest.raises(SystemExit, match="no peak of fused/cpu-lowmem"):
+        memory.row(CASE, {"fused/cpu": 1})
