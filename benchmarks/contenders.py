@@ -225,14 +225,17 @@ def show(compared: Compared, options: argparse.Namespace) -> None:
 
 
 def show_brief(every: list[Compared], options: argparse.Namespace) -> None:
-    """A table with a row for each case."""
-    columns = ("case", f"{BASE} ms", "x floor", "fastest other", f"its ratio to {BASE}")
-    rows = []
+    """A table with a row for each case; beside busy processes without the floor, whose threads wait for each other."""
+    columns = ["case", f"{BASE} ms", "x floor", "fastest other", f"its ratio to {BASE}"]
+    rows: list[list[str]] = []
     for compared in every:
         work, ours, other = compared.work, compared.named(BASE), compared.fastest_other
         case_ = f"{work.profile}, N={work.neurons}, T={work.time_steps}"
         times = f"{median(ours.durations_ns) / 1e6:.2f}", f"{compared.ratio(ours, FLOOR):.2f}"
-        rows.append((case_, *times, *((other.name, f"{compared.ratio(other, BASE):.2f}") if other else ("-", "-"))))
+        rows.append([case_, *times, *((other.name, f"{compared.ratio(other, BASE):.2f}") if other else ("-", "-"))])
+    if options.busy:
+        for each in (columns, *rows):
+            del each[2]
     show_table(described(options), columns, rows, sorted({line for each in every for line in each.refused}))
 
 
