@@ -2,7 +2,12 @@
 
    A parallel region of OpenMP ends when all of its threads have arrived. If another process keeps a core busy, a thread
    may arrive milliseconds late, even if nothing is left to do. Here a call ends when all tasks are done, so the caller
-   does the tasks that a late thread does not take, and waits only for a thread that has taken one. The tasks of a phase begin when all tasks of the phases before are done.
+   does the tasks that a late thread does not take, and waits only for a thread that has taken one. The tasks of a phase
+   begin when all tasks of the phases before are done.
+
+   A helper that loses its core while it holds a task is milliseconds late. If the caller waits longer than it works, a
+   team is slower than the caller alone. So the caller then works alone for a while, and for longer each time that a new
+   attempt ends the same way.
 
    Helpers sleep between calls. A second caller at the same time, and a child after a fork, do all tasks alone. */
 #ifndef TEAM_H
@@ -11,11 +16,15 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { MOST_HELPERS = 255 };
 enum { YIELD_AFTER = 2000 };  /* looks for the end of tasks before a thread lets others run */
 enum { SLEEP_AFTER = 20000 }; /* looks of a helper for the next call before it sleeps: a fraction of a millisecond */
+enum { LATE_NS = 200000 };    /* less than the kernel lets another process run; more than a cache or an interrupt takes */
+enum { ALONE = 4 };           /* times the delay, at first */
+enum { MOST_ALONE_NS = 100000000 };
 
 typedef void (*task_t)(const void *work, int64_t number);
 
@@ -28,6 +37,7 @@ static struct {
   const void *work;
   int64_t phase; /* tasks of a phase */
   int64_t count; /* tasks of the call */
+  int64_t alone_ns, alone_until; /* how long the caller works alone after a delay, and the time at which that ends */
   _Atomic int helpers;
   _Atomic int64_t done;
   _Atomic uint64_t left; /* the number of the call << 32 | its tasks that no thread has taken */
@@ -37,6 +47,12 @@ static inline void pause_briefly(void) {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
 #endif
+}
+
+static inline int64_t now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
 static inline uint32_t call_now(void) { return (uint32_t)(atomic_load_explicit(&team.left, memory_order_acquire) >> 32); }
@@ -98,11 +114,31 @@ static void notice_fork(void) {
   team.process = getpid();
 }
 
+/* The end of a call whose caller began, had no task left, and had waited for the helpers, at these times. */
+static void note_delay(int64_t began, int64_t worked, int64_t ended) {
+  int64_t delay = ended - worked;
+  if (delay < LATE_NS || delay < worked - began) return;
+  int again = began - team.alone_until < team.alone_ns;
+  team.alone_ns = again ? 2 * team.alone_ns : ALONE * delay;
+  if (team.alone_ns > MOST_ALONE_NS) team.alone_ns = MOST_ALONE_NS;
+  team.alone_until = ended + team.alone_ns;
+}
+
+static void run_alone(task_t run, const void *work, int64_t count) {
+  for (int64_t number = 0; number < count; ++number) run(work, number);
+}
+
 /* Run tasks 0 to `count` - 1 of some work on so many threads at most. */
 static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase, int threads) {
   notice_fork();
   if (threads < 2 || phase < 2 || count > UINT32_MAX || pthread_mutex_trylock(&team.called)) {
-    for (int64_t number = 0; number < count; ++number) run(work, number);
+    run_alone(run, work, count);
+    return;
+  }
+  int64_t began = now_ns();
+  if (began < team.alone_until) {
+    run_alone(run, work, count);
+    pthread_mutex_unlock(&team.called);
     return;
   }
   int helpers = threads - 1 < MOST_HELPERS ? threads - 1 : MOST_HELPERS;
@@ -119,7 +155,9 @@ static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase
   pthread_cond_broadcast(&team.awake);
   pthread_mutex_unlock(&team.asleep);
   take_tasks(call);
+  int64_t worked = now_ns();
   wait_until_done(count);
+  note_delay(began, worked, now_ns());
   pthread_mutex_unlock(&team.called);
 }
 #endif
