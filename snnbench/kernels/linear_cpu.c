@@ -54,10 +54,17 @@ typedef struct {
   int64_t from, to;
 } range_t;
 
+/* The first unit of range `number`. The first half of many ranges is three times as long as the second half. */
+static int64_t begin_of(int64_t units, int64_t number, int ranges) {
+  if (units < 4 * ranges || ranges % 2) return units * number / ranges;
+  int64_t half = ranges / 2, late = number > half ? number - half : 0;
+  return units * (3 * (number - late) + late) / (4 * half);
+}
+
 /* Range `number` of `ranges` that divide `count` items, in whole units. */
 static range_t share(int64_t count, int64_t unit, int64_t number, int ranges) {
   int64_t units = (count + unit - 1) / unit;
-  range_t range = {units * number / ranges * unit, units * (number + 1) / ranges * unit};
+  range_t range = {begin_of(units, number, ranges) * unit, begin_of(units, number + 1, ranges) * unit};
   if (range.from > count) range.from = count;
   if (range.to > count) range.to = count;
   return range;
