@@ -55,5 +55,5 @@ def recorded_budget(recorded: Mapping[str, Any]) -> Budget:
 
 def memory_ns(pass_ns: float) -> float:
     """The time of the passes of a memory cell: the measured pass, a forward pass, and those that show growth."""
-    _, fewest, most = memory.GROWTH_PASSES
+    _, fewest, *_, most = memory.GROWTH_PASSES
     return (2 + min(most, max(fewest, memory.GROWTH_NS / pass_ns))) * pass_ns

@@ -17,10 +17,10 @@ from snnbench.adapter.refusal import Unavailable
 from snnbench.backends import Backend, Session
 from snnbench.units import KIB
 
-GROWTH_PASSES = (2, 10, 50)
+GROWTH_PASSES = (2, 6, 10, 50)
 """Memory in use is read after so many passes; it should not have grown."""
-GROWTH_NS = 300_000_000
-"""After this time no further pass towards the last count begins."""
+GROWTH_NS = 150_000_000
+"""After this time no further pass towards a count after the second begins."""
 CLEAR_REFS = Path("/proc/self/clear_refs")
 
 

@@ -96,7 +96,7 @@ def test_contender_that_grows_with_the_square_of_time(adapters: dict[str, Adapte
     start = min(100 * MIB - MIB - arrays_bytes(BASE.with_(time_steps=size), 4) for size in (10, 20, 30))
     assert predicted.memory_bytes == pytest.approx(start + 2 * arrays_bytes(case, 4) + 1600 * MIB, rel=1e-3)
     assert predicted.passes["train"].value == pytest.approx(1600e6, rel=1e-3)
-    timed_s, weighed_s = 2.0 + (1 + 2 + 3 + 1) * 1.6, 12 * 1.6
+    timed_s, weighed_s = 2.0 + (1 + 2 + 3 + 1) * 1.6, 8 * 1.6
     assert predicted.seconds == pytest.approx(3 * timed_s + weighed_s, rel=0.01)
     assert (predicted.expected, predicted.cells) == ("ok", 4)
     assert predicted.peak is not None and predicted.peak.words == "T^2"
