@@ -4,8 +4,8 @@
 
 Each contender does a training pass in a process of its own, as a cell of memory in a recording does, and its answer is
 checked. The number is the peak of resident memory during the first pass, above parameters, input and cotangent.
-Processes run side by side, because no clock counts. Exits with 1 if an exact contender that is not ours has a lower
-peak than the variant.
+Processes run side by side, because no clock counts. With --recording the same command continues after an interruption.
+Exits with 1 if an exact contender that is not ours has a lower peak than the variant.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from snnbench.cases.case import PROFILES, Case
 from snnbench.environments.interpreters import interpreters
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
+from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
@@ -48,24 +49,16 @@ PROTOCOL = Protocol(
 )
 
 
-class Peaks:
-    """The peak of each exact contender in each case, in bytes, and why others have none."""
-
-    def __init__(self) -> None:
-        self.by_case: dict[Case, dict[str, int]] = {}
-        self.others: dict[str, str] = {}
+class Shown:
+    """Shows each cell as it ends."""
 
     def start(self, cell: Cell) -> None:
         """Do nothing."""
 
     def end(self, cell: Cell, record: Record) -> None:
-        """Note a peak."""
-        name = contender.label(cell.library, cell.variant)
-        if record.outcome.verdict == "exact":
-            self.by_case.setdefault(cell.case, {})[name] = record.memory["host"]["peak_bytes"]
-        elif record.outcome.reason:
-            self.others[name] = f"{record.outcome.status}: {record.outcome.reason}"
-        print(f"  {name}, N={cell.case.neurons}, T={cell.case.time_steps}: {record.status}", file=sys.stderr)
+        """Print the cell and its status."""
+        name, case = contender.label(cell.library, cell.variant), cell.case
+        print(f"  {name}, {case.profile}, N={case.neurons}, T={case.time_steps}: {record.status}", file=sys.stderr)
 
     def note(self, cell: Cell, note: Note) -> None:
         """Do nothing: no contender fills a cache."""
@@ -82,22 +75,29 @@ def main() -> int:
     parser.add_argument("--profiles", nargs="+", default=["subtract", "zero"], choices=tuple(PROFILES))
     parser.add_argument("--libraries", nargs="+", default=LEFT_OUT, help="patterns: norse, norse/box, !*/compile")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--recording", type=Path, metavar="DIR", help="keep the records here; another run continues")
     options = parser.parse_args()
     cases = []
     for profile, time_steps, neurons in product(options.profiles, options.time_steps, options.neurons):
         reset, detach_reset = PROFILES[profile]
         rule = {"reset": reset, "detach_reset": detach_reset}
         cases.append(CASE.with_(neurons=neurons, time_steps=time_steps, threads=options.threads, **rule))
-    peaks = measured(cases, options.libraries)
-    rows = [row(case, peaks.by_case.get(case, {})) for case in cases]
+    with tempfile.TemporaryDirectory() as folder:
+        records = measured(cases, options.libraries, options.recording or Path(folder) / "recording")
+    peaks = peaks_of(records)
+    rows = [row(case, peaks.get(case, {})) for case in cases]
     columns = ("case", f"{OURS} MiB", f"{DEFAULT} MiB", "least other", "its MiB", f"its ratio to {OURS}")
-    refused = sorted(f"{name}: {reason}" for name, reason in peaks.others.items())
-    show(f"Host memory of a training pass, B={CASE.batch}, {options.threads} threads", columns, rows, refused)
+    refused = {
+        f"{contender.label(each.library, each.variant)}: {each.outcome.reason}"
+        for each in records
+        if each.outcome.reason
+    }
+    show(f"Host memory of a training pass, B={CASE.batch}, {options.threads} threads", columns, rows, sorted(refused))
     return 1 if any(float(ratio) < 1 for *_, ratio in rows if ratio != "-") else 0
 
 
-def measured(cases: Sequence[Case], patterns: Sequence[str]) -> Peaks:
-    """The peaks of all contenders that the patterns name, with the two of ours."""
+def measured(cases: Sequence[Case], patterns: Sequence[str], folder: Path) -> list[Record]:
+    """The records of all contenders that the patterns name, and of the two of ours."""
     known = discover()
     full = [pattern if "/" in pattern else f"{pattern}/*" for pattern in patterns]
     wanted, wrong = contender.find_all([OURS, DEFAULT, *full], known)
@@ -113,9 +113,19 @@ def measured(cases: Sequence[Case], patterns: Sequence[str]) -> Peaks:
     works = [Work(cell.case, cell.library, cell.variant) for cell in cells]
     pythons = interpreters(works, known, managed=True, cuda=False, say=lambda line: None)
     run = Run({"": Setup(known, pythons)}, PROTOCOL, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    peaks = Peaks()
-    with tempfile.TemporaryDirectory() as folder, append(Path(folder) / "r", {"identity": "memory"}, {}) as writer:
-        Executor(run, writer, peaks).execute(cells)
+    with append(folder, {"identity": "memory"}, {}) as writer:
+        Executor(run, writer, Shown()).execute(cells)
+    keys = {run.key(cell) for cell in cells}
+    return [record for record in read(folder).records if record.cell in keys]
+
+
+def peaks_of(records: Sequence[Record]) -> dict[Case, dict[str, int]]:
+    """The peak of each exact contender in each case, in bytes."""
+    peaks: dict[Case, dict[str, int]] = {}
+    for each in records:
+        if each.outcome.verdict == "exact":
+            name = contender.label(each.library, each.variant)
+            peaks.setdefault(each.case, {})[name] = each.memory["host"]["peak_bytes"]
     return peaks
 
 
