@@ -40,7 +40,9 @@ PAIRS = 2 * HALF
 LOOKED_AT = 5
 """From so many pairs on, the test ends as soon as fresh passes take no longer on average."""
 CHANCE = 0.001
-"""The false positive rate of the test, at most, if no answer is kept: half of it for each of its two decisions."""
+"""The false positive rate of the test, at most, if no answer is kept."""
+CHANCE_OF_EACH = CHANCE / 2
+"""That of each of its two decisions."""
 SLACK_NS = 100_000
 """Time allowed for a waking thread and a cold cache, for a pass of any length."""
 FEWEST_ORDERS = 100
@@ -191,15 +193,17 @@ def are_kept(pairs: Sequence[Pair]) -> bool:
     """Whether fresh passes take longer than repeated passes: a sign-flip test of the mean of half or all pairs.
 
     If no answer is kept, a disturbance meets both passes of a pair equally often, so both signs of a pair are equally
-    likely. The mean must be among the largest CHANCE / 2 of the means over all signs.
+    likely. The mean must be among the largest CHANCE_OF_EACH of the means over all signs.
     """
     if len(pairs) not in (HALF, PAIRS):
         return False
     excess = _excess(pairs)
+    if excess.sum() <= 0:
+        return False
     sums = np.sort(_signs() @ excess[:HALF])
     further = _signs() @ excess[HALF:] if len(pairs) > HALF else np.zeros(1)
     as_large = len(sums) - np.searchsorted(sums, excess.sum() - 1e-9 - further)
-    return bool(as_large.sum() <= CHANCE / 2 * len(sums) * len(further))
+    return bool(as_large.sum() <= CHANCE_OF_EACH * len(sums) * len(further))
 
 
 @cache
