@@ -59,6 +59,9 @@ ZERO = {
 }
 WHEN = {"always": "True", "every third pass": "count() % 3 == 0"}
 BUDGETS = {"compared whole": 2 * 10**9, "compared in parts": 0}
+TRIALS = {"compared whole": 1, "compared in parts": 3}
+"""The most trials, each in a process of its own. The part is 32 of 48 neurons in each of four checks of gradients, so
+one trial in 70 misses one neuron's gradient; three miss it once in 300,000."""
 
 
 def lies(when: str) -> dict[str, str]:
@@ -78,14 +81,18 @@ LIES = [(name, when) for when in WHEN for name in lies(when)]
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, str], Reply]:
-    """Each lie's reply. The answers are wrong regardless of timing, so two workers run at once."""
+    """The first reply that refuses the lie, or else the last. Wrong answers need no quiet: two workers run at once."""
     home = tmp_path_factory.mktemp("lies")
 
     def replied(name: str, when: str, budget: str) -> Reply:
         time_request = request("time", CASE.with_(time_steps=60), check_ns=BUDGETS[budget], repetitions=6)
         folder = home / f"{LIES.index((name, when))}-{budget}"
         folder.mkdir()
-        return reply_of(ask(folder, lies(when)[name], time_request, timeout_s=60))
+        for _ in range(TRIALS[budget]):
+            reply = reply_of(ask(folder, lies(when)[name], time_request, timeout_s=60))
+            if reply.outcome.status == "failed":
+                break
+        return reply
 
     keys = [(name, when, budget) for name, when in LIES for budget in BUDGETS]
     with ThreadPoolExecutor(2) as pool:
