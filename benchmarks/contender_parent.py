@@ -2,11 +2,19 @@
 
 import json
 import subprocess
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks import contender_process
+from benchmarks.contender_process import FLOOR
+from snnbench.adapter import contender
+from snnbench.adapter.discovery import discover
 from snnbench.cases.case import Case
+from snnbench.environments import store
+from snnbench.files import home
+from snnbench.run.process import environment
 
 
 @dataclass(slots=True)
@@ -61,3 +69,29 @@ class Turn:
     def name(self) -> str:
         """The contender's name."""
         return self.process.name
+
+
+def every_process(base: str, patterns: Sequence[str], threads: int) -> list[Process]:
+    """A process for the floor, for `base`, and for every contender that the patterns name; none is started yet."""
+    known = discover()
+    wanted, wrong = contender.find_all([full(pattern) for pattern in patterns], known)
+    if wrong:
+        raise SystemExit(str(wrong[0]))
+    pairs = dict.fromkeys([contender.find(base, known)[0], *wanted])
+    processes = []
+    for library, variant in [("", FLOOR), *pairs]:
+        adapter = known[library or base.split("/")[0]]
+        if library and "cpu" not in adapter.variants[variant].devices:
+            continue
+        planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
+        python = store.sync(planned, lambda line: None).python
+        request = {"path": str(adapter.path), "variant": variant, "threads": threads}
+        command = [str(python), "-P", contender_process.__file__, json.dumps(request)]
+        name = contender.label(library, variant) if library else FLOOR
+        processes.append(Process(name, command, environment(threads, home())))
+    return processes
+
+
+def full(pattern: str) -> str:
+    """A pattern of all variants if only a library is named."""
+    return pattern if "/" in pattern else f"{pattern}/*"

@@ -15,7 +15,6 @@ the yardstick.
 """
 
 import argparse
-import json
 import os
 import random
 import subprocess
@@ -25,17 +24,11 @@ from dataclasses import dataclass, fields
 from itertools import product
 from statistics import median, quantiles
 
-from benchmarks import contender_process
 from benchmarks.basecase import CASE
-from benchmarks.contender_parent import Process, Turn
+from benchmarks.contender_parent import Process, Turn, every_process
 from benchmarks.contender_process import FLOOR
 from benchmarks.outcome import show as show_table
-from snnbench.adapter import contender
-from snnbench.adapter.discovery import discover
 from snnbench.cases.case import PROFILES, Case
-from snnbench.environments import store
-from snnbench.files import home
-from snnbench.run.process import environment
 from snnbench.workloads import lif
 
 BASE = "fused/cpu"
@@ -88,7 +81,7 @@ def main() -> int:
     """Every size and profile in turn."""
     options = arguments()
     sizes = product(options.profiles, options.neurons, options.time_steps)
-    processes = every_process(options)
+    processes = every_process(BASE, options.libraries, options.threads)
     try:
         compared = [compare(case(options, *size), processes, options) for size in sizes]
     finally:
@@ -158,14 +151,20 @@ def compare(work: Case, processes: list[Process], options: argparse.Namespace) -
             racing = compared.racing
             for turn in random.Random(number).sample(racing, len(racing)):
                 answer = turn.process.ask()
-                if "ns" not in answer:
+                if "ns" in answer:
+                    turn.durations_ns.append(answer["ns"])
+                elif turn.name in (FLOOR, BASE):
                     raise SystemExit(f"{turn.name}: {answer['problem']}")
-                turn.durations_ns.append(answer["ns"])
+                else:  # the system may be out of memory
+                    compared.turns.remove(turn)
+                    compared.refused.append(f"{turn.name}: {answer['problem']}")
     finally:
         for each in busy:
             each.kill()
             each.wait()
-    if not options.brief:
+    if options.brief:
+        print(f"  {', '.join(brief(compared))}", file=sys.stderr, flush=True)  # an interruption loses no row
+    else:
         show(compared, options)
     return compared
 
@@ -182,32 +181,6 @@ def prepare(work: Case, processes: list[Process]) -> Compared:
                 turns.append(Turn(process, answer["note"]))
             print(f"  {process.name}: {problem or 'ready'}", file=sys.stderr)
     return Compared(work, turns, refused)
-
-
-def every_process(options: argparse.Namespace) -> list[Process]:
-    """A process for every contender that the options name, with the floor and the yardstick; none is started yet."""
-    known = discover()
-    wanted, wrong = contender.find_all([full(pattern) for pattern in options.libraries], known)
-    if wrong:
-        raise SystemExit(str(wrong[0]))
-    pairs = dict.fromkeys([contender.find(BASE, known)[0], *wanted])
-    processes = []
-    for library, variant in [("", FLOOR), *pairs]:
-        adapter = known[library or BASE.split("/")[0]]
-        if library and "cpu" not in adapter.variants[variant].devices:
-            continue
-        planned = store.plan(adapter, variant if library else adapter.default, cuda=False)
-        python = store.sync(planned, lambda line: None).python
-        request = {"path": str(adapter.path), "variant": variant, "threads": options.threads}
-        command = [str(python), "-P", contender_process.__file__, json.dumps(request)]
-        name = contender.label(library, variant) if library else FLOOR
-        processes.append(Process(name, command, environment(options.threads, home())))
-    return processes
-
-
-def full(pattern: str) -> str:
-    """A pattern of all variants if only a library is named."""
-    return pattern if "/" in pattern else f"{pattern}/*"
 
 
 def show(compared: Compared, options: argparse.Namespace) -> None:
@@ -227,16 +200,19 @@ def show(compared: Compared, options: argparse.Namespace) -> None:
 def show_brief(every: list[Compared], options: argparse.Namespace) -> None:
     """A table with a row for each case; beside busy processes without the floor, whose threads wait for each other."""
     columns = ["case", f"{BASE} ms", "x floor", "fastest other", f"its ratio to {BASE}"]
-    rows: list[list[str]] = []
-    for compared in every:
-        work, ours, other = compared.work, compared.named(BASE), compared.fastest_other
-        case_ = f"{work.profile}, N={work.neurons}, T={work.time_steps}"
-        times = f"{median(ours.durations_ns) / 1e6:.2f}", f"{compared.ratio(ours, FLOOR):.2f}"
-        rows.append([case_, *times, *((other.name, f"{compared.ratio(other, BASE):.2f}") if other else ("-", "-"))])
+    rows = [brief(compared) for compared in every]
     if options.busy:
         for each in (columns, *rows):
             del each[2]
     show_table(described(options), columns, rows, sorted({line for each in every for line in each.refused}))
+
+
+def brief(compared: Compared) -> list[str]:
+    """The row of a case."""
+    work, ours, other = compared.work, compared.named(BASE), compared.fastest_other
+    times = f"{median(ours.durations_ns) / 1e6:.2f}", f"{compared.ratio(ours, FLOOR):.2f}"
+    fastest = (other.name, f"{compared.ratio(other, BASE):.2f}") if other else ("-", "-")
+    return [f"{work.profile}, N={work.neurons}, T={work.time_steps}", *times, *fastest]
 
 
 def described(options: argparse.Namespace) -> str:

@@ -1,5 +1,6 @@
 """Tests of the entry to the benchmarks, and that their summary is made from the outcomes in the repository."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -127,3 +128,18 @@ def test_contender_with_least_memory_is_named() -> None:
     assert memory.row(CASE, {name: peaks[name] for name in peaks if len(name) > 1})[3:] == ("-", "-", "-")
     with pytest.raises(SystemExit, match="no peak of fused/cpu-lowmem"):
         memory.row(CASE, {"fused/cpu": 1})
+
+
+def test_dying_contender_leaves_the_others_their_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    dying = CONTENDER.replace("if number and line.strip()", "if number")
+    sources = {"floor": CONTENDER, "fused/cpu": CONTENDER, "other": CONTENDER, "dying": dying}
+    processes = [Process(name, [sys.executable, "-c", source], dict(os.environ)) for name, source in sources.items()]
+    options = argparse.Namespace(rounds=3, busy=0, brief=True)
+    try:
+        compared = contenders.compare(CASE, processes, options)
+    finally:
+        for process in processes:
+            process.end()
+    assert [(turn.name, len(turn.durations_ns)) for turn in compared.turns] == [(name, 3) for name in list(sources)[:3]]
+    assert compared.refused == ["dying: ended with status 0"]
+    assert "subtract, N=256, T=100, 0.00, 1.00, other, 1.00" in capsys.readouterr().err
