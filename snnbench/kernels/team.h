@@ -9,7 +9,10 @@
    team is slower than the caller alone. So the caller then works alone for a while, and for longer each time that a new
    attempt ends the same way.
 
-   Helpers sleep between calls. A second caller at the same time, and a child after a fork, do all tasks alone. */
+   A helper looks for the next call for a while, and then sleeps. If another thread, perhaps the caller, waits for its
+   core meanwhile, helpers sleep at once after each call for a while.
+
+   A second caller at the same time, and a child after a fork, do all tasks alone. */
 #ifndef TEAM_H
 #define TEAM_H
 #include <pthread.h>
@@ -22,6 +25,9 @@
 enum { MOST_HELPERS = 255 };
 enum { YIELD_AFTER = 2000 };  /* looks for the end of tasks before a thread lets others run */
 enum { SLEEP_AFTER = 20000 }; /* looks of a helper for the next call before it sleeps: a fraction of a millisecond */
+enum { YIELD_EVERY = 64 };    /* looks of a helper before it lets others run: one or two microseconds */
+enum { SHARED_NS = 400000 };  /* a yield that takes longer gave the core to another thread, not to an interrupt */
+enum { CROWDED_NS = 100000000 };
 enum { LATE_NS = 200000 };    /* less than the kernel lets another process run; more than a cache or an interrupt takes */
 enum { ALONE = 4 };           /* times the delay, at first */
 enum { MOST_ALONE_NS = 100000000 };
@@ -39,6 +45,7 @@ static struct {
   int64_t count; /* tasks of the call */
   int64_t alone_ns, alone_until; /* how long the caller works alone after a delay, and the time at which that ends */
   _Atomic int helpers;
+  _Atomic int64_t crowded_until; /* until then a helper that has no task sleeps */
   _Atomic int64_t done;
   _Atomic uint64_t left; /* the number of the call << 32 | its tasks that no thread has taken */
 } team = {.called = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .awake = PTHREAD_COND_INITIALIZER};
@@ -78,9 +85,27 @@ static void take_tasks(uint32_t call) {
   }
 }
 
+/* Let another thread run if one waits for this core; whether one did, here or at another helper a short time ago. */
+static int is_crowded(void) {
+  int64_t before = now_ns();
+  if (before < atomic_load_explicit(&team.crowded_until, memory_order_relaxed)) return 1;
+  sched_yield();
+  int64_t after = now_ns();
+  if (after - before < SHARED_NS) return 0;
+  atomic_store_explicit(&team.crowded_until, after + CROWDED_NS, memory_order_relaxed);
+  return 1;
+}
+
+/* Look for a call after `seen` for a while. */
+static void look_for_call(uint32_t seen) {
+  for (int looks = 0; call_now() == seen && looks < SLEEP_AFTER; ++looks)
+    if (looks % YIELD_EVERY) pause_briefly();
+    else if (is_crowded()) return;
+}
+
 static void *helper(void *rank) {
   for (uint32_t seen = 0;;) {
-    for (int looks = 0; call_now() == seen && looks < SLEEP_AFTER; ++looks) pause_briefly();
+    look_for_call(seen);
     if (call_now() == seen) {
       pthread_mutex_lock(&team.asleep);
       while (call_now() == seen) pthread_cond_wait(&team.awake, &team.asleep);

@@ -1,6 +1,7 @@
-"""Tests of team.h: a caller whose helpers are late works alone for a while."""
+"""Tests of team.h: a caller whose helpers are late works alone for a while, and helpers leave a shared core."""
 
 import ctypes
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,28 @@ int64_t tasks_of_helper(int64_t alone_ns) {
 int64_t alone_until(int64_t began, int64_t worked, int64_t ended) {
   note_delay(began, worked, ended);
   return team.alone_until;
+}
+static _Atomic int ended;
+static void *keep_busy(void *unused) {
+  while (!ended) pause_briefly();
+  return unused;
+}
+int64_t crowded(int64_t looks, int is_shared) {
+  pthread_t other;
+  int64_t seen = 0;
+  ended = !is_shared;
+  pthread_create(&other, 0, keep_busy, 0);
+  for (int64_t look = 0; look < looks; ++look) {
+    team.crowded_until = 0;
+    seen += is_crowded();
+  }
+  ended = 1;
+  pthread_join(other, 0);
+  return seen;
+}
+int is_crowded_until(int64_t later_ns) {
+  team.crowded_until = now_ns() + later_ns;
+  return is_crowded();
 }
 """
 MS = 1_000_000
@@ -69,3 +92,19 @@ def test_time_alone_doubles_if_the_next_attempt_is_late(alone_until: Callable[..
 def test_caller_alone_leaves_no_task_to_helpers(team: ctypes.CDLL) -> None:
     assert team.tasks_of_helper(ctypes.c_int64(10_000 * MS)) == 0
     assert any(team.tasks_of_helper(ctypes.c_int64(0)) for _ in range(50))
+
+
+def test_helper_notices_a_thread_that_waits_for_its_core(team: ctypes.CDLL) -> None:
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})  # of this thread, and the threads that it starts
+    try:
+        shared, alone = (team.crowded(ctypes.c_int64(200), is_shared) for is_shared in (1, 0))
+    finally:
+        os.sched_setaffinity(0, cpus)
+    assert shared > 10
+    assert alone < shared
+
+
+def test_helpers_remember_a_shared_core(team: ctypes.CDLL) -> None:
+    assert team.is_crowded_until(ctypes.c_int64(10_000 * MS)) == 1
+    assert 0 in [team.is_crowded_until(ctypes.c_int64(0)) for _ in range(200)]

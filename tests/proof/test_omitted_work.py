@@ -90,7 +90,7 @@ def left_out(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, str, s
         folder.mkdir()
         for _ in range(TRIALS[budget]):
             reply = reply_of(ask(folder, lies(when)[name], time_request, timeout_s=60))
-            if reply.outcome.status == "failed":
+            if reply.outcome and reply.outcome.status == "failed":
                 break
         return reply
 
