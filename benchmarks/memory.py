@@ -3,8 +3,9 @@
     python -m benchmarks memory --neurons 16 512 --time-steps 25 500
 
 Each contender does a training pass in a process of its own, as a cell of memory in a recording does, and its answer is
-checked. The number is the peak of resident memory during the first pass, above parameters, input and cotangent.
-Processes run side by side, because no clock counts. With --recording the same command continues after an interruption.
+checked. The number is the peak of resident memory during the first pass, above parameters, input and cotangent: the
+median of the trials. Processes run side by side, because no clock counts. With --recording the same command continues
+after an interruption.
 Exits with 1 if an exact contender that is not ours has a lower peak than the variant.
 """
 
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
+from statistics import median_low
 
 from benchmarks.basecase import CASE
 from benchmarks.outcome import show
@@ -75,6 +77,7 @@ def main() -> int:
     parser.add_argument("--profiles", nargs="+", default=["subtract", "zero"], choices=tuple(PROFILES))
     parser.add_argument("--libraries", nargs="+", default=LEFT_OUT, help="patterns: norse, norse/box, !*/compile")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--trials", type=int, default=1)
     parser.add_argument("--recording", type=Path, metavar="DIR", help="keep the records here; another run continues")
     options = parser.parse_args()
     cases = []
@@ -83,7 +86,7 @@ def main() -> int:
         rule = {"reset": reset, "detach_reset": detach_reset}
         cases.append(CASE.with_(neurons=neurons, time_steps=time_steps, threads=options.threads, **rule))
     with tempfile.TemporaryDirectory() as folder:
-        records = measured(cases, options.libraries, options.recording or Path(folder) / "recording")
+        records = measured(cases, options.libraries, options.trials, options.recording or Path(folder) / "recording")
     peaks = peaks_of(records)
     rows = [row(case, peaks.get(case, {})) for case in cases]
     columns = ("case", f"{OURS} MiB", f"{DEFAULT} MiB", "least other", "its MiB", f"its ratio to {OURS}")
@@ -96,7 +99,7 @@ def main() -> int:
     return 1 if any(float(ratio) < 1 for *_, ratio in rows if ratio != "-") else 0
 
 
-def measured(cases: Sequence[Case], patterns: Sequence[str], folder: Path) -> list[Record]:
+def measured(cases: Sequence[Case], patterns: Sequence[str], trials: int, folder: Path) -> list[Record]:
     """The records of all contenders that the patterns name, and of the two of ours."""
     known = discover()
     full = [pattern if "/" in pattern else f"{pattern}/*" for pattern in patterns]
@@ -105,14 +108,14 @@ def measured(cases: Sequence[Case], patterns: Sequence[str], folder: Path) -> li
         raise SystemExit(str(wrong[0]))
     able = [(library, variant) for library, variant in wanted if not known[library].variants[variant].deviation]
     cells = [
-        Cell(case, *each, 0, "memory")
-        for case in cases
-        for each in able
+        Cell(case, *each, trial, "memory")
+        for case, each, trial in product(cases, able, range(trials))
         if not known[each[0]].variants[each[1]].refusal(case)
     ]
     works = [Work(cell.case, cell.library, cell.variant) for cell in cells]
     pythons = interpreters(works, known, managed=True, cuda=False, say=lambda line: None)
-    run = Run({"": Setup(known, pythons)}, PROTOCOL, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    protocol = PROTOCOL.model_copy(update={"memory_trials": trials})
+    run = Run({"": Setup(known, pythons)}, protocol, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with append(folder, {"identity": "memory"}, {}) as writer:
         Executor(run, writer, Shown()).execute(cells)
     keys = {run.key(cell) for cell in cells}
@@ -120,13 +123,13 @@ def measured(cases: Sequence[Case], patterns: Sequence[str], folder: Path) -> li
 
 
 def peaks_of(records: Sequence[Record]) -> dict[Case, dict[str, int]]:
-    """The peak of each exact contender in each case, in bytes."""
-    peaks: dict[Case, dict[str, int]] = {}
+    """The peak of each exact contender in each case, in bytes: the median of its trials, the lower one of two."""
+    trials: dict[Case, dict[str, list[int]]] = {}
     for each in records:
         if each.outcome.verdict == "exact":
             name = contender.label(each.library, each.variant)
-            peaks.setdefault(each.case, {})[name] = each.memory["host"]["peak_bytes"]
-    return peaks
+            trials.setdefault(each.case, {}).setdefault(name, []).append(each.memory["host"]["peak_bytes"])
+    return {case: {name: median_low(peaks[name]) for name in peaks} for case, peaks in trials.items()}
 
 
 def row(case: Case, peaks: dict[str, int]) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ OF_TORCH = (
         "kernels.pipeline",
         "kernels.ranks",
     ),
-    *("kernels.stretches", "kernels.sums"),
+    *("kernels.stretches", "kernels.sums", "kernels.transforms"),
 )
 OF_JAX = ("backends.jax", "backends.jax.network", "backends.jax.operations", "backends.jax.session")
 FRAMEWORKS = {

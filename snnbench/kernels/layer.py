@@ -6,7 +6,7 @@ from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from snnbench.kernels import eager, pipeline
+from snnbench.kernels import eager, pipeline, transforms
 from snnbench.kernels.arguments import arranged, kind, known
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
@@ -117,14 +117,17 @@ def linear_lif(
     `kernel` the kernel: "auto" is the fastest whose gradients are exact, or `snnbench.kernels.automatic`. Formats are
     float32, float64, bfloat16 and float16, the last two with a state in float32. Each call waits for a learned tensor
     on a GPU, so no CUDA graph can capture it. Only reverse mode is supported: torch.func.jvp and forward-mode
-    differentiation see no derivative. Raises ValueError for an invalid word or shape, Unsupported for a device or
-    format that the kernel does not support, Unavailable if this machine lacks a requirement of the kernel.
+    differentiation see no derivative. torch.vmap maps a call without gradients, one slice after the other. Raises
+    ValueError for an invalid word or shape, Unsupported for a device or format that the kernel does not support and for
+    a derivative inside of torch.vmap or torch.func.grad, Unavailable if this machine lacks a requirement of the kernel.
     """
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
     is_eager = eager.serves(*tensors)
     numbers = _value(beta), _value(threshold), reset, detach_reset, surrogate, slope
     arrange = known if is_eager else arranged
     neuron, keep, name = arrange(kind(inputs), kind(weight), kind(bias), kind(potential), *numbers, keep, kernel)
+    if not is_eager and not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        transforms.refuse_derivatives(*tensors)
     differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
     if is_eager:
         neuron = _read(neuron, beta, threshold)

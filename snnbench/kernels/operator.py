@@ -1,4 +1,4 @@
-"""The operator behind `lif` and `linear_lif`: torch.compile and torch.func see it as one operation.
+"""The operator behind `lif` and `linear_lif`: torch.compile and torch.vmap see it as one operation.
 
 It computes the required gradients of input, weight, bias, initial potential, beta and threshold only. It has first
 derivatives, which can be computed repeatedly (`retain_graph`). Beta and threshold are numbers, or learned tensors in
@@ -86,7 +86,7 @@ def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> 
 def _differentiate(ctx: Any, cotangent: Tensor | None, carried: Tensor | None, _: Any) -> Any:
     given, _, bias, potential, _, learned_beta, learned_threshold = ctx.saved_tensors
     if not ctx.settings[-2]:
-        raise RuntimeError("nothing was kept for a backward pass: inside vmap, lif saw no tensor that needs a gradient")
+        raise RuntimeError("nothing was kept for a backward pass: the argument keep was empty")
     needed = ctx.needs_input_grad
     wanted = Wanted(needed[0], needed[1], needed[2], needed[4] or needed[5])
     if cotangent is None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, lif, linear_lif, pipeline, stretches
+from snnbench.kernels import KEEPS, Unsupported, lif, linear_lif, pipeline, stretches
 from snnbench.kernels.passes import Wanted
 from tests.kernels.test_kernels import EXACT, problem, stretches_of
 
@@ -130,11 +130,33 @@ def test_a_network_learns_with_it() -> None:
     assert losses[-1] < losses[0] / 2 and beta.grad is not None and bool(threshold.grad)
 
 
-def test_a_backward_pass_outside_of_vmap_is_refused() -> None:
-    currents = torch.randn(2, 5, 3, 4).requires_grad_()
-    spikes = torch.vmap(lambda x: lif(x, beta=0.9, threshold=1.0, kernel="torch"))(currents)
-    with pytest.raises(RuntimeError, match="nothing was kept"):
-        torch.autograd.grad(spikes.sum(), currents)
+def layer_of(weight: torch.Tensor) -> torch.Tensor:
+    return linear_lif(torch.ones(5, 3, 4), weight, beta=0.9, threshold=1.0)
+
+
+@pytest.mark.parametrize("kernel", ["torch", "cpu"])
+def test_vmap_without_gradients_is_the_loop(kernel: str) -> None:
+    weights, currents = torch.randn(4, 6, 3), torch.randn(4, 5, 2, 3)
+    options = {"beta": 0.9, "threshold": 1.0, "kernel": kernel}
+    for function, slices in (
+        (lambda weight: linear_lif(currents[0], weight, **options), weights),
+        (lambda current: lif(current, **options), currents),
+    ):
+        assert torch.equal(torch.vmap(function)(slices), torch.stack([function(part) for part in slices]))
+
+
+@pytest.mark.parametrize(
+    "derivative",
+    [
+        pytest.param(lambda weights: torch.vmap(layer_of)(weights.requires_grad_()), id="of vmap"),
+        pytest.param(torch.vmap(torch.func.grad(lambda weight: layer_of(weight).sum())), id="in vmap"),
+        pytest.param(lambda weights: torch.func.grad(lambda w: layer_of(w).sum())(weights[0]), id="in torch.func"),
+        pytest.param(lambda weights: torch.func.jacrev(layer_of)(weights[0]), id="a Jacobian"),
+    ],
+)
+def test_derivative_in_a_transform_is_refused(derivative: Any) -> None:
+    with pytest.raises(Unsupported, match="loop over the slices"):
+        derivative(torch.ones(2, 6, 4))
 
 
 @pytest.mark.parametrize("rows", [1024, 12])
