@@ -19,12 +19,50 @@ enum { LONG_DEPTH = 512 }; /* of a sum of rows there: it passes over the weight'
 
 static inline int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector) /* of GCC 12 and clang */
+#define SHUFFLES 1
+#endif
+#endif
+
+#ifdef SHUFFLES
+typedef float line_t __attribute__((vector_size(64), aligned(4)));
+
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+/* The numbers of the upper and the lower half of the rows in turn. */
+#define INTERLEAVE(rows, to)                         \
+  for (int i = 0; i < SQUARE / 2; ++i) {             \
+    to[2 * i] = LOW(rows[i], rows[i + SQUARE / 2]);      \
+    to[2 * i + 1] = HIGH(rows[i], rows[i + SQUARE / 2]); \
+  }
+
+/* to [16, 16] = from [16, 16] transposed. Each step moves one of the four bits of a row's number to the column's. */
+static inline void turn_square(const float *restrict from, int64_t row_from, float *restrict to, int64_t row_to) {
+  line_t rows[SQUARE], mixed[SQUARE];
+  for (int i = 0; i < SQUARE; ++i) rows[i] = *(const line_t *)(from + i * row_from);
+  INTERLEAVE(rows, mixed)
+  INTERLEAVE(mixed, rows)
+  INTERLEAVE(rows, mixed)
+  INTERLEAVE(mixed, rows)
+  for (int i = 0; i < SQUARE; ++i) *(line_t *)(to + i * row_to) = rows[i];
+}
+#endif
+
 /* to [columns, rows] = from [rows, columns] transposed, in squares of a cache line's width. */
 static void turn(const float *restrict from, int64_t row_from, float *restrict to, int64_t rows, int64_t columns) {
   for (int64_t i = 0; i < rows; i += SQUARE)
-    for (int64_t j = 0; j < columns; j += SQUARE)
+    for (int64_t j = 0; j < columns; j += SQUARE) {
+#ifdef SHUFFLES
+      if (i + SQUARE <= rows && j + SQUARE <= columns) {
+        turn_square(from + i * row_from + j, row_from, to + j * rows + i, rows);
+        continue;
+      }
+#endif
       for (int64_t b = j; b < least(j + SQUARE, columns); ++b)
         for (int64_t a = i; a < least(i + SQUARE, rows); ++a) to[b * rows + a] = from[a * row_from + b];
+    }
 }
 
 /* currents [rows, neurons] = inputs [rows, entering] weight^T; rows of currents are `row` numbers apart. */
