@@ -265,15 +265,27 @@ static void backward_neurons(const layer_t *layer, const gradients_t *pass, rang
           &layer->N, adds ? &ONE : &ZERO, pass->by_weight + neurons.from * K, &K);
 }
 
-/* The inputs' gradient for a range of samples and steps in the stretch at step `t`. */
-static void backward_inputs(const layer_t *layer, const gradients_t *pass, range_t rows, int64_t t) {
-  int64_t count = rows.to - rows.from;
-  const store_t *gradient = pass->gradient + rows.from * layer->N;
-  store_t *by_input = pass->by_input + (t * layer->B + rows.from) * layer->K;
+/* A share of the inputs' gradient in the stretch at step `t`: some of its columns if it has many more of them than rows,
+   or else some of its rows. Every share reads the smaller factor of the product as a whole. */
+static void backward_inputs(const layer_t *layer, const gradients_t *pass, int64_t t, int64_t number) {
+  const int64_t rows = steps_from(layer, t) * layer->B;
+  store_t *by_input = pass->by_input + t * layer->B * layer->K;
+#if STORE == FLOAT32
+  if (tile && layer->K > 2 * rows) {
+    const range_t inputs = share(layer->K, UNIT, number, layer->ranges);
+    tiled_by_input(tile, pass->gradient, layer->weight + inputs.from, by_input + inputs.from, rows,
+                   inputs.to - inputs.from, layer->N, layer->K);
+    return;
+  }
+#endif
+  const range_t range = share(rows, tile ? UNIT : 1, number, layer->ranges);
+  const int64_t count = range.to - range.from;
+  const store_t *gradient = pass->gradient + range.from * layer->N;
+  by_input += range.from * layer->K;
   if (!count) return;
 #if STORE == FLOAT32
   if (tile) {
-    tiled_by_input(tile, gradient, layer->weight, by_input, count, layer->K, layer->N);
+    tiled_by_input(tile, gradient, layer->weight, by_input, count, layer->K, layer->N, layer->K);
     return;
   }
 #endif
@@ -301,7 +313,7 @@ static void backward_phase_task(const void *work, int64_t number) {
   const int64_t t = ((layer->T - 1) / layer->length - phase / 2) * layer->length;
   int before = limit(1);
   if (phase % 2) {
-    backward_inputs(layer, pass, share(steps_from(layer, t) * layer->B, tile ? UNIT : 1, range, layer->ranges), t);
+    backward_inputs(layer, pass, t, range);
   } else {
     const range_t neurons = share(layer->N, UNIT, range, layer->ranges);
     if (!phase) begin_backward(layer, pass, neurons);

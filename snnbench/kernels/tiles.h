@@ -116,18 +116,19 @@ static void tiled_by_weight(tile_t tile, const float *gradient, const float *inp
     }
 }
 
-/* by_input [rows, entering] = gradient [rows, neurons] weight. */
+/* by_input [rows, entering] = gradient [rows, neurons] weight; rows of the weight and of by_input are `row` numbers
+   apart. */
 static void tiled_by_input(tile_t tile, const float *gradient, const float *weight, float *by_input, int64_t rows,
-                           int64_t entering, int64_t neurons) {
+                           int64_t entering, int64_t neurons, int64_t row) {
   float copy[TILE_DEPTH * TILE_COLUMNS] __attribute__((aligned(64)));
-  const int64_t widest = width_of(entering);
+  const int64_t widest = width_of(row);
   for (int64_t k = 0; k < entering; k += widest)
     for (int64_t j = 0; j < neurons; j += TILE_DEPTH) {
       const int64_t width = least(widest, entering - k), depth = least(TILE_DEPTH, neurons - j);
-      const block_t block = block_of(weight + j * entering + k, entering, depth, width, copy);
+      const block_t block = block_of(weight + j * row + k, row, depth, width, copy);
       for (int64_t i = 0; i < rows; i += TILE_ROWS)
-        tile(least(TILE_ROWS, rows - i), width, depth, neurons, block.row, entering, j > 0, gradient + i * neurons + j,
-             block.at, by_input + i * entering + k, false);
+        tile(least(TILE_ROWS, rows - i), width, depth, neurons, block.row, row, j > 0, gradient + i * neurons + j,
+             block.at, by_input + i * row + k, false);
     }
 }
 #endif

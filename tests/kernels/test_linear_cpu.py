@@ -180,9 +180,9 @@ def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.Monkey
     assert torch.equal(fired.double(), expected(given, NEURON)[0])
 
 
-WIDTHS = [(5, 3, 7, 70), (80, 16, 70, 300), (80, 16, 1024, 600), (3, 2, 600, 1100)]
-"""Steps, batch, inputs and neurons: parts of tiles, several of them, rows of 4 KiB. Each sum, over rows, inputs or
-neurons, goes over more than one tile and over more than one stretch in one of them."""
+WIDTHS = [(5, 3, 7, 70), (80, 16, 70, 300), (80, 16, 1024, 600), (3, 2, 600, 1100), (1, 2, 20, 70)]
+"""Steps, batch, inputs and neurons: parts of tiles, several of them, rows of 4 KiB, few inputs for each thread. Each
+sum, over rows, inputs or neurons, goes over more than one tile and over more than one stretch in one of them."""
 
 
 @pytest.mark.parametrize("keep", ["potential", "nothing"])
