@@ -34,6 +34,9 @@ LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
 ONE_THREAD = 3_000_000
 """Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
+LEAN = 3
+"""A pass that keeps nothing has one thread in layers that are so many times as large. A thread has 0.2 MiB of its own:
+its stack, and oneDNN's product."""
 NEURONS = 16
 """The fewest neurons of a thread."""
 WHOLE = ("potential", "bfloat16")
@@ -71,7 +74,7 @@ def _plan(entering: torch.Size, neurons: int, dtype: torch.dtype, keep: str, mos
     length = stretch(cpu, "cpu", batch, steps, True, keep)
     saved = kept_shape(cpu, "cpu", shape, True, keep, dtype)
     in_place = keep in WHOLE and saved[1] == dtype
-    count = threads(steps * batch, inputs, neurons, most_threads)
+    count = threads(steps * batch, inputs, neurons, most_threads, LEAN if keep == "nothing" else 1)
     sizes = steps, batch, inputs, neurons, length
     return Plan(shape, sizes, count, saved, None if in_place else (length, batch, neurons))
 
@@ -134,9 +137,9 @@ def backward(
     return gradients
 
 
-def threads(rows: int, entering: int, neurons: int, most: int) -> int:
+def threads(rows: int, entering: int, neurons: int, most: int, lean: int) -> int:
     """Threads of a pass over `rows` (steps times batch) of inputs: one for a small layer, else `most` or fewer."""
-    return 1 if 2 * rows * entering * neurons < ONE_THREAD else min(most, -(-neurons // NEURONS))
+    return 1 if 2 * rows * entering * neurons < lean * ONE_THREAD else min(most, -(-neurons // NEURONS))
 
 
 def _bias(layer: Layer) -> Tensor | None:
