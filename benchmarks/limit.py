@@ -152,7 +152,7 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
         difference(each_difference(turns["calls"], turns["idle"]), turns["floor"]),
     )
     ratio = median(ours / floor for ours, floor in zip(turns["pass"], turns["floor"], strict=True))
-    threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons, torch.get_num_threads())
+    threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons, torch.get_num_threads(), 1)
     whole = f"{1e6 * median(turns['floor']):.0f}", f"{1e6 * median(turns['pass']):.0f}", f"{ratio:.2f}"
     return str(neurons), str(threads), *whole, *(f"{1e6 * part:.0f}" for part in parts)
 

@@ -27,12 +27,16 @@ enum { YIELD_AFTER = 2000 };  /* looks for the end of tasks before a thread lets
 enum { SLEEP_AFTER = 20000 }; /* looks of a helper for the next call before it sleeps: a fraction of a millisecond */
 enum { YIELD_EVERY = 64 };    /* looks of a helper before it lets others run: one or two microseconds */
 enum { SHARED_NS = 400000 };  /* a yield that takes longer gave the core to another thread, not to an interrupt */
-enum { CROWDED_NS = 100000000 };
 enum { LATE_NS = 200000 };    /* less than the kernel lets another process run; more than a cache or an interrupt takes */
-enum { ALONE = 4 };           /* times the delay, at first */
-enum { MOST_ALONE_NS = 100000000 };
+enum { AT_FIRST = 4 };        /* times the delay, until a new attempt */
+enum { LONGEST_NS = 100000000 };
 
 typedef void (*task_t)(const void *work, int64_t number);
+
+/* Until when a delay forbids what led to it, and for how long. */
+typedef struct {
+  _Atomic int64_t until, ns;
+} pause_t;
 
 static struct {
   pthread_mutex_t called, asleep;
@@ -43,9 +47,9 @@ static struct {
   const void *work;
   int64_t phase; /* tasks of a phase */
   int64_t count; /* tasks of the call */
-  int64_t alone_ns, alone_until; /* how long the caller works alone after a delay, and the time at which that ends */
+  pause_t alone; /* the caller works without helpers */
+  pause_t crowded; /* helpers without a task sleep */
   _Atomic int helpers;
-  _Atomic int64_t crowded_until; /* until then a helper that has no task sleeps */
   _Atomic int64_t done;
   _Atomic uint64_t left; /* the number of the call << 32 | its tasks that no thread has taken */
 } team = {.called = PTHREAD_MUTEX_INITIALIZER, .asleep = PTHREAD_MUTEX_INITIALIZER, .awake = PTHREAD_COND_INITIALIZER};
@@ -60,6 +64,15 @@ static inline int64_t now_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
+}
+
+/* A pause after a delay that ended at `now`; it is twice as long as the last one if that ended a short time ago. */
+static void pause_after(pause_t *pause, int64_t delay, int64_t now) {
+  int64_t last = pause->ns, again = now - delay - pause->until < last;
+  int64_t ns = again ? 2 * last : AT_FIRST * delay;
+  if (ns > LONGEST_NS) ns = LONGEST_NS;
+  pause->ns = ns;
+  pause->until = now + ns;
 }
 
 static inline uint32_t call_now(void) { return (uint32_t)(atomic_load_explicit(&team.left, memory_order_acquire) >> 32); }
@@ -88,11 +101,11 @@ static void take_tasks(uint32_t call) {
 /* Let another thread run if one waits for this core; whether one did, here or at another helper a short time ago. */
 static int is_crowded(void) {
   int64_t before = now_ns();
-  if (before < atomic_load_explicit(&team.crowded_until, memory_order_relaxed)) return 1;
+  if (before < team.crowded.until) return 1;
   sched_yield();
   int64_t after = now_ns();
   if (after - before < SHARED_NS) return 0;
-  atomic_store_explicit(&team.crowded_until, after + CROWDED_NS, memory_order_relaxed);
+  pause_after(&team.crowded, after - before, after);
   return 1;
 }
 
@@ -142,11 +155,7 @@ static void notice_fork(void) {
 /* The end of a call whose caller began, had no task left, and had waited for the helpers, at these times. */
 static void note_delay(int64_t began, int64_t worked, int64_t ended) {
   int64_t delay = ended - worked;
-  if (delay < LATE_NS || delay < worked - began) return;
-  int again = began - team.alone_until < team.alone_ns;
-  team.alone_ns = again ? 2 * team.alone_ns : ALONE * delay;
-  if (team.alone_ns > MOST_ALONE_NS) team.alone_ns = MOST_ALONE_NS;
-  team.alone_until = ended + team.alone_ns;
+  if (delay >= LATE_NS && delay >= worked - began) pause_after(&team.alone, delay, ended);
 }
 
 static void run_alone(task_t run, const void *work, int64_t count) {
@@ -161,7 +170,7 @@ static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase
     return;
   }
   int64_t began = now_ns();
-  if (began < team.alone_until) {
+  if (began < team.alone.until) {
     run_alone(run, work, count);
     pthread_mutex_unlock(&team.called);
     return;

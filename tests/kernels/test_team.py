@@ -22,13 +22,13 @@ static void task(const void *work, int64_t number) {
 int64_t tasks_of_helper(int64_t alone_ns) {
   caller = pthread_self();
   helped = 0;
-  team.alone_until = now_ns() + alone_ns;
+  team.alone.until = now_ns() + alone_ns;
   run_tasks(task, 0, 40, 4, 2);
   return helped;
 }
 int64_t alone_until(int64_t began, int64_t worked, int64_t ended) {
   note_delay(began, worked, ended);
-  return team.alone_until;
+  return team.alone.until;
 }
 static _Atomic int ended;
 static void *keep_busy(void *unused) {
@@ -41,7 +41,7 @@ int64_t crowded(int64_t looks, int is_shared) {
   ended = !is_shared;
   pthread_create(&other, 0, keep_busy, 0);
   for (int64_t look = 0; look < looks; ++look) {
-    team.crowded_until = 0;
+    team.crowded.until = 0;
     seen += is_crowded();
   }
   ended = 1;
@@ -49,7 +49,7 @@ int64_t crowded(int64_t looks, int is_shared) {
   return seen;
 }
 int is_crowded_until(int64_t later_ns) {
-  team.crowded_until = now_ns() + later_ns;
+  team.crowded.until = now_ns() + later_ns;
   return is_crowded();
 }
 """
