@@ -34,7 +34,7 @@ LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
 ONE_THREAD = 3_000_000
 """Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
-LEAN = 3
+LEAN = 5
 """A pass that keeps nothing has one thread in layers that are so many times as large. A thread has 0.2 MiB of its own:
 its stack, and oneDNN's product."""
 NEURONS = 16
