@@ -12,11 +12,11 @@
    float32, with the inputs' gradient. The floor is the three products alone, by oneDNN from N = 64 on; the parts are
    microseconds beyond it:
      N       16     64    256    512   2048
-     pass  4.05   1.79   1.17   1.17   1.09 x floor
-            33     40     73    265    368   autograd, with an empty function in this one's place
-            28     29     61    192          dispatch: Python and memory; slow where a pass empties the caches
-            11     60    127    249   1862   neurons: bytes of the caches, then of memory
-                                 275   6122   products, in stretches and tiles */
+     pass  3.95   1.70   1.08   1.15   1.07 x floor
+            32     40     81    275    405   autograd, with an empty function in this one's place
+            26     28     15    227    542   dispatch: Python and memory; slow where a pass empties the caches
+            10     58    143    245   1870   neurons: bytes of the caches, then of memory
+                                 144   3036   products, in stretches and tiles */
 #include "lif_block.h"
 #include "team.h"
 #include "tiles.h"

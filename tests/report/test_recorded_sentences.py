@@ -332,6 +332,24 @@ def test_parts_of_a_small_pass() -> None:
     assert f"At N = 512 the ratio is {rows[512]['x floor']}, and at N = 2048 it is {rows[2048]['x floor']}." in text
 
 
+def test_least_host_memory() -> None:
+    tables = [table for name in ("memory", "memory-2048", "memory-long") for table in outcome(name)]
+    rows = [row for table in tables for row in table["rows"]]
+    ((case, ours, _, other, its, _),) = [row for row in rows if float(row[-1]) < 1]
+    assert case == "subtract, N=16, T=25"
+    assert f"there it takes {ours} MiB, and `{other}` {its} MiB." in page("alternatives.md")
+
+
+def test_a_pass_beside_a_busy_process() -> None:
+    alone, beside = (
+        {row[0]: row[1] for row in table["rows"]}["subtract, N=512, T=25"]
+        for name in ("contenders", "contenders-busy")
+        for table in outcome(name)
+    )
+    expected = f"`fused/cpu` took {beside} ms at N = 512 and T = 25, and {alone} ms without that process"
+    assert expected in page("alternatives.md")
+
+
 def test_learning_in_the_recording_of_training() -> None:
     groups = epochs(results_by_case(read(TRAINING).records)).values()
     accuracies = [epoch.accuracy for group in groups for epoch in group]
