@@ -67,7 +67,7 @@ class Run:
 
     def waits(self) -> bool:
         """Whether the third worker, the waiting one, has started."""
-        return within(SLOW_S, lambda: len(noted(self.folder / "pids")) == 3)
+        return within(SLOW_S, lambda: len(noted(self.folder / "pids")) >= 3)
 
     def go(self) -> None:
         """Let the waiting worker and all later ones go on."""
