@@ -33,7 +33,7 @@ enum { LONGEST_NS = 100000000 };
 
 typedef void (*task_t)(const void *work, int64_t number);
 
-/* Until when a delay forbids what led to it, and for how long. */
+/* A pause after a delay: when it ends, and how long it is. */
 typedef struct {
   _Atomic int64_t until, ns;
 } pause_t;
@@ -47,7 +47,7 @@ static struct {
   const void *work;
   int64_t phase; /* tasks of a phase */
   int64_t count; /* tasks of the call */
-  pause_t alone; /* the caller works without helpers */
+  pause_t alone;   /* the caller works without helpers */
   pause_t crowded; /* helpers without a task sleep */
   _Atomic int helpers;
   _Atomic int64_t done;
