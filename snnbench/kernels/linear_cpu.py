@@ -35,8 +35,8 @@ LIMIT = "MKL_Set_Num_Threads_Local"
 ONE_THREAD = 3_000_000
 """Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
 LEAN = 5
-"""A pass that keeps nothing has one thread in layers that are so many times as large. A thread has 0.2 MiB of its own:
-its stack, and oneDNN's product."""
+"""A pass that keeps nothing has one thread in layers that are so many times as large: where a second one took
+part, the peak of a pass was 0.2 MiB higher."""
 NEURONS = 16
 """The fewest neurons of a thread."""
 WHOLE = ("potential", "bfloat16")
