@@ -210,6 +210,14 @@ def test_products_from_tiles_have_the_numbers_of_blas(
         assert distance(gradient.double(), other.double()) < 2e-5, name
 
 
+@pytest.mark.parametrize(
+    ("keep", "neurons", "expected"), [("potential", 64, 2), ("nothing", 64, 1), ("nothing", 256, 2)]
+)
+def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expected: int) -> None:
+    plan = linear_cpu._plan(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, 2)
+    assert plan is not None and plan.threads == expected
+
+
 def test_float32_alone_has_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "is_faster", lambda: False)
     assert linear_cpu.tile() is None

@@ -98,11 +98,12 @@ def test_helper_notices_a_thread_that_waits_for_its_core(team: ctypes.CDLL) -> N
     cpus = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(cpus)})  # of this thread, and the threads that it starts
     try:
-        shared, alone = (team.crowded(ctypes.c_int64(200), is_shared) for is_shared in (1, 0))
+        shared = team.crowded(ctypes.c_int64(40), 1)
+        alone = min(team.crowded(ctypes.c_int64(40), 0) for _ in range(20))  # other processes may share it at times
     finally:
         os.sched_setaffinity(0, cpus)
     assert shared > 10
-    assert alone < shared
+    assert alone < 10
 
 
 def test_helpers_remember_a_shared_core(team: ctypes.CDLL) -> None:
