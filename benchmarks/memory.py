@@ -5,8 +5,7 @@
 Each contender does a training pass in a process of its own, as a cell of memory in a recording does, and its answer is
 checked. The number is the peak of resident memory during the first pass, above parameters, input and cotangent: the
 median of the trials. Processes run side by side, because no clock counts. With --recording the same command continues
-after an interruption.
-Exits with 1 if an exact contender that is not ours has a lower peak than the variant.
+after an interruption. Exits with 1 if an exact contender that is not ours has a lower peak than the variant.
 """
 
 import argparse
@@ -77,7 +76,7 @@ def main() -> int:
     parser.add_argument("--profiles", nargs="+", default=["subtract", "zero"], choices=tuple(PROFILES))
     parser.add_argument("--libraries", nargs="+", default=LEFT_OUT, help="patterns: norse, norse/box, !*/compile")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--trials", type=int, default=1)
+    parser.add_argument("--trials", type=int, default=1, help="processes for each contender and case; 1 if left out")
     parser.add_argument("--recording", type=Path, metavar="DIR", help="keep the records here; another run continues")
     options = parser.parse_args()
     cases = []

@@ -14,6 +14,7 @@ from benchmarks import card, contenders, memory, outcome, summary
 from benchmarks.__main__ import NAMES, about
 from benchmarks.basecase import CASE
 from benchmarks.contender_parent import Process, Turn
+from tests import recordings
 
 ROOT = Path(__file__).parents[1]
 HELPERS = {
@@ -128,6 +129,16 @@ def test_contender_with_least_memory_is_named() -> None:
     assert memory.row(CASE, {name: peaks[name] for name in peaks if len(name) > 1})[3:] == ("-", "-", "-")
     with pytest.raises(SystemExit, match="no peak of fused/cpu-lowmem"):
         memory.row(CASE, {"fused/cpu": 1})
+
+
+def test_peak_is_the_median_of_the_trials() -> None:
+    peaks = {"fused/cpu": (5, 9, 7), "norse/box": (4, 8)}
+    records = [
+        recordings.record(name, "memory", trial, CASE, memory={"host": {"peak_bytes": peaks[name][trial]}})
+        for name in peaks
+        for trial in range(len(peaks[name]))
+    ]
+    assert memory.peaks_of(records) == {CASE: {"fused/cpu": 7, "norse/box": 4}}
 
 
 def test_dying_contender_leaves_the_others_their_turns(capsys: pytest.CaptureFixture[str]) -> None:
