@@ -7,7 +7,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from snnbench.kernels import Neuron, lif_torch, one_stretch, pipeline
+from snnbench.kernels import Neuron, lif_torch, one_stretch, pipeline, stretches
 from snnbench.kernels.passes import Gradients, Layer, Wanted, prepared
 from snnbench.kernels.sums import Sums
 from tests.kernels.test_kernels import problem
@@ -71,11 +71,12 @@ ALL = Wanted(True, True, True, False, True)
 @pytest.mark.parametrize(
     "absent", [(), ("bias",), ("potential", "carried"), ("weight",), ("weight", "potential")], ids=str
 )
+@pytest.mark.parametrize("keep", ["potential", "nothing"])
 @pytest.mark.parametrize("neuron", FEW_NEURONS, ids=identifier)
-def test_numbers_equal_the_numbers_of_the_pipeline(neuron: Neuron, absent: tuple[str, ...]) -> None:
+def test_numbers_equal_the_numbers_of_the_pipeline(neuron: Neuron, keep: str, absent: tuple[str, ...]) -> None:
     given: dict[str, Any] = dict.fromkeys(absent, True)
     wanted = ALL._replace(weight="weight" not in absent, bias="bias" not in absent)
-    spikes, last, gradients = pass_of(one_stretch, "cuda", torch.float64, "potential", neuron, wanted=wanted, **given)
+    spikes, last, gradients = pass_of(one_stretch, "cuda", torch.float64, keep, neuron, wanted=wanted, **given)
     expected = pass_of(pipeline, "torch", torch.float64, "potential", neuron, wanted=wanted, **given)
     assert torch.equal(spikes, expected[0]) and 0 < spikes.mean() < 1
     assert distance(last, expected[1]) < 1e-12
@@ -93,7 +94,8 @@ def test_gradient_without_use_is_left_out(left_out: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "keep"), [("float32", "bfloat16"), ("bfloat16", "potential"), ("float16", "bfloat16")]
+    ("dtype", "keep"),
+    [("float32", "bfloat16"), ("bfloat16", "potential"), ("float16", "bfloat16"), ("bfloat16", "nothing")],
 )
 def test_formats_equal_the_formats_of_the_pipeline(dtype: str, keep: str) -> None:
     spikes, last, gradients = pass_of(one_stretch, "cuda", getattr(torch, dtype), keep, wanted=ALL)
@@ -117,6 +119,19 @@ def test_inference_keeps_nothing() -> None:
     given, *_ = layer("cuda", torch.float32, "")
     spikes, _, saved = one_stretch.forward(given)
     assert saved.numel() == 0 and torch.equal(spikes, pipeline.forward(given._replace(kernel_name="torch"))[0])
+
+
+def test_recomputation_keeps_a_potential() -> None:
+    given, *_ = layer("cuda", torch.float32, "nothing")
+    _, last, saved = one_stretch.forward(given)
+    assert torch.equal(saved[0], given.start) and not torch.equal(last, given.start)
+
+
+def test_recomputation_of_many_steps_is_left_to_the_pipeline() -> None:
+    tensors = torch.zeros(stretches.GPU_STEPS + 1, 2, ENTERING), torch.zeros(NEURONS, ENTERING), None, None, NEURON
+    assert not one_stretch.serves(prepared(*tensors, "nothing", "cuda"))
+    assert one_stretch.serves(prepared(*tensors, "potential", "cuda"))
+    assert one_stretch.serves(prepared(tensors[0][1:], *tensors[1:], "nothing", "cuda"))
 
 
 @pytest.mark.parametrize("shape", [(0, 3, 5), (9, 0, 5), (9, 3, 0)])
