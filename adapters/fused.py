@@ -60,7 +60,7 @@ def settings(case, variant):
     """The keyword arguments of a layer."""
     require(case, "fused computes only neurons with a reset", profile=EXACT)
     kernel, _, keep = variant.partition("-")
-    kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype))
+    kernels.require(kernel, torch.device(case.device), getattr(torch, case.dtype), at_full_speed=True)
     kernels.reuse_memory()  # keeps the memory of large CPU arrays from one pass to the next
     names = ("beta", "threshold", "reset", "detach_reset", "surrogate", "slope")
     numbers = {name: getattr(case, name) for name in names}

@@ -3,19 +3,22 @@
     python -m benchmarks limit                                   # N = 16 to 2048, T = 100, B = 16
     python -m benchmarks limit --neurons 1 --steps 1 --batch 1
 
-A training pass with the gradients of weight, bias and inputs is timed in four ways, which take turns in one process: as
-a user calls it; inside its two C calls only; inside of them with a product that does nothing; and the same without the
-inputs' gradient. The floor is the three products by the faster of torch's libraries. Parts, each the median over the
-turns of a difference of two times:
+A training pass with the gradients of weight, bias and inputs is timed as a user calls it, and inside of its two C
+calls. In turns with it, in one process, these calls are timed with a product that does nothing, and the same without
+the inputs' gradient. The floor is the three products by the faster of torch's libraries. Parts, each the median over
+the turns of a difference of two times:
 
-    autograd    a pass of a torch.autograd.Function with the same tensors that computes nothing, after the products
-    dispatch    all but that and the C calls: Python, and the memory of what is kept
+    outside     all but the C calls: autograd, the operators in C++, and memory
     neurons     the C calls without products and without the inputs' gradient
     phases      what the inputs' gradient adds to them: tasks of two phases in each stretch wait for each other
     products    the products in the C calls beyond the floor: one thread each, in stretches, by columns
+
+For comparison, `empty` is a pass of a torch.autograd.Function in Python with the same tensors, which computes nothing,
+after the products.
 """
 
 import argparse
+import ctypes
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,35 +35,19 @@ from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, 
 
 NEURON = Neuron(0.9, 1.0)
 NOTHING = Path(__file__).with_name("nothing.c")
+TIMED = NOTHING.with_name("timed.c")
 COLUMNS = (
     "N",
     "threads",
     "floor us",
     "pass us",
     "x floor",
-    "autograd us",
-    "dispatch us",
+    "outside us",
     "neurons us",
     "phases us",
     "products us",
+    "empty us",
 )
-
-
-class Timed:
-    """The kernel's library; it adds up the seconds inside of its calls."""
-
-    def __init__(self, library: Any) -> None:
-        self.library, self.seconds = library, 0.0
-
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        function = getattr(self.library, name)
-
-        def timed(*arguments: Any) -> None:
-            started = time.perf_counter()
-            function(*arguments)
-            self.seconds += time.perf_counter() - started
-
-        return timed
 
 
 class Empty(torch.autograd.Function):  # type: ignore[misc]
@@ -109,7 +96,8 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
     weight = (torch.randn(neurons, neurons) * (0.9 / (0.1 * neurons) ** 0.5)).requires_grad_()
     bias = (0.05 * torch.randn(neurons)).requires_grad_()
     cotangent = torch.randn(shape)
-    library = Timed(linear_cpu.loaded(NEURON, torch.float32, torch.float32))
+    kind = NEURON.reset, NEURON.detach_reset, NEURON.surrogate
+    library = linear_cpu.loaded(*kind, torch.float32, torch.float32)
 
     def train(leaves: tuple[torch.Tensor, ...]) -> None:
         spikes = linear_lif(inputs, weight, bias, beta=NEURON.beta, threshold=NEURON.threshold, kernel="cpu")
@@ -127,17 +115,18 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
         spikes = Empty.apply(inputs, weight, bias, *[None] * 7)
         torch.autograd.grad(spikes, leaves, cotangent)
 
-    names = ("floor", "pass", "calls", "autograd", "idle", "idle, weights only")
+    names = ("floor", "pass", "calls", "empty", "idle", "idle, weights only")
     turns: dict[str, list[float]] = {name: [] for name in names}
 
     def measure() -> None:
         turns["floor"].append(seconds(floor))
-        turns["pass"].append(seconds(lambda: train(leaves)))
-        turns["calls"].append(seconds_inside(library, lambda: train(leaves)))
-        turns["autograd"].append(seconds(empty, floor))
-        with without_products(library.library):
-            turns["idle"].append(seconds_inside(library, lambda: train(leaves)))
-            turns["idle, weights only"].append(seconds_inside(library, lambda: train(leaves[:2])))
+        whole, inside = seconds_inside(lambda: train(leaves))
+        turns["pass"].append(whole)
+        turns["calls"].append(inside)
+        turns["empty"].append(seconds(empty, floor))
+        with without_products(library):
+            turns["idle"].append(seconds_inside(lambda: train(leaves))[1])
+            turns["idle, weights only"].append(seconds_inside(lambda: train(leaves[:2]))[1])
 
     for _ in range(options.turns + 1):
         measure()
@@ -145,11 +134,11 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
     for ours in turns.values():
         del ours[0]  # the first turn warms
     parts = (
-        median(turns["autograd"]),
-        difference(each_difference(turns["pass"], turns["calls"]), turns["autograd"]),
+        difference(turns["pass"], turns["calls"]),
         median(turns["idle, weights only"]),
         difference(turns["idle"], turns["idle, weights only"]),
         difference(each_difference(turns["calls"], turns["idle"]), turns["floor"]),
+        median(turns["empty"]),
     )
     ratio = median(ours / floor for ours, floor in zip(turns["pass"], turns["floor"], strict=True))
     threads = linear_cpu.threads(options.steps * options.batch, neurons, neurons, torch.get_num_threads(), 1)
@@ -180,19 +169,35 @@ def seconds(run: Callable[[], None], before: Callable[[], None] = lambda: None) 
     return spent / count
 
 
-def seconds_inside(library: Timed, run: Callable[[], None]) -> float:
-    """Seconds inside of the library's calls in one run, the mean of a turn."""
-    real = linear_cpu.loaded
-    linear_cpu.loaded = lambda *_: library
-    try:
+def seconds_inside(run: Callable[[], None]) -> tuple[float, float]:
+    """Seconds of one run, and of these inside of the kernel's C calls, the means of a turn."""
+    with clock() as spent_ns:
         warm(run)
-        started, library.seconds, count = time.perf_counter(), 0.0, 0
+        spent_ns()
+        started, count = time.perf_counter(), 0
         while not count or time.perf_counter() - started < TURN_S:
             run()
             count += 1
-        return library.seconds / count
+        return (time.perf_counter() - started) / count, spent_ns() / 1e9 / count
+
+
+@contextmanager
+def clock() -> Iterator[Callable[[], int]]:
+    """A clock around each C call of the kernel; it returns the nanoseconds since the last reading."""
+    timed, functions = compiler.library(TIMED, {}), linear_cpu.functions
+    timed.spent_ns.restype = ctypes.c_int64
+
+    def timed_functions(library: Any) -> tuple[int, int]:
+        timed.use(*map(ctypes.c_void_p, functions(library)))
+        return linear_cpu.addresses(timed.timed_forward, timed.timed_backward)
+
+    linear_cpu.functions = timed_functions
+    linear_cpu._plan.cache_clear()
+    try:
+        yield timed.spent_ns
     finally:
-        linear_cpu.loaded = real
+        linear_cpu.functions = functions
+        linear_cpu._plan.cache_clear()
 
 
 @contextmanager

@@ -46,6 +46,7 @@ OF_TORCH = (
     *(
         "kernels.arguments",
         "kernels.linear_cpu",
+        "kernels.linear_operators",
         "kernels.one_stretch",
         "kernels.onednn",
         "kernels.pipeline",

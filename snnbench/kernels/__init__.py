@@ -25,7 +25,8 @@ contiguous, [T, M] with M = batch * neurons independent columns; state is float3
 `torch` needs no compiler and runs everywhere; `cpu` is C; `triton` and `cuda` are for GPUs. Tests compare them with the
 plain loop of lif_ref.py. arguments.py checks a user's arguments, choice.py picks a kernel, stretches.py says what is
 kept. pipeline.py adds the linear layer, linear_cpu.py does so in one C call and one_stretch.py for a GPU; alone.py runs
-the neuron alone. eager.py adds autograd, operator.py does so for compilers, and layer.py is the user's interface.
+the neuron alone. eager.py adds autograd, operator.py does so for compilers, linear_cpu.cpp for the C call, and layer.py
+is the user's interface.
 ranks.py divides a layer among devices; import it by name.
 """
 

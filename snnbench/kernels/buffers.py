@@ -9,6 +9,7 @@ kept. It is given back if a pass asks for a shape that is not kept, and at every
 
 import gc
 import math
+from collections.abc import Callable
 from sys import getrefcount
 from threading import Lock
 from typing import Any, TypeAlias
@@ -33,6 +34,8 @@ _arrays: dict[Key, list[NDArray[Any]]] = {}
 """(shape, format) -> all such arrays. A tensor holds its array, so the count of references shows its use."""
 _lock = Lock()
 _reused = False
+_pools: list[Callable[[bool], None]] = []
+"""Pools of other modules."""
 
 
 def reuse_memory(reuse: bool = True) -> None:
@@ -42,6 +45,7 @@ def reuse_memory(reuse: bool = True) -> None:
     """
     global _reused
     _reused = reuse
+    _tell_pools()
     if reuse and _on_collection not in gc.callbacks:
         gc.callbacks.append(_on_collection)
     if not reuse:
@@ -86,10 +90,22 @@ def _array(key: Key) -> NDArray[Any]:
     return array
 
 
+def join(pool: Callable[[bool], None]) -> None:
+    """Let another pool follow this one. Each call tells it whether to reuse memory, and makes it drop idle memory."""
+    _pools.append(pool)
+    pool(_reused)
+
+
 def release() -> None:
     """Give unused memory back to the system."""
     with _lock:
         _drop_idle()
+    _tell_pools()
+
+
+def _tell_pools() -> None:
+    for pool in _pools:
+        pool(_reused)
 
 
 def _drop_idle() -> None:
@@ -107,3 +123,4 @@ def _on_collection(phase: str, about: dict[str, int]) -> None:
             _drop_idle()
         finally:
             _lock.release()
+        _tell_pools()

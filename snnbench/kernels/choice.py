@@ -29,9 +29,9 @@ def module(name: str) -> Any:
 
 
 @cache
-def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
+def require(name: str, device: torch.device, dtype: torch.dtype, at_full_speed: bool = False) -> None:
     """Raise Unsupported if a kernel does not support this device or format, and Unavailable if this machine lacks a
-    requirement of the kernel; the message says what to do.
+    requirement of the kernel, or of its full speed; the message says what to do.
     """
     if name == "torch":
         return
@@ -39,6 +39,8 @@ def require(name: str, device: torch.device, dtype: torch.dtype) -> None:
         if device.type != "cpu":
             raise Unsupported(f"the kernel 'cpu' runs on a CPU only, not on {device.type}")
         module(name).ready()
+        if at_full_speed:
+            import_module("snnbench.kernels.linear_cpu").ready(dtype)
         return
     if device.type != "cuda":
         raise Unsupported(f"the kernel {name!r} runs on CUDA devices only, not on {device.type}")

@@ -6,7 +6,7 @@ from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 import torch
 from torch import Tensor
 
-from snnbench.kernels import eager, pipeline, transforms
+from snnbench.kernels import eager, linear_cpu, pipeline, transforms
 from snnbench.kernels.arguments import arranged, kind, known
 from snnbench.kernels.neuron import Neuron, Reset
 from snnbench.kernels.operator import operator
@@ -131,6 +131,9 @@ def linear_lif(
     differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
     if is_eager:
         neuron = _read(neuron, beta, threshold)
+        if plan := linear_cpu.plan(inputs, weight, neuron, keep if differentiated else "", name):
+            both = linear_cpu.apply(tensors, neuron, plan)
+            return both if return_potential else both[0]
         if differentiated:
             return eager.Function.apply(*tensors, neuron, keep, name, return_potential)
         spikes, last, _ = pipeline.forward(prepared(*tensors[:4], neuron, "", name, return_potential))

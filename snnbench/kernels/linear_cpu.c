@@ -18,6 +18,7 @@
             10     58    143    245   1870   neurons: bytes of the caches, then of memory
                                  144   3036   products, in stretches and tiles */
 #include "lif_block.h"
+#include "linear_cpu.h"
 #include "team.h"
 #include "tiles.h"
 
@@ -48,7 +49,24 @@ typedef struct {
   const real *bias, *start; /* absent: zeros */
   real beta, threshold, slope;
   int ranges; /* of neurons, which are tasks of their own */
+  int tiled;  /* whether products are made of tiles */
 } layer_t;
+
+static layer_t layer_of(const sizes_t *sizes, const void *inputs, const void *weight, const void *bias,
+                        const void *start, int ranges) {
+  layer_t layer = {.T = sizes->steps, .B = sizes->batch, .K = sizes->inputs, .N = sizes->neurons};
+  layer.length = sizes->length;
+  layer.inputs = inputs;
+  layer.weight = weight;
+  layer.bias = bias;
+  layer.start = start;
+  layer.beta = (real)sizes->beta;
+  layer.threshold = (real)sizes->threshold;
+  layer.slope = (real)sizes->slope;
+  layer.ranges = ranges;
+  layer.tiled = !!tile;
+  return layer;
+}
 
 typedef struct {
   int64_t from, to;
@@ -96,7 +114,7 @@ static int64_t steps_from(const layer_t *layer, int64_t t) {
 static void multiply(const layer_t *layer, range_t neurons, int64_t t, store_t *current) {
   int64_t rows = steps_from(layer, t) * layer->B, count = neurons.to - neurons.from;
 #if STORE == FLOAT32
-  if (tile) {
+  if (layer->tiled) {
     tiled_currents(tile, layer->inputs + t * layer->B * layer->K, layer->weight + neurons.from * layer->K,
                    current + neurons.from, rows, layer->K, count, layer->N);
     return;
@@ -164,13 +182,11 @@ static void forward_task(const void *work, int64_t number) {
   limit(before);
 }
 
-void linear_forward(const store_t *inputs, const store_t *weight, const real *bias, const real *start, real *potential,
-                    store_t *spikes, keep_t *kept, real *states, store_t *scratch, int64_t T, int64_t B, int64_t K,
-                    int64_t N, int64_t length, double beta, double threshold, int threads) {
-  const int ranges = ranges_of(N, threads);
-  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, 0, ranges};
-  const forward_t pass = {&layer, potential, spikes, kept, states, scratch};
-  run_tasks(forward_task, &pass, ranges, ranges, threads);
+void linear_forward(const forward_pass_t *pass) {
+  const int ranges = ranges_of(pass->sizes.neurons, (int)pass->sizes.threads);
+  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges);
+  const forward_t task = {&layer, pass->potential, pass->spikes, pass->kept, pass->states, pass->scratch};
+  run_tasks(forward_task, &task, ranges, ranges, (int)pass->sizes.threads);
 }
 
 /* What a backward pass reads and writes beside the layer; absent where it is not wanted. `kept` or `states` is there. */
@@ -255,7 +271,7 @@ static void backward_neurons(const layer_t *layer, const gradients_t *pass, rang
   if (!pass->by_weight) return;
   const int adds = t + layer->length < layer->T;
 #if STORE == FLOAT32
-  if (tile) {
+  if (layer->tiled) {
     tiled_by_weight(tile, pass->gradient + neurons.from, layer->inputs + t * layer->B * K,
                     pass->by_weight + neurons.from * K, rows, K, count, layer->N, adds);
     return;
@@ -271,20 +287,20 @@ static void backward_inputs(const layer_t *layer, const gradients_t *pass, int64
   const int64_t rows = steps_from(layer, t) * layer->B;
   store_t *by_input = pass->by_input + t * layer->B * layer->K;
 #if STORE == FLOAT32
-  if (tile && layer->K > 2 * rows) {
+  if (layer->tiled && layer->K > 2 * rows) {
     const range_t inputs = share(layer->K, UNIT, number, layer->ranges);
     tiled_by_input(tile, pass->gradient, layer->weight + inputs.from, by_input + inputs.from, rows,
                    inputs.to - inputs.from, layer->N, layer->K);
     return;
   }
 #endif
-  const range_t range = share(rows, tile ? UNIT : 1, number, layer->ranges);
+  const range_t range = share(rows, layer->tiled ? UNIT : 1, number, layer->ranges);
   const int64_t count = range.to - range.from;
   const store_t *gradient = pass->gradient + range.from * layer->N;
   by_input += range.from * layer->K;
   if (!count) return;
 #if STORE == FLOAT32
-  if (tile) {
+  if (layer->tiled) {
     tiled_by_input(tile, gradient, layer->weight, by_input, count, layer->K, layer->N, layer->K);
     return;
   }
@@ -322,16 +338,14 @@ static void backward_phase_task(const void *work, int64_t number) {
   limit(before);
 }
 
-void linear_backward(const store_t *inputs, const store_t *weight, const real *bias, const real *start,
-                     const store_t *cotangent, const keep_t *kept, const real *states, keep_t *again,
-                     const real *carried, real *first, store_t *gradient, store_t *by_input, store_t *by_weight,
-                     real *by_bias, real *by_beta, real *by_threshold, int64_t T, int64_t B, int64_t K, int64_t N,
-                     int64_t length, double beta, double threshold, double slope, int threads) {
-  const int ranges = ranges_of(N, threads);
-  const int64_t stretches = (T + length - 1) / length;
-  const layer_t layer = {T, B, K, N, length, inputs, weight, bias, start, (real)beta, (real)threshold, (real)slope, ranges};
-  const gradients_t pass = {&layer,   cotangent, kept,      states,  again,   carried,     first,
-                            gradient, by_input,  by_weight, by_bias, by_beta, by_threshold};
-  if (by_input) run_tasks(backward_phase_task, &pass, 2 * stretches * ranges, ranges, threads);
-  else run_tasks(backward_task, &pass, ranges, ranges, threads);
+void linear_backward(const backward_pass_t *pass) {
+  const int threads = (int)pass->sizes.threads, ranges = ranges_of(pass->sizes.neurons, threads);
+  const int64_t stretches = (pass->sizes.steps + pass->sizes.length - 1) / pass->sizes.length;
+  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges);
+  const gradients_t task = {&layer,           pass->cotangent, pass->kept,    pass->states,
+                            pass->again,      pass->carried,   pass->first,   pass->gradient,
+                            pass->by_input,   pass->by_weight, pass->by_bias, pass->by_beta,
+                            pass->by_threshold};
+  if (task.by_input) run_tasks(backward_phase_task, &task, 2 * stretches * ranges, ranges, threads);
+  else run_tasks(backward_task, &task, ranges, ranges, threads);
 }

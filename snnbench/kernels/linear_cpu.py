@@ -1,13 +1,15 @@
 """The linear layer and its neuron on a CPU in one C call each way (linear_cpu.c), with the products of torch's BLAS.
 
 A pass through pipeline.py has a call of Python for each stretch of time and each product, which takes longer than the
-work of a small layer. Here a pass is one call, whose tasks take ranges of neurons through all stretches.
+work of a small layer. Here a pass is one call, whose tasks take ranges of neurons through all stretches. C++ makes this
+call, and gives autograd the gradients (linear_cpu.cpp). Python makes the plan that passes of one kind share.
 
-torch's library exports its BLAS on some platforms only, and formats of 16 bits have no product there: pipeline.py
-computes these passes with torch.mm.
+torch's library exports its BLAS on some platforms only, formats of 16 bits have no product there, and a machine may
+have no C++ compiler: pipeline.py computes these passes with torch.mm.
 """
 
 import ctypes
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,11 +17,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from snnbench.kernels import buffers, compiler, onednn
+from snnbench.kernels import compiler, linear_operators, onednn
 from snnbench.kernels.formula import C, surrogate
 from snnbench.kernels.lif_cpu import BLOCK, FORMATS
-from snnbench.kernels.neuron import Neuron
-from snnbench.kernels.passes import Gradients, Layer, Wanted, state_dtype
+from snnbench.kernels.neuron import Neuron, Reset
+from snnbench.kernels.passes import Gradients, Layer, Wanted
 from snnbench.kernels.stretches import kept_shape, stretch
 
 SOURCE = Path(__file__).with_suffix(".c")
@@ -41,100 +43,98 @@ NEURONS = 16
 """The fewest neurons of a thread."""
 WHOLE = ("potential", "bfloat16")
 """Values that are kept of every step."""
+HOW = {"": 0, "whole": 1, "nothing": 2}
+"""The constants KEEP_... of linear_cpu.h."""
+
+
+class Sizes(ctypes.Structure):
+    """sizes_t of linear_cpu.h; C++ sets beta and threshold."""
+
+    _fields_ = (
+        *((name, ctypes.c_int64) for name in ("steps", "batch", "inputs", "neurons", "length", "threads")),
+        *((name, ctypes.c_double) for name in ("beta", "threshold", "slope")),
+    )
+
+
+class Contents(ctypes.Structure):
+    """plan_t of linear_cpu.h."""
+
+    _fields_ = (
+        ("forward", ctypes.c_void_p),
+        ("backward", ctypes.c_void_p),
+        ("sizes", Sizes),
+        ("keep", ctypes.c_int64),
+        ("is_half", ctypes.c_int64),
+    )
 
 
 class Plan(NamedTuple):
-    """What passes of the same sizes share: `shape` (steps, batch, neurons), and `sizes` as C takes them.
+    """What passes of the same sizes share: the number of threads, and plan_t of linear_cpu.h in a tensor of bytes."""
 
-    `saved` is the shape and format of the kept tensor. `scratch` is the shape of a stretch if currents need memory of
-    their own.
-    """
-
-    shape: tuple[int, int, int]
-    sizes: tuple[int, int, int, int, int]
     threads: int
-    saved: tuple[tuple[int, ...], torch.dtype]
-    scratch: tuple[int, int, int] | None
+    contents: Tensor
 
 
-def plan(layer: Layer) -> Plan | None:
-    """The plan of a pass that runs here; None for a pass of the pipeline."""
-    inputs, weight = layer.inputs, layer.weight
-    if layer.kernel_name != "cpu" or weight is None or inputs.dtype not in PRODUCTS:
+def plan(inputs: Tensor, weight: Tensor | None, neuron: Neuron, keep: str, kernel_name: str) -> Plan | None:
+    """The plan of a pass that runs here; None for a pass of the pipeline. `keep` is one of KEEPS, "" for inference."""
+    if kernel_name != "cpu" or weight is None or inputs.dtype not in PRODUCTS:
         return None
-    return _plan(inputs.shape, weight.shape[0], inputs.dtype, layer.keep, torch.get_num_threads())
+    kind = neuron.reset, neuron.detach_reset, neuron.surrogate, neuron.slope
+    return _plan(inputs.shape, weight.shape[0], inputs.dtype, keep, kind, torch.get_num_threads())
 
 
 @lru_cache(maxsize=256)
-def _plan(entering: torch.Size, neurons: int, dtype: torch.dtype, keep: str, most_threads: int) -> Plan | None:
+def _plan(
+    entering: torch.Size,
+    neurons: int,
+    dtype: torch.dtype,
+    keep: str,
+    kind: tuple[Reset, bool, str, float],
+    most_threads: int,
+) -> Plan | None:
     steps, batch, inputs = entering
-    if entering.numel() == 0 or neurons == 0 or not has_products():
+    if entering.numel() == 0 or neurons == 0 or not has_products() or not linear_operators.are_compiled():
         return None
-    cpu, shape = torch.device("cpu"), (steps, batch, neurons)
+    cpu, (reset, detach, surrogate_name, slope) = torch.device("cpu"), kind
     length = stretch(cpu, "cpu", batch, steps, True, keep)
-    saved = kept_shape(cpu, "cpu", shape, True, keep, dtype)
-    in_place = keep in WHOLE and saved[1] == dtype
+    storage = kept_shape(cpu, "cpu", (steps, batch, neurons), True, keep, dtype)[1] if keep in WHOLE else dtype
     count = threads(steps * batch, inputs, neurons, most_threads, LEAN if keep == "nothing" else 1)
-    sizes = steps, batch, inputs, neurons, length
-    return Plan(shape, sizes, count, saved, None if in_place else (length, batch, neurons))
+    sizes = Sizes(steps, batch, inputs, neurons, length, count, 0.0, 0.0, slope)
+    how = HOW["" if not keep else "whole" if keep in WHOLE else keep]
+    contents = Contents(*functions(loaded(reset, detach, surrogate_name, dtype, storage)), sizes, how, storage != dtype)
+    return Plan(count, torch.frombuffer(bytearray(contents), dtype=torch.uint8))
+
+
+def apply(tensors: Sequence[Tensor | None], neuron: Neuron, plan: Plan) -> tuple[Tensor, Tensor]:
+    """Spikes [T, B, N] and the potential after the last step [B, N], with their gradients.
+
+    `tensors` are inputs, weight, bias, potential, and the learned beta and threshold.
+    """
+    result: tuple[Tensor, Tensor] = linear_operators.operators().linear_cpu(
+        *tensors, neuron.beta, neuron.threshold, plan.contents
+    )
+    return result
 
 
 def forward(layer: Layer, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
     """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor."""
-    inputs, weight, neuron, keep = layer.inputs, layer.weight, layer.neuron, layer.keep
-    assert weight is not None
-    dtype, device, bias = inputs.dtype, inputs.device, _bias(layer)
-    saved = buffers.empty(*plan.saved, device)
-    spikes = buffers.empty(plan.shape, dtype, device)
-    last = inputs.new_empty(plan.shape[1:])
-    scratch = None if plan.scratch is None else buffers.empty(plan.scratch, dtype, device)
-    whole = keep in WHOLE
-    loaded(neuron, dtype, saved.dtype if whole else dtype).linear_forward(
-        *(inputs.data_ptr(), weight.data_ptr(), _pointer(bias), _pointer(layer.potential)),
-        *(last.data_ptr(), spikes.data_ptr()),
-        *(saved.data_ptr() if whole else None, saved.data_ptr() if keep == "nothing" else None, _pointer(scratch)),
-        *plan.sizes,
-        *(neuron.beta, neuron.threshold),
-        plan.threads,
+    neuron = layer.neuron
+    result: tuple[Tensor, Tensor, Tensor] = linear_operators.operators().linear_cpu_forward(
+        *layer[:4], neuron.beta, neuron.threshold, plan.contents
     )
-    return spikes, last, saved
+    return result
 
 
 def backward(
     layer: Layer, plan: Plan, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted
 ) -> Gradients:
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None."""
-    inputs, weight, neuron = layer.inputs, layer.weight, layer.neuron
-    assert weight is not None
-    steps, batch, entering, neurons, length = plan.sizes
-    dtype, device = inputs.dtype, inputs.device
-    again, bias = layer.keep == "nothing", _bias(layer)
-    gradient = buffers.empty((length, batch, neurons), dtype, device)
-    values = buffers.empty((length, batch, neurons), dtype, device) if again else None
-    carried = None if carried is None else carried.to(dtype).contiguous()
-    gradients = Gradients(inputs.new_empty((batch, neurons)))
-    if wanted.input:
-        gradients.input = buffers.empty((steps, batch, entering), dtype, device)
-    if wanted.weight:
-        gradients.weight = buffers.empty((neurons, entering), dtype, device)
-    if wanted.bias:
-        gradients.bias = inputs.new_empty(neurons)
-    by_beta, by_threshold = (
-        (inputs.new_empty(neurons), inputs.new_empty(neurons)) if wanted.parameters else (None, None)
+    neuron, results = layer.neuron, [wanted.input, wanted.weight, wanted.bias, wanted.parameters]
+    return Gradients(
+        *linear_operators.operators().linear_cpu_backward(
+            *layer[:4], cotangent, carried, saved, results, neuron.beta, neuron.threshold, plan.contents
+        )
     )
-    loaded(neuron, dtype, dtype if again else saved.dtype).linear_backward(
-        *(inputs.data_ptr(), weight.data_ptr(), _pointer(bias), _pointer(layer.potential)),
-        *(cotangent.data_ptr(), None if again else saved.data_ptr(), saved.data_ptr() if again else None),
-        *(_pointer(values), _pointer(carried), gradients.potential.data_ptr(), gradient.data_ptr()),
-        *(_pointer(gradients.input), _pointer(gradients.weight), _pointer(gradients.bias)),
-        *(_pointer(by_beta), _pointer(by_threshold)),
-        *plan.sizes,
-        *(neuron.beta, neuron.threshold, neuron.slope),
-        plan.threads,
-    )
-    if by_beta is not None and by_threshold is not None:
-        gradients.beta, gradients.threshold = by_beta.sum(), by_threshold.sum()
-    return gradients
 
 
 def threads(rows: int, entering: int, neurons: int, most: int, lean: int) -> int:
@@ -142,14 +142,10 @@ def threads(rows: int, entering: int, neurons: int, most: int, lean: int) -> int
     return 1 if 2 * rows * entering * neurons < lean * ONE_THREAD else min(most, -(-neurons // NEURONS))
 
 
-def _bias(layer: Layer) -> Tensor | None:
-    """The bias [N] in the state's format. It may be a copy, which the caller holds while C reads it."""
-    return None if layer.bias is None else layer.bias.to(state_dtype(layer.inputs.dtype)).contiguous()
-
-
-def _pointer(tensor: Tensor | None) -> int | None:
-    """The address of a contiguous tensor's numbers."""
-    return None if tensor is None else tensor.data_ptr()
+def ready(dtype: torch.dtype) -> None:
+    """Raise Unavailable if this machine could run the layer in one call, but lacks a requirement of it."""
+    if dtype in PRODUCTS and has_products():
+        linear_operators.operators()
 
 
 def has_products() -> bool:
@@ -186,13 +182,24 @@ def use(library: Any, function: Any, tile: Any = None) -> None:
     library.use(*(None if each is None else ctypes.cast(each, ctypes.c_void_p) for each in functions))
 
 
-def loaded(neuron: Neuron, store: torch.dtype, keep: torch.dtype) -> Any:
-    """The compiled layer of a kind of neuron, for currents in `store` and kept values in `keep`. Raises Unavailable."""
-    return _loaded(neuron.reset, neuron.detach_reset, neuron.surrogate, store, keep)
+def functions(library: Any) -> tuple[int, int]:
+    """The addresses of a compiled layer's forward and backward pass."""
+    return addresses(library.linear_forward, library.linear_backward)
+
+
+def addresses(forward: Any, backward: Any) -> tuple[int, int]:
+    """The addresses of two functions."""
+    first, second = (ctypes.cast(each, ctypes.c_void_p).value for each in (forward, backward))
+    assert first is not None and second is not None
+    return first, second
 
 
 @cache
-def _loaded(reset: str, detach: bool, name: str, store: torch.dtype, keep: torch.dtype) -> Any:
+def loaded(reset: Reset, detach: bool, name: str, store: torch.dtype, keep: torch.dtype) -> Any:
+    """The compiled layer of a kind of neuron with the surrogate `name`, for currents in `store`, kept values in `keep`.
+
+    Raises Unavailable.
+    """
     macros = {
         "STORE": FORMATS[store],
         "KEEP": FORMATS[keep],
@@ -200,11 +207,8 @@ def _loaded(reset: str, detach: bool, name: str, store: torch.dtype, keep: torch
         "DETACH": str(int(detach)),
         "SURROGATE": surrogate(name, C),
     }
-    library = compiler.library(SOURCE, macros, BLOCK, TEAM, TILES)
-    pointer, size, number, count = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double, ctypes.c_int
-    library.linear_forward.argtypes = [*[pointer] * 9, *[size] * 5, *[number] * 2, count]
-    library.linear_backward.argtypes = [*[pointer] * 16, *[size] * 5, *[number] * 3, count]
-    library.use.argtypes = [pointer] * 3
-    library.use.restype = library.linear_forward.restype = library.linear_backward.restype = None
+    library = compiler.library(SOURCE, macros, BLOCK, linear_operators.HEADER, TEAM, TILES)
+    library.use.argtypes = [ctypes.c_void_p] * 3
+    library.use.restype = None
     use(library, product(store), tile() if store == torch.float32 else None)
     return library

@@ -27,14 +27,15 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
 
     The layer's initial potential is not changed. The last potential may be None if the layer does not need it.
     """
-    linear, keep = layer.weight is not None, layer.keep
+    inputs, weight, keep = layer.inputs, layer.weight, layer.keep
+    linear = weight is not None
     if alone.serves(layer.kernel_name, linear, keep):
         return alone.forward(layer)
-    if plan := linear_cpu.plan(layer):
+    if plan := linear_cpu.plan(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
         return linear_cpu.forward(layer, plan)
     if one_stretch.serves(layer):
         return one_stretch.forward(layer)
-    inputs, size = layer.inputs, layer.shape
+    size = layer.shape
     shape, dtype = kept_shape(inputs.device, layer.kernel_name, size, linear, keep, inputs.dtype)
     saved = buffers.empty(shape, dtype, inputs.device)
     spikes = buffers.empty(size, inputs.dtype, inputs.device)
@@ -57,7 +58,7 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
     inputs, weight = layer.inputs, layer.weight
     if alone.serves(layer.kernel_name, weight is not None, layer.keep):
         return alone.backward(layer, cotangent, carried, saved, wanted)
-    if plan := linear_cpu.plan(layer):
+    if plan := linear_cpu.plan(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
         return linear_cpu.backward(layer, plan, cotangent, carried, saved, wanted)
     if one_stretch.serves(layer) and not wanted.parameters:
         return one_stretch.backward(layer, cotangent, carried, saved, wanted)

@@ -18,14 +18,8 @@ TOOLKIT = "/usr/local/cuda"
 
 def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
     """Findings on a C compiler and Python's headers: with an empty cache, Triton compiles a C module at its start."""
-    named = environ.get("CC")
-    path = next((found for name in ([named] if named else ["gcc", "clang"]) if (found := shutil.which(name))), None)
     use = "Triton, torch.compile and the kernels in C compile when they run"
-    if path:
-        yield Finding("C compiler", "well", path)
-    else:
-        what = f"CC={named} is not on the PATH" if named else "neither gcc nor clang is on the PATH"
-        yield Finding("C compiler", "spoils", f"{what}: {use}", "sudo apt install gcc, or set CC")
+    yield _compiler("C", environ.get("CC"), "CC", ("gcc", "clang"), use)
     if (include / "Python.h").is_file():
         yield Finding("Python headers", "well", str(include / "Python.h"))
     else:
@@ -33,6 +27,22 @@ def c_modules(environ: Mapping[str, str], include: Path) -> Iterator[Finding]:
         version = sysconfig.get_python_version()
         step = f"sudo apt install python3-dev, or python{version}-dev where the system's Python is another one"
         yield Finding("Python headers", "spoils", what, step)
+
+
+def cpp_compiler(environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The finding on a C++ compiler."""
+    use = "torch.compile and the kernels for the CPU compile when they run"
+    yield _compiler("C++", environ.get("CXX"), "CXX", ("g++", "clang++"), use)
+
+
+def _compiler(language: str, named: str | None, variable: str, names: tuple[str, str], use: str) -> Finding:
+    """The finding on the compiler that the environment names, or else on the first of these `names`."""
+    path = next((found for name in ([named] if named else names) if (found := shutil.which(name))), None)
+    if path:
+        return Finding(f"{language} compiler", "well", path)
+    gnu, other = names
+    what = f"{variable}={named} is not on the PATH" if named else f"neither {gnu} nor {other} is on the PATH"
+    return Finding(f"{language} compiler", "spoils", f"{what}: {use}", f"sudo apt install {gnu}, or set {variable}")
 
 
 def include_folder() -> Path:

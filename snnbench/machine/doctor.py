@@ -52,6 +52,7 @@ def examine(
         lambda: disk(Path.cwd()),
         lambda: workers(root),
         lambda: compiler_doctor.c_modules(os.environ, compiler_doctor.include_folder()),
+        lambda: compiler_doctor.cpp_compiler(os.environ),
         lambda: gpus(nvml or nvidia_driver(), root, list(adapters), versions),
     ]
     return [finding for look in looks for finding in look()]

@@ -15,7 +15,7 @@ SOURCE = "int answer(void) { return ANSWER; }\n"
 def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """An own cache folder, and cleared in-process caches of the machine's compiler."""
     monkeypatch.setenv("SNNBENCH_HOME", str(tmp_path / "home"))
-    caches = (compiler.compiler, compiler._version, compiler._processor)
+    caches = (compiler.compiler, compiler.cpp_compiler, compiler._version, compiler._processor)
     for cached in caches:
         cached.cache_clear()
     yield

@@ -1,5 +1,6 @@
 """Tests of the linear layer and its neuron in one C call: threads, kept formats, and passes left to the pipeline."""
 
+import ctypes
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,8 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, onednn, stretches
-from snnbench.kernels.passes import prepared
+from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, linear_operators, onednn, stretches
 from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
 from tests.oracle import FEW_NEURONS, distance, identifier
 
@@ -57,7 +57,7 @@ def test_any_number_of_neurons_can_be_divided(neurons: int, threads: int) -> Non
 def test_pipeline_has_the_same_numbers(keep: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(23, 3, 11, 70)
     fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
-    monkeypatch.setattr(linear_cpu, "plan", lambda layer: None)
+    monkeypatch.setattr(linear_cpu, "plan", lambda *_: None)
     others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
     assert torch.equal(fired, others_fired)
     for name, gradient, other in zip(NAMES, got, others, strict=True):
@@ -101,20 +101,28 @@ def test_backward_pass_can_be_repeated() -> None:
 
 def test_pass_is_one_call_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    library = linear_cpu.loaded(NEURON, torch.float32, torch.float32)
+    function, functions = ctypes.CFUNCTYPE(None, ctypes.c_void_p), linear_cpu.functions
 
-    class Counted:
-        """The library, noting its calls."""
+    def counted(library: Any) -> Any:
+        """Functions of C that note their calls."""
 
-        def __getattr__(self, name: str) -> Any:
-            calls.append(name)
-            return getattr(library, name)
+        def noted(name: str, address: int) -> Any:
+            def call(arguments: int) -> None:
+                calls.append(name)
+                function(address)(arguments)
 
-    monkeypatch.setattr(linear_cpu, "loaded", lambda *_: Counted())
+            return function(call)
+
+        held.extend(map(noted, ("forward", "backward"), functions(library)))
+        return [ctypes.cast(each, ctypes.c_void_p).value for each in held]
+
+    held: list[Any] = []
+    monkeypatch.setattr(linear_cpu, "functions", counted)
+    monkeypatch.setattr(linear_cpu, "_plan", linear_cpu._plan.__wrapped__)
     monkeypatch.setattr(torch, "mm", lambda *_, **__: pytest.fail("a product of Python's"))
     given = problem(500, 16, 11, 70)
     by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
-    assert calls == ["linear_forward", "linear_backward"]
+    assert calls == ["forward", "backward"]
 
 
 def test_calls_at_the_same_time_have_the_same_numbers(threads: int) -> None:
@@ -165,16 +173,17 @@ def test_products_of_others_keep_their_threads() -> None:
 
 @pytest.mark.parametrize(("shape", "dtype"), [((0, 2, 3), torch.float32), ((4, 2, 3), torch.bfloat16)])
 def test_other_passes_run_in_the_pipeline(shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    arguments = torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), None, None, NEURON, "potential", "cpu"
-    assert not linear_cpu.plan(prepared(*arguments))
-    assert linear_cpu.plan(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:]))
-    assert not linear_cpu.plan(prepared(torch.zeros(4, 2, 3), torch.zeros(5, 3), *arguments[2:-1], "torch"))
+    settings = NEURON, "potential", "cpu"
+    assert not linear_cpu.plan(torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), *settings)
+    assert linear_cpu.plan(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings)
+    assert not linear_cpu.plan(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings[:2], "torch")
+    assert not linear_cpu.plan(torch.zeros(4, 2, 3), None, *settings)
 
 
 def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linear_cpu, "_blas", lambda: None)
     stretches_of(21, monkeypatch)
-    monkeypatch.setattr(linear_cpu, "forward", lambda *_: pytest.fail("a call of C"))
+    monkeypatch.setattr(linear_operators, "operators", lambda: pytest.fail("an operator in C++"))
     given = problem(23, 3, 11, 17)
     fired, _ = by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
     assert torch.equal(fired.double(), expected(given, NEURON)[0])
@@ -190,7 +199,7 @@ sum, over rows, inputs or neurons, goes over more than one tile and over more th
 def test_products_from_tiles_have_the_numbers_of_blas(
     sizes: tuple[int, int, int, int], keep: str, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    library = linear_cpu.loaded(NEURON, torch.float32, torch.float32)
+    library = linear_cpu.loaded("subtract", False, "fast_sigmoid", torch.float32, torch.float32)
     blas, tile = linear_cpu.product(torch.float32), getattr(linear_cpu._blas(), linear_cpu.TILE, None)
     if tile is None:
         pytest.skip("this build of torch does not export products of tiles")
@@ -214,7 +223,8 @@ def test_products_from_tiles_have_the_numbers_of_blas(
     ("keep", "neurons", "expected"), [("potential", 64, 2), ("nothing", 64, 1), ("nothing", 256, 2)]
 )
 def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expected: int) -> None:
-    plan = linear_cpu._plan(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, 2)
+    kind = NEURON.reset, NEURON.detach_reset, NEURON.surrogate, NEURON.slope
+    plan = linear_cpu._plan(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, kind, 2)
     assert plan is not None and plan.threads == expected
 
 

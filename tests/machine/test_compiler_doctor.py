@@ -51,6 +51,16 @@ def test_clang_suffices(path: Path, tmp_path: Path) -> None:
     assert compiler.state == "well"
 
 
+def test_cpp_compiler_is_found_or_named(path: Path) -> None:
+    (missing,) = compiler_doctor.cpp_compiler({})
+    assert missing.state == "spoils" and "apt install g++" in missing.step
+    compiler = program(path / "g++")
+    (present,) = compiler_doctor.cpp_compiler({})
+    assert (present.state, present.what) == ("well", str(compiler))
+    (other,) = compiler_doctor.cpp_compiler({"CXX": "icpc"})
+    assert other.state == "spoils" and "CXX=icpc" in other.what
+
+
 def test_headers_are_searched_in_tritons_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = compiler_doctor.include_folder()
     assert expected.name.startswith("python3")

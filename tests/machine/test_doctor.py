@@ -127,4 +127,4 @@ def test_kernel_without_oom_count_is_unknown(tmp_path: Path) -> None:
 def test_this_machine_can_be_examined() -> None:
     names = [one.name for one in doctor.examine(description.facts())]
     assert {"load", "governor", "threads", "CPU quota", "memory", "swap", "clock", "disk"} <= set(names)
-    assert {"workers", "peak memory", "C compiler", "Python headers"} <= set(names)
+    assert {"workers", "peak memory", "C compiler", "C++ compiler", "Python headers"} <= set(names)
