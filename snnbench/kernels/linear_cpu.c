@@ -41,6 +41,7 @@ void use(product_t a_product, limit_t a_limit, tile_t a_tile) {
 
 enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads never share */
 enum { CACHED = 4 << 20 };         /* bytes of spikes that a cache may keep until they are read */
+enum { LEAN_TILES = 1 << 20 };     /* multiplications of a product from which on a lean pass has tiles */
 enum { RANGES = 2 };               /* of neurons for a thread: a thread that is late leaves the other ones to others */
 
 typedef struct {
@@ -52,8 +53,10 @@ typedef struct {
   int tiled;  /* whether products are made of tiles */
 } layer_t;
 
+/* `lean` is a pass that keeps states. Its products are BLAS's if they are small: the code of tiles, which oneDNN makes for
+   each size, would take more memory than the rest of the pass. */
 static layer_t layer_of(const sizes_t *sizes, const void *inputs, const void *weight, const void *bias,
-                        const void *start, int ranges) {
+                        const void *start, int ranges, int lean) {
   layer_t layer = {.T = sizes->steps, .B = sizes->batch, .K = sizes->inputs, .N = sizes->neurons};
   layer.length = sizes->length;
   layer.inputs = inputs;
@@ -64,7 +67,7 @@ static layer_t layer_of(const sizes_t *sizes, const void *inputs, const void *we
   layer.threshold = (real)sizes->threshold;
   layer.slope = (real)sizes->slope;
   layer.ranges = ranges;
-  layer.tiled = !!tile;
+  layer.tiled = tile && !(lean && layer.T * layer.B * layer.K * layer.N < LEAN_TILES);
   return layer;
 }
 
@@ -184,7 +187,7 @@ static void forward_task(const void *work, int64_t number) {
 
 void linear_forward(const forward_pass_t *pass) {
   const int ranges = ranges_of(pass->sizes.neurons, (int)pass->sizes.threads);
-  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges);
+  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
   const forward_t task = {&layer, pass->potential, pass->spikes, pass->kept, pass->states, pass->scratch};
   run_tasks(forward_task, &task, ranges, ranges, (int)pass->sizes.threads);
 }
@@ -195,7 +198,7 @@ typedef struct {
   const store_t *cotangent;
   const keep_t *kept;
   const real *states;
-  keep_t *again;          /* [length, B, N], for values that are computed again from `states` */
+  keep_t *again;          /* [length, B, N], for values that are computed again from `states`; may be `gradient` */
   const real *carried;    /* absent: zeros */
   real *first;            /* dL/dv: of the last step first, then that before the first step */
   store_t *gradient;      /* [length, B, N]: dL/d current */
@@ -341,7 +344,7 @@ static void backward_phase_task(const void *work, int64_t number) {
 void linear_backward(const backward_pass_t *pass) {
   const int threads = (int)pass->sizes.threads, ranges = ranges_of(pass->sizes.neurons, threads);
   const int64_t stretches = (pass->sizes.steps + pass->sizes.length - 1) / pass->sizes.length;
-  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges);
+  const layer_t layer = layer_of(&pass->sizes, pass->inputs, pass->weight, pass->bias, pass->start, ranges, !!pass->states);
   const gradients_t task = {&layer,           pass->cotangent, pass->kept,    pass->states,
                             pass->again,      pass->carried,   pass->first,   pass->gradient,
                             pass->by_input,   pass->by_weight, pass->by_bias, pass->by_beta,

@@ -153,7 +153,6 @@ Gradients passed_backward(const Layer &layer, Tensor cotangent, const Tensor &ca
   cotangent = cotangent.defined() ? cotangent.contiguous() : at::zeros({steps, batch, neurons}, layer.type());
   const auto last = layer.as_inputs(carried);
   const auto gradient = layer.empty({length, batch, neurons});
-  const auto values = again ? layer.empty({length, batch, neurons}) : Tensor();
   Gradients gradients;
   gradients.potential = layer.empty({batch, neurons});
   if (wanted.input) gradients.input = layer.empty({steps, batch, entering});
@@ -170,7 +169,7 @@ Gradients passed_backward(const Layer &layer, Tensor cotangent, const Tensor &ca
                                 again ? nullptr : address(kept),
                                 again ? address(kept) : nullptr,
                                 address(last),
-                                address(values),
+                                again ? address(gradient) : nullptr,
                                 address(gradients.potential),
                                 address(gradient),
                                 address(gradients.input),

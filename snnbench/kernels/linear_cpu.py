@@ -34,9 +34,9 @@ TILE = "_ZN2at6native7cpublas6brgemmEllllllbPKfS3_Pfb"
 """torch's function at::native::cpublas::brgemm for float32: oneDNN's product of tiles. The name has its arguments."""
 LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
-ONE_THREAD = 3_000_000
+ONE_THREAD = 4_000_000
 """Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
-LEAN = 5
+LEAN = 4
 """A pass that keeps nothing has one thread in layers that are so many times as large: where a second one took
 part, the peak of a pass was 0.2 MiB higher."""
 NEURONS = 16

@@ -29,11 +29,11 @@ def automatic_keep(kernel_name: str, linear: bool) -> str:
 def stretch(device: torch.device, kernel_name: str, batch: int, steps: int, linear: bool, keep: str) -> int:
     """Time steps in a stretch, chosen so that all stretches have about the same length.
 
-    A layer of the kernel `cpu` that keeps nothing holds currents and gradients of a stretch of L steps, and a potential
-    for each of T / L stretches. The sum 2 L + T / L is least at L = sqrt(T / 2).
+    A layer of the kernel `cpu` that keeps nothing holds a value for each of L steps in a stretch, and a potential for
+    each of T / L stretches. The sum L + T / L is least at L = sqrt(T).
     """
     if kernel_name == "cpu" and linear and keep == "nothing":
-        most = max(1, LEAST_ROWS // max(1, batch), round(math.sqrt(steps / 2)))
+        most = max(1, LEAST_ROWS // max(1, batch), round(math.sqrt(steps)))
     elif device.type == "cpu" and (linear or keep == "nothing" or kernel_name == "torch"):
         most = max(1, CPU_ROWS // max(1, batch))
     elif keep == "nothing":

@@ -220,7 +220,7 @@ def test_products_from_tiles_have_the_numbers_of_blas(
 
 
 @pytest.mark.parametrize(
-    ("keep", "neurons", "expected"), [("potential", 64, 2), ("nothing", 64, 1), ("nothing", 256, 2)]
+    ("keep", "neurons", "expected"), [("potential", 96, 2), ("nothing", 96, 1), ("nothing", 256, 2)]
 )
 def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expected: int) -> None:
     kind = NEURON.reset, NEURON.detach_reset, NEURON.surrogate, NEURON.slope
