@@ -32,7 +32,7 @@ def forward(layer: Layer) -> tuple[Tensor, Tensor, Tensor]:
     current, offset = _current(layer)
     last = _start(layer)
     if keep == "nothing":
-        saved, distance = last.clone().unsqueeze_(0), None
+        saved, distance = last.clone().view(1, *layer.shape[1:]), None
     elif keep:
         saved = distance = _distances(layer, current)
     else:
