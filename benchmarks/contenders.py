@@ -2,7 +2,7 @@
 
     python -m benchmarks contenders                        # the layer, N = 512 and 2048, profiles subtract and zero
     python -m benchmarks contenders --alone --neurons 512  # the workload lif: the neuron without the linear layer
-    python -m benchmarks contenders --busy 1               # while another process keeps a core busy
+    python -m benchmarks contenders --busy 0 1             # alone, and while another process keeps a core busy
 
 Each process builds the network of a case through the library's adapter, has its answer checked against float64, and
 then waits. In each round, in a new random order, every process does training passes for 20 ms, at least one, and then
@@ -20,7 +20,7 @@ import random
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import product
 from statistics import median, quantiles
 
@@ -49,6 +49,8 @@ class Compared:
     work: Case
     turns: list[Turn]
     refused: list[str]
+    busy: int = 0
+    """Processes beside it that keep a core busy each."""
 
     def named(self, name: str) -> Turn:
         """The contender of this name."""
@@ -61,6 +63,11 @@ class Compared:
     def ratios(self, turn: Turn, base: str) -> list[float]:
         """The ratios within each round that both took part in."""
         return [mine / other for mine, other in zip(turn.durations_ns, self.named(base).durations_ns, strict=False)]
+
+    @property
+    def processes(self) -> list[Process]:
+        """The processes that take part."""
+        return [turn.process for turn in self.turns]
 
     @property
     def racing(self) -> list[Turn]:
@@ -83,12 +90,13 @@ def main() -> int:
     sizes = product(options.profiles, options.neurons, options.time_steps)
     processes = every_process(BASE, options.libraries, options.threads)
     try:
-        compared = [compare(case(options, *size), processes, options) for size in sizes]
+        compared = [each for size in sizes for each in compare(case(options, *size), processes, options)]
     finally:
         for process in processes:
             process.end()
     if options.brief:
-        show_brief(compared, options)
+        for busy in options.busy:
+            show_brief([each for each in compared if each.busy == busy], options, busy)
     return 1 if any(each.fastest_other and each.ratio(each.fastest_other, BASE) < 1 for each in compared) else 0
 
 
@@ -104,7 +112,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=several, default=9)
     parser.add_argument("--input-gradient", action="store_true", help="ask for the input's gradient too")
     parser.add_argument("--alone", action="store_true", help="the neuron without the linear layer")
-    parser.add_argument("--busy", type=cores, default=0, metavar="N", help="processes that keep N cores busy")
+    parser.add_argument(
+        "--busy", type=cores, nargs="+", default=[0], metavar="N", help="processes that keep N cores busy"
+    )
     parser.add_argument("--brief", action="store_true", help="a single table, with a row for each case")
     return parser.parse_args()
 
@@ -140,14 +150,30 @@ def case(options: argparse.Namespace, profile: str, neurons: int, time_steps: in
     return lif.Case(**{field.name: getattr(layer, field.name) for field in fields(lif.Case)})
 
 
-def compare(work: Case, processes: list[Process], options: argparse.Namespace) -> Compared:
-    """Prepare all, take turns, and print the table, unless one table shows all cases."""
-    compared = prepare(work, processes)
-    if missing := {FLOOR, BASE} - {turn.name for turn in compared.turns}:
-        raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(compared.refused)}")
-    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(options.busy)]
+def compare(work: Case, processes: list[Process], options: argparse.Namespace) -> list[Compared]:
+    """Prepare all, and take turns beside each number of busy processes; print tables, unless one shows all cases."""
+    prepared = prepare(work, processes)
+    if missing := {FLOOR, BASE} - {turn.name for turn in prepared.turns}:
+        raise SystemExit(f"no ratio without {' and '.join(sorted(missing))}: {'; '.join(prepared.refused)}")
+    every: list[Compared] = []
+    for busy in options.busy:
+        every.append(
+            compared := replace(prepared, turns=[Turn(turn.process, turn.note) for turn in prepared.turns], busy=busy)
+        )
+        take_turns(compared, options.rounds)
+        prepared.turns[:] = [turn for turn in prepared.turns if turn.process in compared.processes]
+        if options.brief:
+            print(f"  {', '.join(brief(compared))}", file=sys.stderr, flush=True)  # an interruption loses no row
+        else:
+            show(compared, options)
+    return every
+
+
+def take_turns(compared: Compared, rounds: int) -> None:
+    """Let all contenders pass in turns. One that fails leaves."""
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(compared.busy)]
     try:
-        for number in range(options.rounds):
+        for number in range(rounds):
             racing = compared.racing
             for turn in random.Random(number).sample(racing, len(racing)):
                 answer = turn.process.ask()
@@ -162,11 +188,6 @@ def compare(work: Case, processes: list[Process], options: argparse.Namespace) -
         for each in busy:
             each.kill()
             each.wait()
-    if options.brief:
-        print(f"  {', '.join(brief(compared))}", file=sys.stderr, flush=True)  # an interruption loses no row
-    else:
-        show(compared, options)
-    return compared
 
 
 def prepare(work: Case, processes: list[Process]) -> Compared:
@@ -194,17 +215,21 @@ def show(compared: Compared, options: argparse.Namespace) -> None:
     work = compared.work
     columns = ("contender", "ms", "quartiles", f"ratio to {BASE}", "ratio to the floor")
     title = f"{work.profile}: N={work.neurons}, T={work.time_steps}"
-    show_table(f"{described(options)}, {title}", columns, rows, compared.refused)
+    show_table(f"{described(options, compared.busy)}, {title}", columns, rows, compared.refused)
 
 
-def show_brief(every: list[Compared], options: argparse.Namespace) -> None:
-    """A table with a row for each case; beside busy processes without the floor, whose threads wait for each other."""
+def show_brief(every: list[Compared], options: argparse.Namespace, busy: int) -> None:
+    """A table with a row for each case; beside busy processes without the floor, whose threads wait for each other.
+
+    The last table has the notes.
+    """
     columns = ["case", f"{BASE} ms", "x floor", "fastest other", f"its ratio to {BASE}"]
     rows = [brief(compared) for compared in every]
-    if options.busy:
+    if busy:
         for each in (columns, *rows):
             del each[2]
-    show_table(described(options), columns, rows, sorted({line for each in every for line in each.refused}))
+    notes = sorted({line for each in every for line in each.refused}) if busy == options.busy[-1] else []
+    show_table(described(options, busy), columns, rows, notes)
 
 
 def brief(compared: Compared) -> list[str]:
@@ -215,8 +240,8 @@ def brief(compared: Compared) -> list[str]:
     return [f"{work.profile}, N={work.neurons}, T={work.time_steps}", *times, *fastest]
 
 
-def described(options: argparse.Namespace) -> str:
+def described(options: argparse.Namespace, busy: int) -> str:
     """The work and the machine's load."""
     work = f"{'neuron alone' if options.alone else 'layer'}, B={options.batch}, {options.threads} threads"
-    busy = f", beside {options.busy} busy processes" * bool(options.busy)
-    return f"{work}{busy}, {options.rounds} rounds"
+    beside = f", beside {busy} busy process{'es' * (busy > 1)}" * bool(busy)
+    return f"{work}{beside}, {options.rounds} rounds"

@@ -145,12 +145,14 @@ def test_dying_contender_leaves_the_others_their_turns(capsys: pytest.CaptureFix
     dying = CONTENDER.replace("if number and line.strip()", "if number")
     sources = {"floor": CONTENDER, "fused/cpu": CONTENDER, "other": CONTENDER, "dying": dying}
     processes = [Process(name, [sys.executable, "-c", source], dict(os.environ)) for name, source in sources.items()]
-    options = argparse.Namespace(rounds=3, busy=0, brief=True)
+    options = argparse.Namespace(rounds=3, busy=[0, 1], brief=True)
     try:
-        compared = contenders.compare(CASE, processes, options)
+        compared, beside = contenders.compare(CASE, processes, options)
     finally:
         for process in processes:
             process.end()
-    assert [(turn.name, len(turn.durations_ns)) for turn in compared.turns] == [(name, 3) for name in list(sources)[:3]]
+    for each in (compared, beside):
+        assert [(turn.name, len(turn.durations_ns)) for turn in each.turns] == [(name, 3) for name in list(sources)[:3]]
+    assert (compared.busy, beside.busy) == (0, 1)
     assert compared.refused == ["dying: ended with status 0"]
     assert "subtract, N=256, T=100, 0.00, 1.00, other, 1.00" in capsys.readouterr().err
