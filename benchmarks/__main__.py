@@ -16,7 +16,7 @@ from benchmarks import outcome, summary
 
 HERE = Path(__file__).parent
 NAMES = {
-    "speed of the kernels": ("kernels", "limit", "launches", "contenders", "memory"),
+    "speed of the kernels": ("kernels", "limit", "launches", "streaming", "contenders", "memory"),
     "assumptions about a card": ("card",),
     "cost of the harness": ("harness", "cells", "checks", "commands", "page"),
     "trust in its numbers": ("clock", "lies", "drift", "errors", "slower", "history"),
