@@ -7,7 +7,7 @@ of the host: of Python, of autograd, of torch's operators. Columns:
 
     launches      what a GPU would start: the kernel, and torch's operators that compute or fill something
     allocations   tensors with new memory
-    pass          microseconds of the host, forward and backward
+    pass          microseconds of the host, forward and backward, with gradients by the harness's call of autograd
     operators     of these, torch's operators that launch, called alone one after the other
     autograd      of these, a torch.autograd.Function with the same tensors that does nothing
     Python        the rest: checks, views, allocations, and the arguments of the kernel
@@ -30,6 +30,7 @@ from torch.utils._pytree import tree_leaves
 
 from benchmarks.limit import Empty
 from benchmarks.outcome import show
+from snnbench.backends.torch.engine import gradients_of
 from snnbench.kernels import KEEPS, arguments, choice, eager, lif, lif_cuda, linear_lif
 
 SHAPE = (8, 2, 16)
@@ -110,10 +111,10 @@ def taken_apart(
     """The numbers of one kind of pass."""
 
     def train() -> None:
-        torch.autograd.grad(forward(), wanted, cotangent)
+        gradients_of(forward(), wanted, cotangent)
 
     def empty() -> None:
-        torch.autograd.grad(Empty.apply(*wanted, *[None] * (10 - len(wanted))), wanted, cotangent)
+        gradients_of(Empty.apply(*wanted, *[None] * (10 - len(wanted))), wanted, cotangent)
 
     with counted() as launches:
         operators, allocations = noted(train)

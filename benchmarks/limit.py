@@ -30,6 +30,7 @@ import torch
 
 from benchmarks.outcome import show
 from benchmarks.turn import TURN_S, warm
+from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.floor_products import products
 from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, reuse_memory
 
@@ -101,7 +102,7 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
 
     def train(leaves: tuple[torch.Tensor, ...]) -> None:
         spikes = linear_lif(inputs, weight, bias, beta=NEURON.beta, threshold=NEURON.threshold, kernel="cpu")
-        torch.autograd.grad(spikes, leaves, cotangent)
+        gradients_of(spikes, leaves, cotangent)
 
     runs = products(inputs.detach().view(-1, neurons), cotangent.view(-1, neurons), weight.detach())
 
@@ -113,7 +114,7 @@ def taken_apart(neurons: int, options: argparse.Namespace) -> tuple[str, ...]:
 
     def empty() -> None:
         spikes = Empty.apply(inputs, weight, bias, *[None] * 7)
-        torch.autograd.grad(spikes, leaves, cotangent)
+        gradients_of(spikes, leaves, cotangent)
 
     names = ("floor", "pass", "calls", "empty", "idle", "idle, weights only")
     turns: dict[str, list[float]] = {name: [] for name in names}
