@@ -12,11 +12,10 @@
    float32, with the inputs' gradient. The floor is the three products alone, by oneDNN from N = 64 on; the parts are
    microseconds beyond it:
      N       16     64    256    512   2048
-     pass  3.95   1.70   1.08   1.15   1.07 x floor
-            32     40     81    275    405   autograd, with an empty function in this one's place
-            26     28     15    227    542   dispatch: Python and memory; slow where a pass empties the caches
-            10     58    143    245   1870   neurons: bytes of the caches, then of memory
-                                 144   3036   products, in stretches and tiles */
+     pass  2.15   1.41   1.13   1.13   1.07 x floor
+            25     30     71    251    425   outside of C: autograd and memory; slow where a pass empties the caches
+             6     58    136    235   1706   neurons: bytes of the caches, then of memory
+                                 242   4442   products, in stretches and tiles */
 #include "lif_block.h"
 #include "linear_cpu.h"
 #include "team.h"
@@ -41,7 +40,7 @@ void use(product_t a_product, limit_t a_limit, tile_t a_tile) {
 
 enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads never share */
 enum { CACHED = 4 << 20 };         /* bytes of spikes that a cache may keep until they are read */
-enum { LEAN_TILES = 1 << 20 };     /* multiplications of a product from which on a lean pass has tiles */
+enum { LEAN_TILES = 1 << 21 };     /* multiplications of a product from which on a lean pass has tiles */
 enum { RANGES = 2 };               /* of neurons for a thread: a thread that is late leaves the other ones to others */
 
 typedef struct {
