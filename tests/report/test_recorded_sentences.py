@@ -350,6 +350,15 @@ def test_a_pass_beside_a_busy_process() -> None:
     assert expected in page("alternatives.md")
 
 
+def test_slow_passes_beside_a_busy_process() -> None:
+    beside = [outcome(name)[1]["rows"] for name in ("contenders", "contenders-2048", "contenders-long")]
+    behind = {row[0]: row[2:] for rows in beside for row in rows if float(row[-1]) < 0.95}
+    (first, second), (third, fourth) = (behind.pop(f"{profile}, N=2048, T=100") for profile in ("subtract", "zero"))
+    assert not behind
+    text = page("alternatives.md")
+    assert f"`{first}` takes {second} of its time in the profile `subtract`, and one of `{third}` {fourth} in" in text
+
+
 def test_learning_in_the_recording_of_training() -> None:
     groups = epochs(results_by_case(read(TRAINING).records)).values()
     accuracies = [epoch.accuracy for group in groups for epoch in group]
