@@ -66,9 +66,16 @@ class Loop:
         """Run one epoch. Raises DatasetError for a batch with a fault, Unavailable for a full disk under a cache, and
         LoaderError for a loader that ended."""
         try:
+            return self._run_until_signal(batches, keep)
+        except RuntimeError as error:  # PyTorch's handler of signals may raise once more, between any two statements
+            raise _explained(error) from error
+
+    def _run_until_signal(self, batches: Iterable[Any], keep: Collection[int]) -> Epoch:
+        """Run one epoch; after an error, wait for the signal of a loader's process that ended."""
+        try:
             return self._run(batches, keep)
         except (RuntimeError, EOFError, ConnectionError) as error:
-            with suppress(RuntimeError):  # PyTorch's handler of signals may raise once more, between any two statements
+            with suppress(RuntimeError):
                 time.sleep(SIGNAL_S)
             raise _explained(error) from error
 

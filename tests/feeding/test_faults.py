@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.datasets.heidelberg import DatasetError
-from snnbench.feeding import cache, samples
+from snnbench.feeding import cache, epoch, samples
 from snnbench.feeding.epoch import LoaderError, Loop
 from snnbench.feeding.feed import Feed
 from tests.feeding.small import SMALL, reply_to
@@ -112,6 +112,16 @@ def test_killed_loader_is_one_line(monkeypatch: pytest.MonkeyPatch, strategy: st
         with pytest.raises(LoaderError, match="a process of the loader ended, and its batches are lost: ") as raised:
             loop.run(feed.loader(range(SMALL.samples)))
     assert len(str(raised.value).splitlines()) == 1
+
+
+def test_second_signal_between_two_statements_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: Any) -> Any:
+        raise RuntimeError("DataLoader worker (pid 3) is killed by signal: Killed. ")
+
+    monkeypatch.setattr(epoch, "suppress", killed)
+    loop = Loop(CPU, torch.float32, lambda: None, lambda: None, lambda start, end: 0, None, False)
+    with pytest.raises(LoaderError, match="a process of the loader ended, and its batches are lost: "):
+        loop.run(map(killed, [0]))
 
 
 FULL = [
