@@ -117,9 +117,10 @@ def linear_lif(
     `kernel` the kernel: "auto" is the fastest whose gradients are exact, or `snnbench.kernels.automatic`. Formats are
     float32, float64, bfloat16 and float16, the last two with a state in float32. Each call waits for a learned tensor
     on a GPU, so no CUDA graph can capture it. Only reverse mode is supported: torch.func.jvp and forward-mode
-    differentiation see no derivative. torch.vmap maps a call without gradients, one slice after the other. Raises
-    ValueError for an invalid word or shape, Unsupported for a device or format that the kernel does not support and for
-    a derivative inside of torch.vmap or torch.func.grad, Unavailable if this machine lacks a requirement of the kernel.
+    differentiation see no derivative, or raise RuntimeError. torch.vmap maps a call without gradients, one slice after
+    the other. Raises ValueError for an invalid word or shape, Unsupported for a device or format that the kernel does
+    not support and for a derivative inside of torch.vmap or torch.func.grad, Unavailable if this machine lacks a
+    requirement of the kernel.
     """
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
     is_eager = eager.serves(*tensors)

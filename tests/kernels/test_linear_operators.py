@@ -1,16 +1,17 @@
 """Tests of the layer's operators in C++: what autograd expects of them, their memory, and their compilation."""
 
+import ctypes
 import gc
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
 
 from snnbench import kernels
-from snnbench.kernels import buffers, compiler, linear_cpu, linear_lif, linear_operators
+from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, linear_operators
+from tests.kernels.test_kernels import by_linear_lif, problem
 
 pytestmark = pytest.mark.skipif(
     not linear_cpu.has_products(), reason="this build of torch does not export its products"
@@ -136,6 +137,21 @@ def test_spikes_of_one_pass_survive_the_next() -> None:
     assert torch.allclose(twice, 2 * gradient)
 
 
+@pytest.mark.parametrize(
+    ("keep", "steps", "tiled"), [("potential", 2, True), ("nothing", 2, False), ("nothing", 200, True)]
+)
+def test_small_lean_pass_has_no_code_of_tiles(keep: str, steps: int, tiled: bool) -> None:
+    library = linear_cpu.loaded("subtract", False, "fast_sigmoid", torch.float32, torch.float32)
+    calls = []
+    tile = ctypes.CFUNCTYPE(None)(lambda: calls.append(1))
+    try:
+        linear_cpu.use(library, linear_cpu.product(torch.float32), tile)
+        by_linear_lif(problem(steps, 16, 32, 32), Neuron(0.9, 1.0), torch.float32, kernel="cpu", keep=keep)
+    finally:
+        linear_cpu.use(library, linear_cpu.product(torch.float32), linear_cpu.tile())
+    assert bool(calls) == tiled
+
+
 RESIDENT = """
 import gc, torch
 from snnbench import kernels
@@ -181,7 +197,7 @@ def process(script: str) -> str:
 
 
 @pytest.fixture
-def no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine with a compiler of C and none of C++."""
     caches = compiler.cpp_compiler, linear_operators.operators, linear_operators._warn, linear_cpu._plan
     monkeypatch.setattr(
