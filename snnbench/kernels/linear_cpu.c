@@ -38,6 +38,9 @@ void use(product_t a_product, limit_t a_limit, tile_t a_tile) {
   tile = a_tile;
 }
 
+/* Called before the first pass, with the process that imported linear_cpu.py: perhaps a parent of this one. */
+void imported_by(int64_t process) { team.process = (pid_t)process; }
+
 enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads never share */
 enum { CACHED = 4 << 20 };         /* bytes of spikes that a cache may keep until they are read */
 enum { LEAN_TILES = 1 << 21 };     /* multiplications of a product from which on a lean pass has tiles */

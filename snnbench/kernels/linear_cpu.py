@@ -9,6 +9,7 @@ have no C++ compiler: pipeline.py computes these passes with torch.mm.
 """
 
 import ctypes
+import os
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -43,6 +44,8 @@ NEURONS = 16
 """The fewest neurons of a thread."""
 WHOLE = ("potential", "bfloat16")
 """Values that are kept of every step."""
+IMPORTED_BY = os.getpid()
+"""The process that imported this module. In a child, after a fork, OpenMP has no threads."""
 HOW = {"": 0, "whole": 1, "nothing": 2}
 """The constants KEEP_... of linear_cpu.h."""
 
@@ -210,5 +213,6 @@ def loaded(reset: Reset, detach: bool, name: str, store: torch.dtype, keep: torc
     library = compiler.library(SOURCE, macros, BLOCK, linear_operators.HEADER, TEAM, TILES)
     library.use.argtypes = [ctypes.c_void_p] * 3
     library.use.restype = None
+    library.imported_by(ctypes.c_int64(IMPORTED_BY))
     use(library, product(store), tile() if store == torch.float32 else None)
     return library

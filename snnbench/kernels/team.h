@@ -1,20 +1,26 @@
-/* Tasks that threads share: each thread takes the next task, and the caller takes part.
+/* Tasks that threads share: each thread takes the next task, and the caller takes part. The tasks of a phase begin when
+   all tasks of the phases before are done.
 
-   A parallel region of OpenMP ends when all of its threads have arrived. If another process keeps a core busy, a thread
-   may arrive milliseconds late, even if nothing is left to do. Here a call ends when all tasks are done, so the caller
-   does the tasks that a late thread does not take, and waits only for a thread that has taken one. The tasks of a phase
-   begin when all tasks of the phases before are done.
+   The threads are those of OpenMP, in a parallel region. torch's operations use the same ones. After a region such a
+   thread spins for milliseconds, and would take the core from a helper.
+
+   A region ends when all of its threads have arrived. If another process keeps a core busy, a thread may arrive
+   milliseconds late, even if nothing is left to do. After such a delay, calls have helpers of their own for a while.
+   Such a call ends when all tasks are done: the caller does the tasks that a late helper does not take, and waits only
+   for a helper that has taken one.
 
    A helper that loses its core while it holds a task is milliseconds late. If the caller waits longer than it works, a
-   team is slower than the caller alone. So the caller then works alone for a while, and for longer each time that a new
-   attempt ends the same way.
+   team is slower than the caller alone. So the caller then works alone for a while. Each time that a new attempt ends
+   the same way, the while is longer.
 
    A helper looks for the next call for a while, and then sleeps. If another thread, perhaps the caller, waits for its
    core meanwhile, helpers sleep at once after each call for a while.
 
-   A second caller at the same time, and a child after a fork, do all tasks alone. */
+   A second caller at the same time does all tasks alone. A child after a fork has helpers only: OpenMP's threads are
+   gone, and it waits for them for ever. */
 #ifndef TEAM_H
 #define TEAM_H
+#include <omp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -29,7 +35,8 @@ enum { YIELD_EVERY = 64 };    /* looks of a helper before it lets others run: on
 enum { SHARED_NS = 400000 };  /* a yield that takes longer gave the core to another thread, not to an interrupt */
 enum { LATE_NS = 200000 };    /* less than the kernel lets another process run; more than a cache or an interrupt takes */
 enum { AT_FIRST = 4 };        /* times the delay, until a new attempt */
-enum { LONGEST_NS = 100000000 };
+static const int64_t LONGEST_NS = 100000000;
+static const int64_t APART_NS = 200000000, APART_LONGEST_NS = 5000000000; /* a region's delay is long beside a call */
 
 typedef void (*task_t)(const void *work, int64_t number);
 
@@ -41,12 +48,14 @@ typedef struct {
 static struct {
   pthread_mutex_t called, asleep;
   pthread_cond_t awake;
-  pid_t process;
-  int started; /* helpers, in this process */
+  pid_t process; /* the last one that had a call, and before the first call the one that imported this code */
+  int is_child;  /* whether that was another process at some time */
+  int started;   /* helpers, in this process */
   task_t run;
   const void *work;
   int64_t phase; /* tasks of a phase */
   int64_t count; /* tasks of the call */
+  pause_t apart;   /* calls have helpers instead of OpenMP's threads */
   pause_t alone;   /* the caller works without helpers */
   pause_t crowded; /* helpers without a task sleep */
   _Atomic int helpers;
@@ -66,11 +75,12 @@ static inline int64_t now_ns(void) {
   return now.tv_sec * (int64_t)1000000000 + now.tv_nsec;
 }
 
-/* A pause after a delay that ended at `now`; it is twice as long as the last one if that ended a short time ago. */
-static void pause_after(pause_t *pause, int64_t delay, int64_t now) {
+/* A pause after a delay that ended at `now`: `first` long, or twice as long as the last one if that ended a short time
+   ago. */
+static void pause_after(pause_t *pause, int64_t delay, int64_t now, int64_t first, int64_t longest) {
   int64_t last = pause->ns, again = now - delay - pause->until < last;
-  int64_t ns = again ? 2 * last : AT_FIRST * delay;
-  if (ns > LONGEST_NS) ns = LONGEST_NS;
+  int64_t ns = again ? 2 * last : first;
+  if (ns > longest) ns = longest;
   pause->ns = ns;
   pause->until = now + ns;
 }
@@ -105,7 +115,7 @@ static int is_crowded(void) {
   sched_yield();
   int64_t after = now_ns();
   if (after - before < SHARED_NS) return 0;
-  pause_after(&team.crowded, after - before, after);
+  pause_after(&team.crowded, after - before, after, AT_FIRST * (after - before), LONGEST_NS);
   return 1;
 }
 
@@ -140,10 +150,11 @@ static void start_helpers(int wanted) {
   pthread_attr_destroy(&detached);
 }
 
-/* After a fork the helpers are gone, and locks of other threads stay locked. */
+/* After a fork all other threads are gone, and locks of other threads stay locked. */
 static void notice_fork(void) {
   if (team.process == getpid()) return;
   if (team.process) {
+    team.is_child = 1;
     pthread_mutex_init(&team.called, 0);
     pthread_mutex_init(&team.asleep, 0);
     pthread_cond_init(&team.awake, 0);
@@ -152,14 +163,52 @@ static void notice_fork(void) {
   team.process = getpid();
 }
 
-/* The end of a call whose caller began, had no task left, and had waited for the helpers, at these times. */
+/* The end of a call with helpers. The caller began, had no task left, and had waited for them, at these times. */
 static void note_delay(int64_t began, int64_t worked, int64_t ended) {
   int64_t delay = ended - worked;
-  if (delay >= LATE_NS && delay >= worked - began) pause_after(&team.alone, delay, ended);
+  if (delay >= LATE_NS && delay >= worked - began)
+    pause_after(&team.alone, delay, ended, AT_FIRST * delay, LONGEST_NS);
+}
+
+/* The end of a parallel region. The caller had no task left, and had waited for the other threads, at these times. */
+static void note_late_region(int64_t worked, int64_t ended) {
+  if (ended - worked >= LATE_NS) pause_after(&team.apart, ended - worked, ended, APART_NS, APART_LONGEST_NS);
 }
 
 static void run_alone(task_t run, const void *work, int64_t count) {
   for (int64_t number = 0; number < count; ++number) run(work, number);
+}
+
+/* Begin a call, which so many helpers serve; its number. */
+static uint32_t begin_call(int helpers) {
+  atomic_store_explicit(&team.helpers, helpers, memory_order_relaxed);
+  atomic_store_explicit(&team.done, 0, memory_order_relaxed);
+  uint32_t call = call_now() + 1;
+  atomic_store_explicit(&team.left, (uint64_t)call << 32 | (uint32_t)team.count, memory_order_release);
+  return call;
+}
+
+static void run_in_region(void) {
+  const uint32_t call = begin_call(0);
+  int64_t worked = 0;
+#pragma omp parallel
+  {
+    take_tasks(call);
+    if (!omp_get_thread_num()) worked = now_ns();
+  }
+  note_late_region(worked, now_ns());
+}
+
+static void run_with_helpers(int helpers, int64_t began) {
+  start_helpers(helpers);
+  const uint32_t call = begin_call(helpers);
+  pthread_mutex_lock(&team.asleep);
+  pthread_cond_broadcast(&team.awake);
+  pthread_mutex_unlock(&team.asleep);
+  take_tasks(call);
+  const int64_t worked = now_ns();
+  wait_until_done(team.count);
+  note_delay(began, worked, now_ns());
 }
 
 /* Run tasks 0 to `count` - 1 of some work on so many threads at most. */
@@ -175,23 +224,14 @@ static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase
     pthread_mutex_unlock(&team.called);
     return;
   }
-  int helpers = threads - 1 < MOST_HELPERS ? threads - 1 : MOST_HELPERS;
-  start_helpers(helpers);
+  /* A region of fewer threads than torch's would end the other ones of OpenMP's. */
+  const int in_region = threads == omp_get_max_threads() && !team.is_child && began >= team.apart.until;
   team.run = run;
   team.work = work;
   team.phase = phase;
   team.count = count;
-  atomic_store_explicit(&team.helpers, helpers, memory_order_relaxed);
-  atomic_store_explicit(&team.done, 0, memory_order_relaxed);
-  uint32_t call = call_now() + 1;
-  atomic_store_explicit(&team.left, (uint64_t)call << 32 | (uint32_t)count, memory_order_release);
-  pthread_mutex_lock(&team.asleep);
-  pthread_cond_broadcast(&team.awake);
-  pthread_mutex_unlock(&team.asleep);
-  take_tasks(call);
-  int64_t worked = now_ns();
-  wait_until_done(count);
-  note_delay(began, worked, now_ns());
+  if (in_region) run_in_region();
+  else run_with_helpers(threads - 1 < MOST_HELPERS ? threads - 1 : MOST_HELPERS, began);
   pthread_mutex_unlock(&team.called);
 }
 #endif

@@ -147,13 +147,17 @@ linear_cpu.ONE_THREAD = 0
 torch.set_num_threads(2)
 inputs, weight = (torch.rand(40, 3, 11) < 0.5).float(), torch.randn(70, 11)
 
-def same():
-    return all(torch.equal(first, linear_lif(inputs, weight, beta=0.9, threshold=1.0)) for _ in range(3))
+def spikes(reset):
+    return linear_lif(inputs, weight, beta=0.9, threshold=1.0, reset=reset)
 
-first = linear_lif(inputs, weight, beta=0.9, threshold=1.0)
+def same():
+    return all(torch.equal(first, spikes("subtract")) for _ in range(3))
+
+torch.zeros(1 << 20).add(1)  # in a parallel region
+first = spikes("subtract")
 child = os.fork()
 if not child:
-    os._exit(0 if same() else 1)
+    os._exit(0 if same() and spikes("zero").any() else 1)  # "zero" is compiled code that the parent has not loaded
 assert os.waitpid(child, 0)[1] == 0 and same()
 """
 

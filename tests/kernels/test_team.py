@@ -1,4 +1,8 @@
-"""Tests of team.h: a caller whose helpers are late works alone for a while, and helpers leave a shared core."""
+"""Tests of team.h: which threads take tasks.
+
+A call after a late parallel region has helpers for a while, a caller with late helpers works alone for a while, and
+helpers leave a shared core.
+"""
 
 import ctypes
 import os
@@ -23,8 +27,30 @@ int64_t tasks_of_helper(int64_t alone_ns) {
   caller = pthread_self();
   helped = 0;
   team.alone.until = now_ns() + alone_ns;
+  team.apart.until = INT64_MAX;
   run_tasks(task, 0, 40, 4, 2);
   return helped;
+}
+static _Atomic int64_t runs, in_regions;
+static void count(const void *work, int64_t number) {
+  ++runs;
+  in_regions += omp_in_parallel();
+  usleep(200);
+}
+/* The tasks of a call with two threads that run in a parallel region; -1 if not all tasks ran. */
+int64_t tasks_in_region(int openmp_threads, int64_t apart_ns, int is_child) {
+  omp_set_num_threads(openmp_threads);
+  runs = in_regions = 0;
+  team.process = getpid();
+  team.is_child = is_child;
+  team.alone.until = 0;
+  team.apart.until = now_ns() + apart_ns;
+  run_tasks(count, 0, 40, 4, 2);
+  return runs == 40 ? in_regions : -1;
+}
+int64_t apart_until(int64_t worked, int64_t ended) {
+  note_late_region(worked, ended);
+  return team.apart.until;
 }
 int64_t alone_until(int64_t began, int64_t worked, int64_t ended) {
   note_delay(began, worked, ended);
@@ -59,7 +85,18 @@ MS = 1_000_000
 @pytest.fixture
 def team(tmp_path: Path) -> ctypes.CDLL:
     (tmp_path / "calls.c").write_text(SOURCE)
-    command = [needed("gcc"), "-O2", "-shared", "-fPIC", f"-I{TEAM.parent}", "calls.c", "-o", "calls.so", "-lpthread"]
+    command = [
+        needed("gcc"),
+        "-O2",
+        "-fopenmp",
+        "-shared",
+        "-fPIC",
+        f"-I{TEAM.parent}",
+        "calls.c",
+        "-o",
+        "calls.so",
+        "-lpthread",
+    ]
     subprocess.run(command, cwd=tmp_path, check=True)
     return ctypes.CDLL(str(tmp_path / "calls.so"))
 
@@ -92,6 +129,32 @@ def test_time_alone_doubles_if_the_next_attempt_is_late(alone_until: Callable[..
 def test_caller_alone_leaves_no_task_to_helpers(team: ctypes.CDLL) -> None:
     assert team.tasks_of_helper(ctypes.c_int64(10_000 * MS)) == 0
     assert any(team.tasks_of_helper(ctypes.c_int64(0)) for _ in range(50))
+
+
+def test_tasks_run_in_a_parallel_region_of_all_threads(team: ctypes.CDLL) -> None:
+    assert team.tasks_in_region(2, ctypes.c_int64(0), 0) == 40
+    assert team.tasks_in_region(3, ctypes.c_int64(0), 0) == 0, "a smaller region would end a thread"
+
+
+def test_child_after_a_fork_opens_no_parallel_region(team: ctypes.CDLL) -> None:
+    assert team.tasks_in_region(2, ctypes.c_int64(0), 1) == 0
+
+
+def test_helpers_take_the_tasks_after_a_late_region(team: ctypes.CDLL) -> None:
+    assert team.tasks_in_region(2, ctypes.c_int64(10_000 * MS), 0) == 0
+    team.apart_until.restype = ctypes.c_int64
+
+    def late(worked: int, ended: int) -> int:
+        return int(team.apart_until(ctypes.c_int64(worked), ctypes.c_int64(ended)))
+
+    start, apart = 10**12 * MS, 200 * MS
+    assert late(start, start + MS // 10) < start, "an interrupt may take that long"
+    end = start + MS
+    assert late(start, end) == end + apart
+    for _ in range(8):
+        began = end + apart + 1
+        end, apart = began + MS, min(2 * apart, 5000 * MS)
+        assert late(began, end) == end + apart
 
 
 def test_helper_notices_a_thread_that_waits_for_its_core(team: ctypes.CDLL) -> None:
