@@ -9,7 +9,7 @@
    Such a call ends when all tasks are done: the caller does the tasks that a late helper does not take, and waits only
    for a helper that has taken one.
 
-   A helper that loses its core while it holds a task is milliseconds late. If the caller waits longer than it works, a
+   A thread that loses its core while it holds a task is milliseconds late. If the caller waits longer than it works, a
    team is slower than the caller alone. So the caller then works alone for a while. Each time that a new attempt ends
    the same way, the while is longer.
 
@@ -56,7 +56,7 @@ static struct {
   int64_t phase; /* tasks of a phase */
   int64_t count; /* tasks of the call */
   pause_t apart;   /* calls have helpers instead of OpenMP's threads */
-  pause_t alone;   /* the caller works without helpers */
+  pause_t alone;   /* the caller works without other threads */
   pause_t crowded; /* helpers without a task sleep */
   _Atomic int helpers;
   _Atomic int64_t done;
@@ -163,16 +163,16 @@ static void notice_fork(void) {
   team.process = getpid();
 }
 
-/* The end of a call with helpers. The caller began, had no task left, and had waited for them, at these times. */
+/* A call whose caller began, had no task left, and had waited for the tasks of other threads, at these times. */
 static void note_delay(int64_t began, int64_t worked, int64_t ended) {
   int64_t delay = ended - worked;
   if (delay >= LATE_NS && delay >= worked - began)
     pause_after(&team.alone, delay, ended, AT_FIRST * delay, LONGEST_NS);
 }
 
-/* The end of a parallel region. The caller had no task left, and had waited for the other threads, at these times. */
-static void note_late_region(int64_t worked, int64_t ended) {
-  if (ended - worked >= LATE_NS) pause_after(&team.apart, ended - worked, ended, APART_NS, APART_LONGEST_NS);
+/* A parallel region whose tasks were done, and which ended, at these times. */
+static void note_late_region(int64_t done, int64_t ended) {
+  if (ended - done >= LATE_NS) pause_after(&team.apart, ended - done, ended, APART_NS, APART_LONGEST_NS);
 }
 
 static void run_alone(task_t run, const void *work, int64_t count) {
@@ -188,15 +188,20 @@ static uint32_t begin_call(int helpers) {
   return call;
 }
 
-static void run_in_region(void) {
+static void run_in_region(int64_t began) {
   const uint32_t call = begin_call(0);
-  int64_t worked = 0;
+  int64_t worked = 0, done = 0;
 #pragma omp parallel
   {
     take_tasks(call);
-    if (!omp_get_thread_num()) worked = now_ns();
+    if (!omp_get_thread_num()) {
+      worked = now_ns();
+      wait_until_done(team.count);
+      done = now_ns();
+    }
   }
-  note_late_region(worked, now_ns());
+  note_delay(began, worked, done);
+  note_late_region(done, now_ns());
 }
 
 static void run_with_helpers(int helpers, int64_t began) {
@@ -230,7 +235,7 @@ static void run_tasks(task_t run, const void *work, int64_t count, int64_t phase
   team.work = work;
   team.phase = phase;
   team.count = count;
-  if (in_region) run_in_region();
+  if (in_region) run_in_region(began);
   else run_with_helpers(threads - 1 < MOST_HELPERS ? threads - 1 : MOST_HELPERS, began);
   pthread_mutex_unlock(&team.called);
 }

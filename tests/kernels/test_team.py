@@ -48,9 +48,23 @@ int64_t tasks_in_region(int openmp_threads, int64_t apart_ns, int is_child) {
   run_tasks(count, 0, 40, 4, 2);
   return runs == 40 ? in_regions : -1;
 }
-int64_t apart_until(int64_t worked, int64_t ended) {
-  note_late_region(worked, ended);
+int64_t apart_until(int64_t done, int64_t ended) {
+  note_late_region(done, ended);
   return team.apart.until;
+}
+static void uneven(const void *work, int64_t number) {
+  if (number) usleep(5000);
+}
+/* How many of some regions were late. One of two tasks is long. */
+int64_t late_regions(int64_t regions) {
+  int64_t late = 0;
+  omp_set_num_threads(2);
+  while (regions--) {
+    team.apart = team.alone = (pause_t){0};
+    run_tasks(uneven, 0, 2, 2, 2);
+    late += !!team.apart.until;
+  }
+  return late;
 }
 int64_t alone_until(int64_t began, int64_t worked, int64_t ended) {
   note_delay(began, worked, ended);
@@ -144,8 +158,8 @@ def test_helpers_take_the_tasks_after_a_late_region(team: ctypes.CDLL) -> None:
     assert team.tasks_in_region(2, ctypes.c_int64(10_000 * MS), 0) == 0
     team.apart_until.restype = ctypes.c_int64
 
-    def late(worked: int, ended: int) -> int:
-        return int(team.apart_until(ctypes.c_int64(worked), ctypes.c_int64(ended)))
+    def late(done: int, ended: int) -> int:
+        return int(team.apart_until(ctypes.c_int64(done), ctypes.c_int64(ended)))
 
     start, apart = 10**12 * MS, 200 * MS
     assert late(start, start + MS // 10) < start, "an interrupt may take that long"
@@ -155,6 +169,10 @@ def test_helpers_take_the_tasks_after_a_late_region(team: ctypes.CDLL) -> None:
         began = end + apart + 1
         end, apart = began + MS, min(2 * apart, 5000 * MS)
         assert late(began, end) == end + apart
+
+
+def test_long_task_does_not_make_a_region_late(team: ctypes.CDLL) -> None:
+    assert team.late_regions(ctypes.c_int64(20)) < 10
 
 
 def test_helper_notices_a_thread_that_waits_for_its_core(team: ctypes.CDLL) -> None:
