@@ -353,10 +353,20 @@ def test_a_pass_beside_a_busy_process() -> None:
 def test_slow_passes_beside_a_busy_process() -> None:
     beside = [outcome(name)[1]["rows"] for name in ("contenders", "contenders-2048", "contenders-long")]
     behind = {row[0]: row[2:] for rows in beside for row in rows if float(row[-1]) < 0.95}
-    (first, second), (third, fourth) = (behind.pop(f"{profile}, N=2048, T=100") for profile in ("subtract", "zero"))
-    assert not behind
-    text = page("alternatives.md")
-    assert f"`{first}` takes {second} of its time in the profile `subtract`, and one of `{third}` {fourth} in" in text
+    near = {row[0]: row[-1] for row in outcome("contenders-near")[1]["rows"]}
+    subtract, zero = (f"{profile}, N=2048, T=100" for profile in ("subtract", "zero"))
+    assert set(behind) <= set(near), "measured again in more rounds"
+    assert min(map(float, near.values())) >= 0.95
+    text, (name, ratio) = page("alternatives.md"), behind[subtract]
+    assert (
+        f"takes {near[subtract]} times as long as `fused/cpu` in the profile `subtract`, and {near[zero]} times" in text
+    )
+    assert f"`{name}` took {ratio} times as long in them" in text
+
+
+def test_training_in_pieces_takes_as_long_as_on_the_whole() -> None:
+    ratios = {row[0]: row[-1] for row in outcome("streaming")[1]["rows"]}
+    assert f"At N = 512 it takes {ratios['512']} times as long now" in page("alternatives.md")
 
 
 def test_learning_in_the_recording_of_training() -> None:
