@@ -16,8 +16,8 @@
    A helper looks for the next call for a while, and then sleeps. If another thread, perhaps the caller, waits for its
    core meanwhile, helpers sleep at once after each call for a while.
 
-   A second caller at the same time does all tasks alone. A child after a fork has helpers only: OpenMP's threads are
-   gone, and it waits for them for ever. */
+   A second caller at the same time does all tasks alone. A child after a fork has helpers only: a region would wait for
+   ever for OpenMP's threads, which are gone. */
 #ifndef TEAM_H
 #define TEAM_H
 #include <omp.h>
