@@ -85,11 +85,11 @@ def through_pipeline(run: Pass) -> Pass:
     """A pass of ours with its products by torch.mm, as where torch exports none."""
 
     def through() -> tuple[Any, Any]:
-        plan, linear_cpu.plan = linear_cpu.plan, lambda *_: None
+        plans, linear_cpu.plans = linear_cpu.plans, lambda *_: None
         try:
             return run()
         finally:
-            linear_cpu.plan = plan
+            linear_cpu.plans = plans
 
     return through
 

@@ -193,12 +193,12 @@ def clock() -> Iterator[Callable[[], int]]:
         return linear_cpu.addresses(timed.timed_forward, timed.timed_backward)
 
     linear_cpu.functions = timed_functions
-    linear_cpu._plan.cache_clear()
+    linear_cpu._plans.cache_clear()
     try:
         yield timed.spent_ns
     finally:
         linear_cpu.functions = functions
-        linear_cpu._plan.cache_clear()
+        linear_cpu._plans.cache_clear()
 
 
 @contextmanager

@@ -4,6 +4,7 @@ The operator computes the same, but its dispatch takes longer than a small layer
 neuron took 2.7 times as long through it (`python -m benchmarks kernels neuron --neurons 1 --batch 1 --steps 1`).
 """
 
+from types import NoneType
 from typing import Any
 
 import torch
@@ -13,18 +14,23 @@ from snnbench.kernels import pipeline
 from snnbench.kernels.neuron import Neuron
 from snnbench.kernels.passes import Wanted, prepared
 
-PLAIN = (Tensor, torch.nn.Parameter)
+PLAIN = frozenset({Tensor, torch.nn.Parameter, NoneType})
 """Types of tensors whose memory a kernel may read; other subclasses dispatch for themselves."""
 
 
-def serves(*tensors: Tensor | None) -> bool:
-    """Whether a call may run here: plain tensors, and no compiler, tracer, transform or mode that must see it."""
+def serves(inputs: Tensor, *others: Tensor | None) -> bool:
+    """Whether a call may run here: plain tensors, and no compiler, tracer, transform or mode that must see it.
+
+    The tensors are on one device.
+    """
     return (
         not torch.compiler.is_compiling()
         and not torch.jit.is_tracing()
         and not torch._C._are_functorch_transforms_active()
         and not torch._C._len_torch_dispatch_stack()
-        and all(tensor is None or (type(tensor) in PLAIN and not tensor.is_meta) for tensor in tensors)
+        and type(inputs) in PLAIN
+        and PLAIN.issuperset(map(type, others))
+        and not inputs.is_meta
     )
 
 

@@ -1,5 +1,6 @@
 """`lif` and `linear_lif`, the functions for users: their arguments, and the checks of these."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, Required, TypeAlias, TypedDict, Unpack, overload
 
@@ -123,22 +124,21 @@ def linear_lif(
     requirement of the kernel.
     """
     tensors = (inputs, weight, bias, potential, _learned("beta", beta), _learned("threshold", threshold))
-    is_eager = eager.serves(*tensors)
     numbers = _value(beta), _value(threshold), reset, detach_reset, surrogate, slope
+    is_eager = eager.serves(*tensors)
     arrange = known if is_eager else arranged
     neuron, keep, name = arrange(kind(inputs), kind(weight), kind(bias), kind(potential), *numbers, keep, kernel)
-    if not is_eager and not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
-        transforms.refuse_derivatives(*tensors)
-    differentiated = torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
     if is_eager:
         neuron = _read(neuron, beta, threshold)
-        if plan := linear_cpu.plan(inputs, weight, neuron, keep if differentiated else "", name):
-            both = linear_cpu.apply(tensors, neuron, plan)
+        if plans := linear_cpu.plans(inputs, weight, neuron, keep, name):
+            both = linear_cpu.apply(tensors, neuron, plans)
             return both if return_potential else both[0]
-        if differentiated:
+        if _are_differentiated(tensors):
             return eager.Function.apply(*tensors, neuron, keep, name, return_potential)
         spikes, last, _ = pipeline.forward(prepared(*tensors[:4], neuron, "", name, return_potential))
         return (spikes, last) if return_potential else spikes
+    if not torch.compiler.is_compiling() and torch._C._are_functorch_transforms_active():
+        transforms.refuse_derivatives(*tensors)
     if potential is None:
         neurons = inputs.shape[2] if weight is None else weight.shape[0]
         potential = inputs.new_zeros(inputs.shape[1], neurons, dtype=state_dtype(inputs.dtype))
@@ -152,10 +152,15 @@ def linear_lif(
         detach_reset,
         surrogate,
         slope,
-        keep if differentiated else "",
+        keep if _are_differentiated(tensors) else "",
         name,
     )
     return (spikes, last) if return_potential else spikes
+
+
+def _are_differentiated(tensors: Sequence[Tensor | None]) -> bool:
+    """Whether a backward pass may follow."""
+    return torch.is_grad_enabled() and any(tensor is not None and tensor.requires_grad for tensor in tensors)
 
 
 def _value(number: Number) -> float:

@@ -8,8 +8,8 @@
      snnbench::linear_cpu_forward   a forward pass, for an autograd of another kind; also returns what it kept
      snnbench::linear_cpu_backward  its backward pass, with the gradients of `wanted`: input, weight, bias, parameters
      snnbench::linear_cpu_memory    whether the memory of large arrays is used again; idle memory is given back */
+#include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/CPUAllocator.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -41,7 +41,7 @@ class Pool {
 
   Tensor empty(IntArrayRef shape, ScalarType type) {
     const int64_t bytes = c10::multiply_integers(shape) * (int64_t)c10::elementSize(type);
-    if (!reuses || bytes < SMALLEST_BYTES) return at::empty(shape, at::TensorOptions(type));
+    if (!reuses || bytes < SMALLEST_BYTES) return at::detail::empty_cpu(shape, type);
     auto tensor = at::detail::make_tensor<c10::TensorImpl>(
         storage(bytes), c10::DispatchKeySet(c10::DispatchKey::CPU), c10::scalarTypeToTypeMeta(type));
     tensor.unsafeGetTensorImpl()->set_sizes_contiguous(shape);
@@ -94,7 +94,8 @@ struct Layer {
         potential(as_inputs(potential)), plan(plan) {}
 
   Tensor as_inputs(const Tensor &tensor) const {
-    return tensor.defined() ? tensor.to(type()).contiguous() : tensor;
+    if (!tensor.defined()) return tensor;
+    return (tensor.scalar_type() == type() ? tensor : tensor.to(type())).contiguous();
   }
   ScalarType type() const { return inputs.scalar_type(); }
   Tensor empty(IntArrayRef shape) const { return pool().empty(shape, type()); }
@@ -109,15 +110,14 @@ plan_t plan_in(const Tensor &bytes, double beta, double threshold) {
   return copy;
 }
 
-/* Spikes [T, B, N], the potential after the last step [B, N], and what is kept for the backward pass. */
+/* Spikes [T, B, N], the potential after the last step [B, N], and what is kept for the backward pass, or undefined. */
 std::tuple<Tensor, Tensor, Tensor> passed_forward(const Layer &layer) {
   const auto &[steps, batch, entering, neurons, length, threads, beta, threshold, slope] = layer.plan.sizes;
   const bool whole = layer.plan.keep == KEEP_DISTANCES, states = layer.plan.keep == KEEP_STATES;
   const bool in_place = whole && !layer.plan.is_half;
   Tensor kept, scratch;
   if (whole) kept = pool().empty({steps, batch, neurons}, layer.plan.is_half ? at::kBFloat16 : layer.type());
-  else if (states) kept = layer.empty({(steps + length - 1) / length, batch, neurons});
-  else kept = layer.empty({0});
+  if (states) kept = layer.empty({(steps + length - 1) / length, batch, neurons});
   if (!in_place) scratch = layer.empty({length, batch, neurons});
   auto spikes = layer.empty({steps, batch, neurons});
   auto last = layer.empty({batch, neurons});
@@ -192,12 +192,16 @@ Tensor or_undefined(Optional tensor) { return tensor.value_or(Tensor()); }
 std::tuple<Tensor, Tensor, Tensor> linear_cpu_forward(const Tensor &inputs, const Tensor &weight, Optional bias,
                                                       Optional potential, double beta, double threshold,
                                                       const Tensor &plan) {
-  return passed_forward(
-      {inputs, weight, or_undefined(bias), or_undefined(potential), plan_in(plan, beta, threshold)});
+  const Layer layer(inputs, weight, or_undefined(bias), or_undefined(potential), plan_in(plan, beta, threshold));
+  auto results = passed_forward(layer);
+  auto &kept = std::get<2>(results);
+  if (!kept.defined()) kept = layer.empty({0});
+  return results;
 }
 
 /* `gradient` in the format and shape of `source`. */
 Tensor like(const Tensor &gradient, const Tensor &source) {
+  if (gradient.scalar_type() == source.scalar_type() && gradient.sizes() == source.sizes()) return gradient;
   return gradient.to(source.scalar_type()).reshape(source.sizes());
 }
 
@@ -220,12 +224,11 @@ struct LinearLif : torch::autograd::Function<LinearLif> {
   static variable_list forward(AutogradContext *ctx, const Tensor &inputs, const Tensor &weight, Optional bias,
                                Optional potential, Optional learned_beta, Optional learned_threshold, double beta,
                                double threshold, const Tensor &plan) {
-    const auto [spikes, last, kept] = linear_cpu_forward(inputs, weight, bias, potential, beta, threshold, plan);
+    const auto [spikes, last, kept] = passed_forward(
+        {inputs, weight, or_undefined(bias), or_undefined(potential), plan_in(plan, beta, threshold)});
     ctx->save_for_backward({inputs, weight, or_undefined(bias), or_undefined(potential), or_undefined(learned_beta),
                             or_undefined(learned_threshold), kept});
-    ctx->saved_data["beta"] = beta;
-    ctx->saved_data["threshold"] = threshold;
-    ctx->saved_data["plan"] = plan;
+    ctx->saved_data["settings"] = std::make_tuple(beta, threshold, plan);
     ctx->set_materialize_grads(false);
     return {spikes, last};
   }
@@ -254,9 +257,9 @@ struct LinearLif : torch::autograd::Function<LinearLif> {
       return sources[source].defined() && ctx->needs_input_grad(edge);
     };
     const Wanted wanted = {needs(INPUTS), needs(WEIGHT), needs(BIAS), needs(BETA) || needs(THRESHOLD)};
-    const auto plan = plan_in(ctx->saved_data["plan"].toTensor(), ctx->saved_data["beta"].toDouble(),
-                              ctx->saved_data["threshold"].toDouble());
-    const Layer layer(sources[INPUTS], sources[WEIGHT], sources[BIAS], sources[POTENTIAL], plan);
+    const auto [beta, threshold, plan] = ctx->saved_data["settings"].to<std::tuple<double, double, Tensor>>();
+    const Layer layer(sources[INPUTS], sources[WEIGHT], sources[BIAS], sources[POTENTIAL],
+                      plan_in(plan, beta, threshold));
     const auto by = passed_backward(layer, cotangents[0], cotangents[1], sources[KEPT], wanted);
     return {by.input,
             by.weight,
@@ -270,9 +273,22 @@ struct LinearLif : torch::autograd::Function<LinearLif> {
   }
 };
 
+/* Whether autograd must see a function of this tensor. */
+bool is_differentiated(const Tensor &tensor) {
+  return tensor.defined() && ((at::GradMode::is_enabled() && tensor.requires_grad()) || tensor._fw_grad(0).defined());
+}
+
+bool is_differentiated(Optional tensor) { return tensor && is_differentiated(*tensor); }
+
 std::tuple<Tensor, Tensor> linear_cpu(const Tensor &inputs, const Tensor &weight, Optional bias, Optional potential,
                                       Optional learned_beta, Optional learned_threshold, double beta, double threshold,
-                                      const Tensor &plan) {
+                                      const Tensor &plan, const Tensor &inference) {
+  if (!is_differentiated(inputs) && !is_differentiated(weight) && !is_differentiated(bias) &&
+      !is_differentiated(potential) && !is_differentiated(learned_beta) && !is_differentiated(learned_threshold)) {
+    const auto [spikes, last, kept] = passed_forward(
+        {inputs, weight, or_undefined(bias), or_undefined(potential), plan_in(inference, beta, threshold)});
+    return {spikes, last};
+  }
   const auto outputs =
       LinearLif::apply(inputs, weight, bias, potential, learned_beta, learned_threshold, beta, threshold, plan);
   return {outputs[0], outputs[1]};
@@ -297,7 +313,7 @@ void linear_cpu_memory(bool reuse) { pool().reuse(reuse); }
 
 TORCH_LIBRARY_FRAGMENT(snnbench, library) {
   library.def("linear_cpu(" LAYER ", Tensor? learned_beta, Tensor? learned_threshold, " SETTINGS
-              ") -> (Tensor, Tensor)",
+              ", Tensor inference) -> (Tensor, Tensor)",
               linear_cpu);
   library.def("linear_cpu_forward(" LAYER ", " SETTINGS ") -> (Tensor, Tensor, Tensor)", linear_cpu_forward);
   library.def("linear_cpu_backward(" LAYER

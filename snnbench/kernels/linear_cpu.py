@@ -78,50 +78,61 @@ class Plan(NamedTuple):
     contents: Tensor
 
 
-def plan(inputs: Tensor, weight: Tensor | None, neuron: Neuron, keep: str, kernel_name: str) -> Plan | None:
-    """The plan of a pass that runs here; None for a pass of the pipeline. `keep` is one of KEEPS, "" for inference."""
+class Plans(NamedTuple):
+    """The plan of a pass that keeps values for its gradients, and of one without gradients."""
+
+    training: Plan
+    inference: Plan
+
+
+def plans(inputs: Tensor, weight: Tensor | None, neuron: Neuron, keep: str, kernel_name: str) -> Plans | None:
+    """The plans of passes that run here, with one of KEEPS for gradients; None for passes of the pipeline."""
     if kernel_name != "cpu" or weight is None or inputs.dtype not in PRODUCTS:
         return None
     kind = neuron.reset, neuron.detach_reset, neuron.surrogate, neuron.slope
-    return _plan(inputs.shape, weight.shape[0], inputs.dtype, keep, kind, torch.get_num_threads())
+    return _plans(inputs.shape, weight.shape[0], inputs.dtype, keep, kind, torch.get_num_threads())
 
 
 @lru_cache(maxsize=256)
-def _plan(
+def _plans(
     entering: torch.Size,
     neurons: int,
     dtype: torch.dtype,
     keep: str,
     kind: tuple[Reset, bool, str, float],
     most_threads: int,
-) -> Plan | None:
+) -> Plans | None:
     steps, batch, inputs = entering
     if entering.numel() == 0 or neurons == 0 or not has_products() or not linear_operators.are_compiled():
         return None
     cpu, (reset, detach, surrogate_name, slope) = torch.device("cpu"), kind
-    length = stretch(cpu, "cpu", batch, steps, True, keep)
     storage = kept_shape(cpu, "cpu", (steps, batch, neurons), True, keep, dtype)[1] if keep in WHOLE else dtype
-    count = threads(steps * batch, inputs, neurons, most_threads, LEAN if keep == "nothing" else 1)
-    sizes = Sizes(steps, batch, inputs, neurons, length, count, 0.0, 0.0, slope)
-    how = HOW["" if not keep else "whole" if keep in WHOLE else keep]
-    contents = Contents(*functions(loaded(reset, detach, surrogate_name, dtype, storage)), sizes, how, storage != dtype)
-    return Plan(count, torch.frombuffer(bytearray(contents), dtype=torch.uint8))
+    both = functions(loaded(reset, detach, surrogate_name, dtype, storage))
+
+    def plan(keep: str) -> Plan:
+        length = stretch(cpu, "cpu", batch, steps, True, keep)
+        count = threads(steps * batch, inputs, neurons, most_threads, LEAN if keep == "nothing" else 1)
+        sizes = Sizes(steps, batch, inputs, neurons, length, count, 0.0, 0.0, slope)
+        contents = Contents(*both, sizes, HOW["whole" if keep in WHOLE else keep], storage != dtype)
+        return Plan(count, torch.frombuffer(bytearray(contents), dtype=torch.uint8))
+
+    return Plans(training=plan(keep), inference=plan(""))
 
 
-def apply(tensors: Sequence[Tensor | None], neuron: Neuron, plan: Plan) -> tuple[Tensor, Tensor]:
-    """Spikes [T, B, N] and the potential after the last step [B, N], with their gradients.
+def apply(tensors: Sequence[Tensor | None], neuron: Neuron, plans: Plans) -> tuple[Tensor, Tensor]:
+    """Spikes [T, B, N] and the potential after the last step [B, N], with their gradients where they are required.
 
     `tensors` are inputs, weight, bias, potential, and the learned beta and threshold.
     """
     result: tuple[Tensor, Tensor] = linear_operators.operators().linear_cpu(
-        *tensors, neuron.beta, neuron.threshold, plan.contents
+        *tensors, neuron.beta, neuron.threshold, plans.training.contents, plans.inference.contents
     )
     return result
 
 
-def forward(layer: Layer, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
-    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor."""
-    neuron = layer.neuron
+def forward(layer: Layer, plans: Plans) -> tuple[Tensor, Tensor, Tensor]:
+    """Spikes [T, B, N], the potential after the last step [B, N] and the kept tensor, empty if nothing is kept."""
+    neuron, plan = layer.neuron, plans.training if layer.keep else plans.inference
     result: tuple[Tensor, Tensor, Tensor] = linear_operators.operators().linear_cpu_forward(
         *layer[:4], neuron.beta, neuron.threshold, plan.contents
     )
@@ -129,13 +140,13 @@ def forward(layer: Layer, plan: Plan) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def backward(
-    layer: Layer, plan: Plan, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted
+    layer: Layer, plans: Plans, cotangent: Tensor, carried: Tensor | None, saved: Tensor, wanted: Wanted
 ) -> Gradients:
     """Gradients for `cotangent` [T, B, N] of the spikes and `carried` [B, N] of the last potential, zeros if None."""
     neuron, results = layer.neuron, [wanted.input, wanted.weight, wanted.bias, wanted.parameters]
     return Gradients(
         *linear_operators.operators().linear_cpu_backward(
-            *layer[:4], cotangent, carried, saved, results, neuron.beta, neuron.threshold, plan.contents
+            *layer[:4], cotangent, carried, saved, results, neuron.beta, neuron.threshold, plans.training.contents
         )
     )
 

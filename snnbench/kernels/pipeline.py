@@ -31,8 +31,8 @@ def forward(layer: Layer) -> tuple[Tensor, Any, Tensor]:
     linear = weight is not None
     if alone.serves(layer.kernel_name, linear, keep):
         return alone.forward(layer)
-    if plan := linear_cpu.plan(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
-        return linear_cpu.forward(layer, plan)
+    if plans := linear_cpu.plans(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
+        return linear_cpu.forward(layer, plans)
     if one_stretch.serves(layer):
         return one_stretch.forward(layer)
     size = layer.shape
@@ -58,8 +58,8 @@ def backward(layer: Layer, cotangent: Tensor, carried: Tensor | None, saved: Ten
     inputs, weight = layer.inputs, layer.weight
     if alone.serves(layer.kernel_name, weight is not None, layer.keep):
         return alone.backward(layer, cotangent, carried, saved, wanted)
-    if plan := linear_cpu.plan(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
-        return linear_cpu.backward(layer, plan, cotangent, carried, saved, wanted)
+    if plans := linear_cpu.plans(inputs, weight, layer.neuron, layer.keep, layer.kernel_name):
+        return linear_cpu.backward(layer, plans, cotangent, carried, saved, wanted)
     if one_stretch.serves(layer) and not wanted.parameters:
         return one_stretch.backward(layer, cotangent, carried, saved, wanted)
     steps, batch, neurons = cotangent.shape

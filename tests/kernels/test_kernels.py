@@ -72,7 +72,7 @@ def stretches_of(rows: int, patch: pytest.MonkeyPatch) -> None:
     """Let a stretch have so many rows of products, and plan every pass anew."""
     for name in ("CPU_ROWS", "LEAST_ROWS"):
         patch.setattr(stretches, name, rows)
-    patch.setattr(linear_cpu, "_plan", linear_cpu._plan.__wrapped__)
+    patch.setattr(linear_cpu, "_plans", linear_cpu._plans.__wrapped__)
 
 
 def check_every_gradient(neuron: Neuron, kernel: str, keep: str, monkeypatch: pytest.MonkeyPatch) -> None:

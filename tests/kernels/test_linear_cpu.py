@@ -1,6 +1,5 @@
 """Tests of the linear layer and its neuron in one C call: threads, kept formats, and passes left to the pipeline."""
 
-import ctypes
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -57,7 +56,7 @@ def test_any_number_of_neurons_can_be_divided(neurons: int, threads: int) -> Non
 def test_pipeline_has_the_same_numbers(keep: str, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(23, 3, 11, 70)
     fired, got = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
-    monkeypatch.setattr(linear_cpu, "plan", lambda *_: None)
+    monkeypatch.setattr(linear_cpu, "plans", lambda *_: None)
     others_fired, others = by_linear_lif(given, NEURON, torch.float32, kernel="cpu", keep=keep)
     assert torch.equal(fired, others_fired)
     for name, gradient, other in zip(NAMES, got, others, strict=True):
@@ -97,32 +96,6 @@ def test_backward_pass_can_be_repeated() -> None:
     (first,) = torch.autograd.grad(spikes, weight, cotangent, retain_graph=True)
     (second,) = torch.autograd.grad(spikes, weight, cotangent)
     assert torch.equal(first, second) and bool(first.any())
-
-
-def test_pass_is_one_call_each_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = []
-    function, functions = ctypes.CFUNCTYPE(None, ctypes.c_void_p), linear_cpu.functions
-
-    def counted(library: Any) -> Any:
-        """Functions of C that note their calls."""
-
-        def noted(name: str, address: int) -> Any:
-            def call(arguments: int) -> None:
-                calls.append(name)
-                function(address)(arguments)
-
-            return function(call)
-
-        held.extend(map(noted, ("forward", "backward"), functions(library)))
-        return [ctypes.cast(each, ctypes.c_void_p).value for each in held]
-
-    held: list[Any] = []
-    monkeypatch.setattr(linear_cpu, "functions", counted)
-    monkeypatch.setattr(linear_cpu, "_plan", linear_cpu._plan.__wrapped__)
-    monkeypatch.setattr(torch, "mm", lambda *_, **__: pytest.fail("a product of Python's"))
-    given = problem(500, 16, 11, 70)
-    by_linear_lif(given, NEURON, torch.float32, kernel="cpu")
-    assert calls == ["forward", "backward"]
 
 
 def test_calls_at_the_same_time_have_the_same_numbers(threads: int) -> None:
@@ -178,10 +151,10 @@ def test_products_of_others_keep_their_threads() -> None:
 @pytest.mark.parametrize(("shape", "dtype"), [((0, 2, 3), torch.float32), ((4, 2, 3), torch.bfloat16)])
 def test_other_passes_run_in_the_pipeline(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     settings = NEURON, "potential", "cpu"
-    assert not linear_cpu.plan(torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), *settings)
-    assert linear_cpu.plan(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings)
-    assert not linear_cpu.plan(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings[:2], "torch")
-    assert not linear_cpu.plan(torch.zeros(4, 2, 3), None, *settings)
+    assert not linear_cpu.plans(torch.zeros(shape, dtype=dtype), torch.zeros(5, 3, dtype=dtype), *settings)
+    assert linear_cpu.plans(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings)
+    assert not linear_cpu.plans(torch.zeros(4, 2, 3), torch.zeros(5, 3), *settings[:2], "torch")
+    assert not linear_cpu.plans(torch.zeros(4, 2, 3), None, *settings)
 
 
 def test_missing_export_leaves_passes_to_the_pipeline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,8 +201,8 @@ def test_products_from_tiles_have_the_numbers_of_blas(
 )
 def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expected: int) -> None:
     kind = NEURON.reset, NEURON.detach_reset, NEURON.surrogate, NEURON.slope
-    plan = linear_cpu._plan(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, kind, 2)
-    assert plan is not None and plan.threads == expected
+    plans = linear_cpu._plans(torch.Size((25, 16, neurons)), neurons, torch.float32, keep, kind, 2)
+    assert plans is not None and plans.training.threads == expected
 
 
 def test_float32_alone_has_tiles(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_gradient_keeps_its_plan_when_others_are_made(inputs: torch.Tensor, weig
     """A cache of plans may forget one whose backward pass is still to come."""
     (expected,) = torch.autograd.grad(layer(inputs, weight).sum(), weight)
     spikes = layer(inputs, weight)
-    linear_cpu._plan.cache_clear()
+    linear_cpu._plans.cache_clear()
     for steps in range(1, 40):
         layer(torch.rand(steps, 1, 3), weight)
     gc.collect()
@@ -199,7 +199,7 @@ def process(script: str) -> str:
 @pytest.fixture
 def no_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A machine with a compiler of C and none of C++."""
-    caches = compiler.cpp_compiler, linear_operators.operators, linear_operators._warn, linear_cpu._plan
+    caches = compiler.cpp_compiler, linear_operators.operators, linear_operators._warn, linear_cpu._plans
     monkeypatch.setattr(
         compiler.shutil, "which", lambda name, which=compiler.shutil.which: None if "++" in name else which(name)
     )
