@@ -45,6 +45,7 @@ enum { UNIT = 64 / sizeof(real) }; /* neurons of a cache line, which two threads
 enum { CACHED = 4 << 20 };         /* bytes of spikes that a cache may keep until they are read */
 enum { LEAN_TILES = 1 << 21 };     /* multiplications of a product from which on a lean pass has tiles */
 enum { RANGES = 2 };               /* of neurons for a thread: a thread that is late leaves the other ones to others */
+enum { LEAST_UNITS = 2 };          /* of each of so many ranges: with fewer, products are slow */
 
 typedef struct {
   int64_t T, B, K, N, length; /* time steps, batch, inputs, neurons, time steps of a stretch */
@@ -137,7 +138,8 @@ static void offsets(const layer_t *layer, int64_t at, int64_t columns, real *off
 
 /* The ranges of neurons for so many threads. */
 static int ranges_of(int64_t neurons, int threads) {
-  int64_t units = (neurons + UNIT - 1) / UNIT, wanted = threads > 1 ? RANGES * (int64_t)threads : 1;
+  const int64_t units = (neurons + UNIT - 1) / UNIT, most = RANGES * (int64_t)threads;
+  const int64_t wanted = threads < 2 ? 1 : most * LEAST_UNITS <= units ? most : threads;
   return (int)(wanted < units ? wanted : units);
 }
 

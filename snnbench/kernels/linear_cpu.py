@@ -36,12 +36,15 @@ TILE = "_ZN2at6native7cpublas6brgemmEllllllbPKfS3_Pfb"
 LIMIT = "MKL_Set_Num_Threads_Local"
 """torch's function that sets the number of threads of one thread's products."""
 ONE_THREAD = 4_000_000
-"""Floating-point operations of a product below which a second thread saves nothing: it must wake up first."""
+"""Floating-point operations of a product below which a pass has one thread. A second one saves little, and beside a
+busy process it costs time."""
+LONG = 8_000_000
+"""Operations from which on a thread may have few neurons."""
 LEAN = 4
 """A pass that keeps nothing has one thread in layers that are so many times as large: where a second one took
 part, the peak of a pass was 0.2 MiB higher."""
-NEURONS = 16
-"""The fewest neurons of a thread."""
+NEURONS = 32
+"""The fewest neurons of a thread, and half of them in a long product: narrow products are slow."""
 WHOLE = ("potential", "bfloat16")
 """Values that are kept of every step."""
 IMPORTED_BY = os.getpid()
@@ -153,7 +156,10 @@ def backward(
 
 def threads(rows: int, entering: int, neurons: int, most: int, lean: int) -> int:
     """Threads of a pass over `rows` (steps times batch) of inputs: one for a small layer, else `most` or fewer."""
-    return 1 if 2 * rows * entering * neurons < lean * ONE_THREAD else min(most, -(-neurons // NEURONS))
+    work = 2 * rows * entering * neurons
+    if work < lean * ONE_THREAD:
+        return 1
+    return min(most, -(-neurons // (NEURONS if work < LONG else NEURONS // 2)))
 
 
 def ready(dtype: torch.dtype) -> None:

@@ -1,6 +1,6 @@
 /* The three products of the layer from products of tiles: oneDNN's micro-kernel, which torch's library has.
 
-   On AMD's Zen 5, torch's BLAS (MKL) leaves the 512-bit units unused, and oneDNN uses them. Its micro-kernel takes
+   On AMD's processors, torch's BLAS (MKL) leaves AVX-512 unused, and oneDNN does not. Its micro-kernel takes
    matrices by rows and transposes none. So tiles of the weight and of the gradient are transposed here, while they are
    in the cache, and no product needs memory of its own. */
 #ifndef TILES_H
