@@ -28,13 +28,15 @@ def shown(table: dict[str, Any]) -> str:
 
 
 def write(path: Path, name: str, arguments: Sequence[str]) -> None:
-    """Write the tables of this process, and the machine, as JSON."""
+    """Write the tables of this process, and the machine, as JSON. Hosts may hide the processor's name in its model."""
+    facts = description.facts()
     document = {
         "benchmark": name,
         "arguments": list(arguments),
         "date": datetime.now(UTC).date().isoformat(),
         "snnbench": snnbench.__version__,
-        "machine": description.facts()["model"],
+        "machine": facts["model"],
+        "processor": facts["cpu"]["identity"],
         "tables": _tables,
     }
     path.parent.mkdir(parents=True, exist_ok=True)

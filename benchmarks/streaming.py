@@ -5,23 +5,34 @@
 
 The kernel `cpu` computes a layer on the whole input in one call, and on each piece in a call of its own. One table has
 spikes without gradients, as for a stream of events. The other has training: a backward pass after each call, with the
-gradients of weight and bias added up, and the potential detached, as in truncated backpropagation through time. The two
-ways take turns in one process. Columns are medians over the turns; the ratio is the median of the ratios within a turn.
+gradients of weight and bias added up, and the potential detached, as in truncated backpropagation through time.
+
+A call takes some time however small its work is. So PyTorch's linear layer alone, without neurons, does the same. Its
+time shows the price of a call of PyTorch. "a further piece" is the time that each piece after the first one adds to
+the time of the whole.
+
+All ways take turns in one process. Columns are medians over the turns; a ratio is the median of the ratios within a
+turn.
 """
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
+from torch.nn.functional import linear
 
 from benchmarks.outcome import show
 from benchmarks.turn import TURN_S, warm
 from snnbench.kernels import linear_lif, reuse_memory
 
+COLUMNS = (
+    *("N", "whole us", "pieces us", "ratio", "a further piece us"),
+    *("linear alone: ratio", "linear alone: a further piece us"),
+)
 SETTINGS: dict[str, Any] = {"beta": 0.9, "threshold": 1.0, "kernel": "cpu"}
 
 
@@ -36,11 +47,11 @@ def main() -> int:
     options = parser.parse_args()
     reuse_memory()
     work = f"T={options.steps}, B={options.batch}, float32, {torch.get_num_threads()} threads"
-    for words, run in (("Spikes", spikes_of), ("Training", trained)):
-        rows = [row(neurons, options, run) for neurons in options.neurons]
+    for words, ways in (("Spikes", (spikes_of, products_of)), ("Training", (trained, trained_products))):
+        rows = [row(neurons, options, *ways) for neurons in options.neurons]
         show(
             f"{words} of a layer in one call and in {options.pieces}, {work}",
-            ("N", "whole us", "pieces us", "ratio"),
+            COLUMNS,
             rows,
         )
     return 0
@@ -55,20 +66,38 @@ class Layer(NamedTuple):
     bias: torch.Tensor
 
 
-def row(neurons: int, options: argparse.Namespace, run: Callable[[Layer, int], list[torch.Tensor]]) -> tuple[str, ...]:
-    """The row of one size, by `run(layer, number of pieces)`. Exits if the pieces have other spikes than the whole."""
+Way: TypeAlias = Callable[[Layer, int], list[torch.Tensor]]
+"""A way to compute a layer in so many pieces; it returns the output of each."""
+
+
+def row(neurons: int, options: argparse.Namespace, run: Way, run_linear: Way) -> tuple[str, ...]:
+    """The row of one size. Exits if the pieces have other spikes than the whole."""
     torch.manual_seed(1)
     shape = options.steps, options.batch, neurons
     weight = (torch.randn(neurons, neurons) * (0.9 / (0.1 * neurons) ** 0.5)).requires_grad_()
     bias = (0.05 * torch.randn(neurons)).requires_grad_()
     layer = Layer((torch.rand(shape) < 0.1).float(), torch.randn(shape), weight, bias)
-    whole, in_pieces = partial(run, layer, 1), partial(run, layer, options.pieces)
-    if not torch.equal(torch.cat(in_pieces()), torch.cat(whole())):
+    if not torch.equal(torch.cat(run(layer, options.pieces)), torch.cat(run(layer, 1))):
         raise SystemExit(f"N={neurons}: the spikes of the pieces differ from those of the whole")
-    turns = [(microseconds(whole), microseconds(in_pieces)) for _ in range(options.turns)]
-    one_call, several = (median(times) for times in zip(*turns, strict=True))
-    ratio = median(later / first for first, later in turns)
-    return str(neurons), f"{one_call:.0f}", f"{several:.0f}", f"{ratio:.2f}"
+    passes = [partial(way, layer, count) for way in (run, run_linear) for count in (1, options.pieces)]
+    turns = [tuple(map(microseconds, passes)) for _ in range(options.turns)]
+    whole, pieces = (median(turn[column] for turn in turns) for column in (0, 1))
+    (ratio, further), (linear_ratio, linear_further) = (beside(turns, first, options.pieces) for first in (0, 2))
+    return (
+        str(neurons),
+        f"{whole:.0f}",
+        f"{pieces:.0f}",
+        f"{ratio:.2f}",
+        f"{further:.0f}",
+        f"{linear_ratio:.2f}",
+        f"{linear_further:.0f}",
+    )
+
+
+def beside(turns: Sequence[Sequence[float]], first: int, count: int) -> tuple[float, float]:
+    """The ratio of `count` pieces to the whole, and what a further piece takes; the whole is in the column `first`."""
+    ratios = median(turn[first + 1] / turn[first] for turn in turns)
+    return ratios, median((turn[first + 1] - turn[first]) / max(count - 1, 1) for turn in turns)
 
 
 def spikes_of(layer: Layer, count: int) -> list[torch.Tensor]:
@@ -83,6 +112,12 @@ def spikes_of(layer: Layer, count: int) -> list[torch.Tensor]:
     return spikes
 
 
+def products_of(layer: Layer, count: int) -> list[torch.Tensor]:
+    """The currents of each piece, by PyTorch's linear layer."""
+    with torch.no_grad():
+        return [linear(piece, layer.weight, layer.bias) for piece in layer.inputs.chunk(count)]
+
+
 def trained(layer: Layer, count: int) -> list[torch.Tensor]:
     """The spikes of each piece, and the gradients of weight and bias in their `.grad`."""
     layer.weight.grad = layer.bias.grad = potential = None
@@ -95,6 +130,17 @@ def trained(layer: Layer, count: int) -> list[torch.Tensor]:
         potential = potential.detach()
         spikes.append(fired.detach())
     return spikes
+
+
+def trained_products(layer: Layer, count: int) -> list[torch.Tensor]:
+    """The currents of each piece, and the gradients of weight and bias in their `.grad`, by PyTorch's linear layer."""
+    layer.weight.grad = layer.bias.grad = None
+    currents = []
+    for piece, cotangent in zip(layer.inputs.chunk(count), layer.cotangent.chunk(count), strict=True):
+        current = linear(piece, layer.weight, layer.bias)
+        current.backward(cotangent)
+        currents.append(current.detach())
+    return currents
 
 
 def microseconds(run: Callable[[], Any]) -> float:

@@ -29,5 +29,6 @@ def spliced(text: str) -> str:
 def section(document: dict[str, Any]) -> str:
     """The tables of one outcome, under the command that made them."""
     command = " ".join(["python -m benchmarks", document["benchmark"], *document["arguments"]])
-    heading = f"## {document['benchmark']}\n\n`{command}`, {document['date']}, {document['machine']}.\n\n"
+    processor = f" (family-model-stepping {document['processor']})" if "processor" in document else ""
+    heading = f"## {document['benchmark']}\n\n`{command}`, {document['date']}, {document['machine']}{processor}.\n\n"
     return heading + "".join(f"{shown(table)}\n" for table in document["tables"])
