@@ -364,9 +364,25 @@ def test_slow_passes_beside_a_busy_process() -> None:
     assert f"`{name}` took {ratio} times as long in them" in text
 
 
-def test_training_in_pieces_takes_as_long_as_on_the_whole() -> None:
-    ratios = {row[0]: row[-1] for row in outcome("streaming")[1]["rows"]}
-    assert f"At N = 512 it takes {ratios['512']} times as long now" in page("alternatives.md")
+def test_contenders_on_a_zen_4() -> None:
+    five, fifteen = (outcome(f"contenders{name}-zen4") for name in ("", "-near"))
+    cases = [[row[0] for row in table["rows"]] for table in five]
+    assert [[row[0] for row in table["rows"]] for table in fifteen] == cases, "every case in more rounds"
+    alone, beside = (min((row[-1] for row in table["rows"]), key=float) for table in fifteen)
+    expected = (
+        f"takes at least {alone} times as long as `fused/cpu` at N = 16 to 512, and at least {beside} times beside one "
+        "busy process, in 15 rounds."
+    )
+    assert expected in page("alternatives.md")
+
+
+def test_pieces_beside_pieces_of_a_linear_layer() -> None:
+    spikes, training = ({row[0]: (row[3], row[5]) for row in table["rows"]} for table in outcome("streaming"))
+    text = page("alternatives.md")
+    assert f"At N = 512 it takes {training['512'][0]} times as long now" in text
+    assert f"training on four pieces of 25 steps takes {training['16'][0]} times as long as on the whole" in text
+    assert f"without neurons, takes {training['16'][1]} times as long in four pieces" in text
+    assert f"Without gradients the two ratios are {' and '.join(spikes['16'])} (" in text
 
 
 def test_learning_in_the_recording_of_training() -> None:
