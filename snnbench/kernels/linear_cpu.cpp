@@ -2,9 +2,9 @@
    way.
 
    Python can do the same, and takes longer than the work of a small layer (`benchmarks limit`). Operators, of which
-   linear_cpu.py makes the last argument, `plan`:
+   linear_cpu.py makes the arguments `plan` and `inference`, the plan of a pass without gradients:
 
-     snnbench::linear_cpu           the layer with its gradients
+     snnbench::linear_cpu           the layer with its gradients, where a tensor needs them
      snnbench::linear_cpu_forward   a forward pass, for an autograd of another kind; also returns what it kept
      snnbench::linear_cpu_backward  its backward pass, with the gradients of `wanted`: input, weight, bias, parameters
      snnbench::linear_cpu_memory    whether the memory of large arrays is used again; idle memory is given back */

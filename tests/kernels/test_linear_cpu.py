@@ -205,6 +205,11 @@ def test_lean_pass_of_a_small_layer_has_one_thread(keep: str, neurons: int, expe
     assert plans is not None and plans.training.threads == expected
 
 
+@pytest.mark.parametrize(("steps", "expected"), [(61, 1), (62, 2), (122, 2), (123, 4)])
+def test_thread_has_few_neurons_in_a_long_product_only(steps: int, expected: int) -> None:
+    assert linear_cpu.threads(16 * steps, 32, 64, most=8, lean=1) == expected, "64 neurons"
+
+
 def test_float32_alone_has_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(onednn, "is_faster", lambda: False)
     assert linear_cpu.tile() is None
