@@ -28,7 +28,10 @@ def shown(table: dict[str, Any]) -> str:
 
 
 def write(path: Path, name: str, arguments: Sequence[str]) -> None:
-    """Write the tables of this process, and the machine, as JSON. Hosts may hide the processor's name in its model."""
+    """Write the tables of this process, and the machine, as JSON.
+
+    Some hosts hide the processor's name, so its family, model and stepping are there, too.
+    """
     facts = description.facts()
     document = {
         "benchmark": name,

@@ -49,11 +49,7 @@ def main() -> int:
     work = f"T={options.steps}, B={options.batch}, float32, {torch.get_num_threads()} threads"
     for words, ways in (("Spikes", (spikes_of, products_of)), ("Training", (trained, trained_products))):
         rows = [row(neurons, options, *ways) for neurons in options.neurons]
-        show(
-            f"{words} of a layer in one call and in {options.pieces}, {work}",
-            COLUMNS,
-            rows,
-        )
+        show(f"{words} of a layer in one call and in {options.pieces}, {work}", COLUMNS, rows)
     return 0
 
 

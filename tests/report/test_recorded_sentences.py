@@ -365,15 +365,22 @@ def test_slow_passes_beside_a_busy_process() -> None:
 
 
 def test_contenders_on_a_zen_4() -> None:
-    five, fifteen = (outcome(f"contenders{name}-zen4") for name in ("", "-near"))
-    cases = [[row[0] for row in table["rows"]] for table in five]
-    assert [[row[0] for row in table["rows"]] for table in fifteen] == cases, "every case in more rounds"
-    alone, beside = (min((row[-1] for row in table["rows"]), key=float) for table in fifteen)
-    expected = (
-        f"takes at least {alone} times as long as `fused/cpu` at N = 16 to 512, and at least {beside} times beside one "
-        "busy process, in 15 rounds."
+    five, fifteen = (
+        [{row[0]: row for row in table["rows"]} for table in outcome(f"contenders{name}-zen4")]
+        for name in ("", "-near")
     )
-    assert expected in page("alternatives.md")
+    assert [list(rows) for rows in fifteen] == [list(rows) for rows in five], "every case in more rounds"
+    rows = [row for table in five for row in table.values()]
+    near = {"jax-scan", "spyx-haiku/time-major", "brainpy/outside", "jaxpike/unroll-1"}
+    assert {row[-2] for row in rows if float(row[-1]) < 1} <= near
+    behind = sum(float(row[-1]) < 0.95 for row in rows)
+    alone, beside = (min((row[-1] for row in table.values()), key=float) for table in fifteen)
+    text = page("alternatives.md")
+    assert f"On a Zen 4, at N = 16 to 512, {behind} of {len(rows)} rows of five rounds are below 0.95." in text
+    assert (
+        f"the fastest of the four nearest contenders takes at least {alone} times as long as `fused/cpu`, and at least "
+        f"{beside} times beside one busy process." in text
+    )
 
 
 def test_pieces_beside_pieces_of_a_linear_layer() -> None:
