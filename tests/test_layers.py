@@ -36,6 +36,7 @@ OF_TORCH = (
         "backends.torch.graph",
         "backends.torch.imported",
         "backends.torch.network",
+        "backends.torch.unsupported",
         "backends.torch.operations",
         "backends.torch.floor_products",
         "backends.torch.session",

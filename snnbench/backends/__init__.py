@@ -92,8 +92,9 @@ class Backend(Protocol):
     """A framework, set up for a case's device, precision and threads.
 
     A framework that can change its number of threads while it runs has `on_one_thread()`, a context manager in which it
-    computes on one thread of the CPU. A backend that can leave the neurons of a network out has
-    `without_neurons(build, variant)`, which gives the build of the same network with the identity in place of each.
+    computes on one thread of the CPU. One that does not run all work has `refuse(problem, variant)`, which raises
+    Unsupported. A backend that can leave the neurons of a network out has `without_neurons(build, variant)`, which
+    gives the build of the same network with the identity in place of each.
     """
 
     def settings(self) -> dict[str, Any]:
@@ -147,3 +148,12 @@ def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:
         return own
     backend: Backend = import_module(f"snnbench.backends.{name}").Backend(case)
     return backend
+
+
+def refuse(backend: Backend, problem: Problem, variant: Variant) -> None:
+    """Refuse work that the framework does not run in the variant's way. Raises Unsupported.
+
+    This comes before the exam, which may compile for a minute. Only some backends have such work.
+    """
+    if own := getattr(backend, "refuse", None):
+        own(problem, variant)

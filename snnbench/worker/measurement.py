@@ -9,7 +9,7 @@ from typing import Any
 from snnbench import workloads
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import AdapterError, Unsupported
-from snnbench.backends import Backend, Build, Session
+from snnbench.backends import Backend, Build, Session, refuse
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import HALVES, Case
 from snnbench.cases.outcome import failed, measured
@@ -71,6 +71,7 @@ class Measurement:
             raise Unsupported(f"autocast is for dtype {' and '.join(HALVES)} (asked for {case.dtype})")
         if variant.way == "amp" and not self.workload.products(case, "train"):
             raise Unsupported("autocast casts the operands of products, and this work has none")
+        refuse(self.backend, self.problem, variant)
         if not self._exam(reply):
             return
         if self.request.measure != "verify":

@@ -10,6 +10,7 @@ from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases.outcome import Outcome
+from snnbench.worker.measurement import Measurement
 from snnbench.workloads import loading, network
 from tests.fakes import profile
 from tests.feeding.small import SMALL as FED
@@ -96,7 +97,9 @@ def test_step_by_step_has_no_statistics_of_a_batch(tmp_path: Path) -> None:
         reply_to(tmp_path, STEPPED, SMALL.with_(normalisation="batch"))
 
 
-def test_compiled_network_has_no_statistics_of_a_batch(tmp_path: Path) -> None:
+def test_compiled_network_has_no_statistics_of_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is refused before the exam, for which torch would compile for half a minute."""
+    monkeypatch.setattr(Measurement, "_exam", lambda *_: pytest.fail("the exam began"))
     with pytest.raises(Unsupported, match=r"torch.compile sums statistics of a batch .*: use frozen statistics"):
         reply_to(tmp_path, LOOP, SMALL.with_(normalisation="batch"), variant="compile")
 

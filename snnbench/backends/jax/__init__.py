@@ -18,7 +18,7 @@ from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.backends import Build, Matrix, Run
 from snnbench.backends.jax.network import Network, Neuron, Weights
 from snnbench.backends.jax.operations import convolution
-from snnbench.backends.jax.session import Session
+from snnbench.backends.jax.session import Session, refuse
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
@@ -60,6 +60,10 @@ class Backend:
             "x64": jax.config.jax_enable_x64,
             "cpu_async_dispatch": jax.config.read("jax_cpu_enable_async_dispatch"),
         }
+
+    def refuse(self, problem: Problem, variant: Variant) -> None:
+        """Refuse work before anything is built for it. Raises Unsupported."""
+        refuse(problem, variant)
 
     def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
         """Build the network."""

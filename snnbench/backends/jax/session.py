@@ -182,16 +182,23 @@ class Session:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        if problem.case.dtype in HALVES:
-            raise Unsupported(f"XLA adds gradients over images in {problem.case.dtype}, beyond the tolerance of a sum")
-        operations.check(problem.case, variant, FORMATS)
-        operations.require_frozen(problem, "XLA")
+        refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
     def _place(self, array: Any) -> jax.Array:
         """A copy, also on the CPU: the problem's own arrays serve later checks."""
         return jax.device_put(jnp.array(array, self.dtype), self.device)
+
+
+def refuse(problem: Problem, variant: Variant) -> None:
+    """Refuse a network that JAX does not run, or not to the tolerance. Raises Unsupported."""
+    if not isinstance(problem, Graph):
+        return
+    if problem.case.dtype in HALVES:
+        raise Unsupported(f"XLA adds gradients over images in {problem.case.dtype}, beyond the tolerance of a sum")
+    operations.check(problem.case, variant, FORMATS)
+    operations.require_frozen(problem, "XLA")
 
 
 def _recorded(network: Operations, params: Any, zeros: Any, entering: jax.Array, cotangent: jax.Array) -> Any:

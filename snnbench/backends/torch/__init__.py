@@ -18,6 +18,7 @@ from snnbench.backends.torch.imported import stepped_network
 from snnbench.backends.torch.modes import DYNAMO, compiled, graph_breaks, graphs
 from snnbench.backends.torch.network import Network, Neuron, SteppedNeuron, Weights
 from snnbench.backends.torch.session import Session
+from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.case import Case
 from snnbench.cases.operations import Convolution
 from snnbench.cases.outcome import FailureKind
@@ -55,6 +56,10 @@ class Backend:
             "threads": torch.get_num_threads(),
             "interop_threads": torch.get_num_interop_threads(),
         }
+
+    def refuse(self, problem: Problem, variant: Variant) -> None:
+        """Refuse work before anything is built for it. Raises Unsupported."""
+        refuse(problem, variant)
 
     def session(self, build: Build, variant: Variant, problem: Problem) -> Session:
         """Build the network, after resetting the compiler, which remembers the shapes of an earlier network."""

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import Incorrect, Unsupported
+from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Build, operations
 from snnbench.backends.layout import Layout
 from snnbench.backends.operations import Plan
@@ -17,11 +17,9 @@ from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.modes import compiled, mixed
 from snnbench.backends.torch.network import Network, Weights
 from snnbench.backends.torch.operations import Operations
+from snnbench.backends.torch.unsupported import refuse
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.problem import Graph, Problem
-
-FORMATS = ("float32", "float64", "bfloat16", "float16")
-"""The number formats of networks of operations."""
 
 
 class Session:
@@ -224,11 +222,7 @@ class Session:
         """The weights of a stack, or the plan of a network of operations. Raises Unsupported."""
         if not isinstance(problem, Graph):
             return [Weights(self._place(weight), self._place(bias)) for weight, bias in problem.layers()]
-        operations.check(problem.case, variant, FORMATS)
-        if variant.way and problem.case.is_fed:
-            raise Unsupported(f"epochs do not run with the way {variant.way}, so far")
-        if variant.way == "compile":
-            operations.require_frozen(problem, "torch.compile")
+        refuse(problem, variant)
         placed = {name: [self._place(each) for each in arrays] for name, arrays in problem.parameters().items()}
         return Plan(problem.operations(), placed, variant.order)
 
