@@ -21,6 +21,7 @@ if "SNNBENCH_SLOTS" not in os.environ:
 if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests run beside others: no time in them matters
     os.environ["SNNBENCH_SLOTS"] += f"/{worker}"  # they do not wait for each other
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # waiting threads leave the CPU to the others
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy's threads would spin for 0.1 s after each product
 if "SNNBENCH_HOME" not in os.environ:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
