@@ -1,6 +1,6 @@
 """The exam of every library that runs on a CPU: its default variant, in one profile, in its managed environment.
 
-tests/system has the exam of every variant in every profile.
+tests/system has the exam of every variant in every profile, over more time steps.
 """
 
 import json
@@ -18,6 +18,7 @@ SWEEP = """
 [[sweep]]
 name = "{library}"
 profile = "{profile}"
+time_steps = 6
 {work}
 dtype = "{dtype}"
 libraries = "{library}"
