@@ -1,6 +1,6 @@
-"""The exam of every library that runs on a CPU: its default variant, in one profile, in its managed environment.
+"""The exam of libraries that run on a CPU: the default variant, in one profile, in its managed environment.
 
-tests/system has the exam of every variant in every profile, over more time steps.
+tests/system has the exam of further variants, in every profile and over more time steps.
 """
 
 import json
@@ -41,7 +41,9 @@ def divides(adapter: Adapter) -> bool:
     return "def parts(" in adapter.path.read_text(encoding="utf-8")
 
 
-ADAPTERS = {name: adapter for name, adapter in discover().items() if runs_here(default(adapter))}
+SLOW = ("torch-compile",)
+"""Libraries whose default variant torch compiles for half a minute; tests/system examines them."""
+ADAPTERS = {name: adapter for name, adapter in discover().items() if runs_here(default(adapter)) and name not in SLOW}
 
 
 @pytest.fixture(scope="module")
