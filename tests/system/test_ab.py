@@ -78,7 +78,8 @@ def test_slower_side_fails_and_its_recording_agrees(bench: Bench) -> None:
 
 
 def test_sides_alone_may_name_a_library(bench: Bench) -> None:
-    arguments = ["ab", "--config", bench.config, "--env", "current", "--trials", "4", "--new", bench.slow]
+    arguments: list[str | Path] = ["ab", "--config", bench.config, "--env", "current", "--trials", "4"]
+    arguments += ["--set", 'protocol.phases=["inference"]', "--set", "protocol.repetitions=3", "--new", bench.slow]
     lacking = snnbench(bench.folder, *arguments)
     assert lacking.returncode == 2 and "base has no adapter lib: name its file, too, with --base" in lacking.stderr
     done = snnbench(bench.folder, *arguments, "--base", bench.adapter)

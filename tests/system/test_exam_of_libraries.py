@@ -26,12 +26,13 @@ WHOLE = os.environ.get("SNNBENCH_TEST_EXAM") == "whole"
 COMPILED = ("compile", "compile-cell")
 """Variants that torch compiles. The harness compiles a whole network in one way for all libraries."""
 FEWER: dict[str, object] = {
-    "one-layer.libraries": ["fused/cpu", "torch-loop", "jax-scan", "spyx/*", "spyx-haiku/time-major"],
+    "one-layer.libraries": ["fused/cpu", "torch-loop", "jax-scan", "spyx/*", "!spyx/defaults", "spyx-haiku/time-major"],
     "compiled.libraries": ["torch-loop/compile", "spyx-haiku/documented"],
     "compiled-zero.libraries": ["snntorch/compile-cell"],
     "compiled-steps.profile": "zero",
     "mixed.dtype": "bfloat16",
     "half.dtype": "bfloat16",
+    "neuron-alone.libraries": ["*", "!spyx-haiku", "!torch-compile"],
 }
 """Changes of the exam's sweeps. A case of two layers includes the exam of one layer, so one layer is for variants that
 cannot be stacked, and for one contender of each framework."""
