@@ -16,8 +16,11 @@ def snnbench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "200"})
 
 
-def recorded(config: str, folder: Path, *settings: str, only: str = "threads>0") -> list[Record]:
+def recorded(
+    config: str, folder: Path, *settings: str, only: str = "threads>0", adapter: Path | None = None
+) -> list[Record]:
     changes = [text for setting in settings for text in ("--set", setting)]
+    changes += ["--adapter", str(adapter)] if adapter else []
     done = snnbench("run", "--config", config, "--only", only, "-o", str(folder), *changes, cwd=folder.parent)
     assert done.returncode == 0, done.stderr[-4000:]
     return reading.read(folder).records

@@ -53,9 +53,13 @@ def contenders(cells: Iterable[Record | Work]) -> set[tuple[str, ...]]:
 
 
 def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
-    changes = ('sweep.subtract.libraries=["jax-scan"]',)
-    only = "library=jax-scan,normalisation=batch"
-    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only)
+    """A neuron that would fail the exam is refused before it."""
+    source = (ROOT / "adapters" / "jax-scan.py").read_text(encoding="utf-8")
+    wrong = tmp_path / "wrong.py"
+    wrong.write_text(source.replace("case.beta * v + x", "0.5 * v + x"), encoding="utf-8")
+    changes = ('sweep.subtract.libraries=["wrong"]', 'baseline="wrong"')
+    only = "library=wrong,normalisation=batch"
+    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only, adapter=wrong)
     assert record.outcome.kind == "unsupported" and "use frozen statistics" in record.outcome.reason
 
 
