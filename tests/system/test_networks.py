@@ -56,7 +56,7 @@ def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
     """A neuron that would fail the exam is refused before it."""
     source = (ROOT / "adapters" / "jax-scan.py").read_text(encoding="utf-8")
     wrong = tmp_path / "wrong.py"
-    wrong.write_text(source.replace("case.beta * v + x", "0.5 * v + x"), encoding="utf-8")
+    wrong.write_text(source.replace("case.beta * v + x", "0.25 * v + x"), encoding="utf-8")
     changes = ('sweep.subtract.libraries=["wrong"]', 'baseline="wrong"')
     only = "library=wrong,normalisation=batch"
     (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only, adapter=wrong)
