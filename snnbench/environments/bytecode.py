@@ -7,13 +7,22 @@ bytecode when it loads it.
 
 import os
 import subprocess
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 PACKAGES = "lib/python*/site-packages"
-NOT_COMPILED = r"[/\\]tests[/\\]"
-"""Files that no worker imports."""
+NOT_COMPILED = "tests"
+"""The name of folders with files that no worker imports."""
+COMPILE = """
+import sys
+from compileall import compile_file
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+with ProcessPoolExecutor() as pool:
+    list(pool.map(partial(compile_file, quiet=2), sys.stdin.read().splitlines(), chunksize=16))
+"""
+"""`python -m compileall` of the files on standard input: that command has one process for named files."""
 
 
 def prepare(python: Path, folder: Path, others: Iterable[Path], keep: Sequence[int] = ()) -> None:
@@ -23,27 +32,40 @@ def prepare(python: Path, folder: Path, others: Iterable[Path], keep: Sequence[i
     """
     complete = list(others)
     for packages in folder.glob(PACKAGES):
-        donors = [other / packages.relative_to(folder) for other in complete]
+        donors = [str(other / packages.relative_to(folder)) for other in complete]
         tag = packages.parent.name.replace("python", "cpython-").replace(".", "")
-        for source in _shared(packages):
-            _link(source, [donor / source.relative_to(packages) for donor in donors], f"{source.stem}.{tag}.pyc")
-        command: list[str | Path] = [python, "-m", "compileall", "-q", "-q", "-j", "0", "-x", NOT_COMPILED, packages]
-        subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=list(keep), check=False)
+        missing = _not_linked(str(packages), donors, tag)
+        command: list[str | Path] = [python, "-W", "ignore", "-c", COMPILE]
+        subprocess.run(
+            command, input="\n".join(missing), text=True, stdout=subprocess.DEVNULL, pass_fds=list(keep), check=False
+        )
 
 
-def _shared(packages: Path) -> Iterator[Path]:
-    """The modules that are the same file as one elsewhere."""
+def _not_linked(packages: str, donors: Sequence[str], tag: str) -> list[str]:
+    """The modules whose bytecode must be compiled, once that of the others is linked."""
+    missing = []
     for folder, _, names in os.walk(packages):
-        sources = (Path(folder, name) for name in names if name.endswith(".py"))
-        yield from (source for source in sources if source.stat().st_nlink > 1)
+        inside = os.path.relpath(folder, packages)
+        if NOT_COMPILED in inside.split(os.sep):
+            continue
+        twins = [twin for donor in donors if os.path.isdir(twin := os.path.join(donor, inside))]
+        for name in names:
+            stem, extension = os.path.splitext(name)
+            if extension == ".py" and not _link(folder, name, twins, f"{stem}.{tag}.pyc"):
+                missing.append(os.path.join(folder, name))
+    return missing
 
 
-def _link(source: Path, twins: Iterable[Path], name: str) -> None:
-    """Link the bytecode file `name` of the first twin that is the same file as the source and has bytecode."""
+def _link(folder: str, source: str, twins: Iterable[str], name: str) -> bool:
+    """Link the bytecode file `name` of a module from the first folder that has the same file, and its bytecode."""
+    own = os.stat(os.path.join(folder, source))
+    if own.st_nlink == 1:
+        return False
     for twin in twins:
         with suppress(OSError):
-            if os.path.samefile(source, twin):
-                cache = source.parent / "__pycache__"
-                cache.mkdir(exist_ok=True)
-                os.link(twin.parent / "__pycache__" / name, cache / name)
-                return
+            if os.path.samestat(own, os.stat(os.path.join(twin, source))):
+                cache = os.path.join(folder, "__pycache__")
+                os.makedirs(cache, exist_ok=True)
+                os.link(os.path.join(twin, "__pycache__", name), os.path.join(cache, name))
+                return True
+    return False
