@@ -6,13 +6,14 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from ctypes import CDLL
 from functools import cache
 from pathlib import Path
 
 from snnbench.adapter.refusal import Unavailable
-from snnbench.files import home
+from snnbench.files import home, lock
 
 FLAGS = ("-O3", "-march=native", "-fopenmp", "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math")
 """No contraction and no reassociation: vector code gives the results of scalar code."""
@@ -80,10 +81,15 @@ def _cached(source: Path, headers: Sequence[Path], *others: str) -> Path:
 
 
 def _compile(command: list[str], path: Path, remedy: str) -> None:
-    """Compile under another name first, so that no process finds an incomplete file. Raises Unavailable."""
+    """Compile under another name first, so that no process finds an incomplete file. Raises Unavailable.
+
+    Of several processes that need the file at once, one compiles it.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        with _alone(path), tempfile.TemporaryDirectory(dir=path.parent) as folder:
+            if path.exists():
+                return
             fresh = Path(folder) / path.name
             done = subprocess.run([*command, "-o", str(fresh)], capture_output=True, text=True)
             if done.returncode:
@@ -94,6 +100,18 @@ def _compile(command: list[str], path: Path, remedy: str) -> None:
     except OSError as error:
         step = f"set SNNBENCH_HOME to a folder that can be written, {OTHER_KERNEL}"
         raise Unavailable(f"{path.parent}: {error.strerror}; {step}") from error
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Wait for the process that makes this file, if there is one."""
+    locked = path.with_suffix(".lock")
+    with locked.open("w") as stream:
+        lock(stream)
+        try:
+            yield
+        finally:
+            locked.unlink(missing_ok=True)
 
 
 @cache

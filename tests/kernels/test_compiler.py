@@ -1,5 +1,7 @@
 """Tests of compilation at first use, the cache of compiled code, and the message about a missing compiler."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from ctypes import c_int
 from pathlib import Path
@@ -40,6 +42,21 @@ def test_set_of_macros_is_compiled_once_and_cached(tmp_path: Path, monkeypatch: 
     assert len(list(compiler.cache_folder().glob("answer-*.so"))) == 2
     monkeypatch.setattr(compiler, "_compile", lambda *_: pytest.fail("compiled again"))
     assert answer(path, 4) == 4
+
+
+def test_processes_that_need_one_library_compile_it_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, log, slow = source(tmp_path), tmp_path / "log", tmp_path / "cc"
+    slow.write_text(f'#!/bin/sh\n[ "$1" = --version ] || {{ echo compiled >> {log}; sleep 0.5; }}\nexec cc "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("CC", str(slow))
+    loading = "import sys, pathlib; from snnbench.kernels import compiler; " + (
+        "print(compiler.library(pathlib.Path(sys.argv[1]), {'ANSWER': '4'}).answer())"
+    )
+    command = [sys.executable, "-c", loading, str(path)]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [process.communicate()[0] for process in processes] == ["4\n"] * 3
+    assert log.read_text() == "compiled\n"
+    assert [entry.suffix for entry in compiler.cache_folder().iterdir()] == [".so"]
 
 
 def test_changed_text_is_another_library(tmp_path: Path) -> None:
