@@ -27,15 +27,17 @@ COMPILED = ("compile", "compile-cell")
 """Variants that torch compiles. The harness compiles a whole network in one way for all libraries."""
 FEWER: dict[str, object] = {
     "one-layer.libraries": ["fused/cpu", "torch-loop", "jax-scan", "spyx/*", "!spyx/defaults", "spyx-haiku/time-major"],
-    "compiled.libraries": ["torch-loop/compile", "spyx-haiku/documented"],
+    "compiled.libraries": ["spyx-haiku/documented"],
     "compiled-zero.libraries": ["snntorch/compile-cell"],
     "compiled-steps.profile": "zero",
+    "compiled-steps.libraries": ["torch-compile/scan"],
+    "compiled-stack.libraries": ["torch-compile/step"],
     "mixed.dtype": "bfloat16",
     "half.dtype": "bfloat16",
     "neuron-alone.libraries": ["*", "!spyx-haiku", "!torch-compile"],
 }
 """Changes of the exam's sweeps. A case of two layers includes the exam of one layer, so one layer is for variants that
-cannot be stacked, and for one contender of each framework."""
+cannot be stacked, and for one contender of each framework. test_networks compiles a whole network of torch-loop."""
 
 
 @pytest.fixture(scope="module")
@@ -91,10 +93,10 @@ def test_each_library_is_exact_in_its_declared_profiles_only(exam: list[Record],
     compiled = {name: profiles for name, profiles in exact.items() if is_slow(name)}
     in_one_profile = {name for name in declared if is_slow(name) and not name.startswith("torch-compile/")}
     stepwise = {"torch-compile/scan", "torch-compile/step"}
-    assert compiled.keys() == stepwise | (in_one_profile if WHOLE else {"torch-loop/compile", "snntorch/compile-cell"})
+    assert compiled.keys() == stepwise | (in_one_profile if WHOLE else {"snntorch/compile-cell"})
     for name, profiles in compiled.items():
         assert profiles <= set(declared[name].exact)
-        expected = 1 if name in in_one_profile else len(declared[name].exact) if WHOLE else 2
+        expected = len(declared[name].exact) if WHOLE and name in stepwise else 1
         assert len(profiles) == expected, name
 
 
