@@ -47,6 +47,14 @@ def test_bytecode_of_a_shared_file_is_linked(tmp_path: Path, donor: Path) -> Non
     assert not compiled(new, "own").samefile(compiled(donor, "own"))
 
 
+def test_module_with_linked_bytecode_is_not_compiled_again(tmp_path: Path, donor: Path) -> None:
+    new = environment(tmp_path / "new", own="value = 2\n")
+    os.link(donor / PACKAGES / "shared.py", new / PACKAGES / "shared.py")
+    assert TAG is not None
+    missing = bytecode._not_linked(str(new / PACKAGES), [str(donor / PACKAGES)], TAG)
+    assert missing == [str(new / PACKAGES / "own.py")]
+
+
 def test_linked_bytecode_names_the_file_that_was_imported(tmp_path: Path, donor: Path) -> None:
     new = environment(tmp_path / "new")
     os.link(donor / PACKAGES / "shared.py", new / PACKAGES / "shared.py")
