@@ -80,8 +80,12 @@ def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
     marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
     with_cards.add("a", SEES + marks + anywhere())
 
+    def both_run() -> bool:
+        seen = with_cards.folder / "a.seen"
+        return len(with_cards.watcher.started) == 2 and seen.exists() and len(set(seen.read_text().split())) == 2
+
     def interrupt_once_both_run() -> None:
-        while len(list(with_cards.folder.glob("*.pid"))) < 2:
+        while not both_run():
             threading.Event().wait(0.01)
         os.kill(os.getpid(), signal.SIGINT)
 
