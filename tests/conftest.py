@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import signal
+import sys
 import tempfile
 from pathlib import Path
 
@@ -25,6 +26,10 @@ if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # tests run beside others: 
 if "SNNBENCH_HOME" not in os.environ:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     os.environ["SNNBENCH_HOME"] = str(cache / "snnbench-tests")
+
+# The tests start a thousand processes: each would compile all modules again where the shell forbids to write bytecode.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000, 50, 100)  # the suite imports millions of objects, and looks through them less often so
 

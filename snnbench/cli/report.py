@@ -75,7 +75,6 @@ def report(
 
 def _write(recordings: list["Recording"], form: Format, output: Path | None) -> None:
     from snnbench.report import tidy
-    from snnbench.report.page import page
     from snnbench.report.text.recording_tables import markdown
 
     if form is Format.parquet and output is None:
@@ -90,6 +89,8 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
         case Format.parquet:
             content = tidy.to_parquet(tidy.rows(recordings))
         case Format.html:
+            from snnbench.report.page import page  # with the libraries of its charts
+
             content = page.html(recordings).encode()
     if output is None:
         typer.echo(content, nl=False)
