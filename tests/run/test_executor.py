@@ -77,8 +77,8 @@ def test_all_cells_of_a_case_go_to_one_gpu_and_cases_in_turn() -> None:
 
 
 def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
-    marks = 'Path(__file__).with_suffix(f".{os.getpid()}.pid").touch()\nimport time\ntime.sleep(30)\n'
-    with_cards.add("a", SEES + marks + anywhere())
+    mark = 'import os, time\nfrom pathlib import Path\nPath(__file__).with_suffix(f".{os.getpid()}.pid").touch()\n'
+    with_cards.add("a", mark + SEES + "time.sleep(30)\n" + anywhere())
 
     def both_run() -> bool:
         seen = with_cards.folder / "a.seen"
