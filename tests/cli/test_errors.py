@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.test_commands import workspace
 from tests.fakes import CORRECT, write
+from tests.shipped import RESULTS
 from tests.sweep import Workspace, lines, recordings, run_arguments, snnbench
 
 __all__ = ["workspace"]
@@ -117,16 +118,27 @@ def test_help_takes_half_a_second_at_most(workspace: Workspace) -> None:
     assert min(taken_s) < HELP_LIMIT_S
 
 
-def test_help_imports_no_heavy_package() -> None:
+def loaded_by(*arguments: str) -> set[str]:
+    """The packages that a command imports."""
     program = (
-        "import sys; sys.argv = ['snnbench', '--help']\n"
+        f"import sys; sys.argv = ['snnbench', *{arguments}]\n"
         "from snnbench.cli import main\n"
         "status = main()\n"
         "print('modules:', *sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)\n"
         "sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert "Commands" in done.stdout
     loaded = set(done.stderr.partition("modules:")[2].split())
-    assert {"snnbench", "typer"} <= loaded
+    assert done.stdout and {"snnbench", "typer"} <= loaded
+    return loaded
+
+
+def test_help_imports_no_heavy_package() -> None:
+    loaded = loaded_by("--help")
     assert loaded & {"pandas", "pydantic", "numpy", "yaml", "psutil", "uv", "pynvml", "torch", "jax"} == set()
+
+
+def test_report_as_text_imports_no_charts() -> None:
+    folder = str(RESULTS / "2026-11-27_quick_epyc-2cpu")
+    assert not loaded_by("report", folder) & {"altair", "pandas", "torch"}
+    assert "altair" in loaded_by("report", folder, "--format", "html")
