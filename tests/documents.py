@@ -1,9 +1,10 @@
 """The documents for users: their text as written and as built, and the command lines and outputs in them."""
 
-import importlib.util
 import re
 import shlex
+import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,12 +22,12 @@ SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 
 def hook(name: str) -> ModuleType:
-    """A hook of the documentation, docs/hooks/NAME.py."""
-    specification = importlib.util.spec_from_file_location(f"{name}_hook", ROOT / "docs" / "hooks" / f"{name}.py")
-    assert specification and specification.loader
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
+    """A hook of the documentation, docs/hooks/NAME.py, or a module that hooks import from this folder."""
+    sys.path.insert(0, str(ROOT / "docs" / "hooks"))
+    try:
+        return import_module(name)
+    finally:
+        sys.path.pop(0)
 
 
 reference = hook("reference")

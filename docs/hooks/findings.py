@@ -1,26 +1,18 @@
-"""Sentences and tables of docs/findings.md, made from the newest recordings when the documentation is built: a hook.
+"""The tables of docs/findings.md, made from the newest recordings: a function for each."""
 
-A mark such as `<!-- finding: floor -->` stands for the text of the function of this name. So every number of the page
-comes from a recording, and a newer recording changes it.
-"""
-
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from math import log
-from pathlib import Path
 from statistics import median
-from typing import Any
+
+from recordings import newest, require, time_ns
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
 from snnbench.worker.durations import Summary
 
-RESULTS = Path(__file__).parents[2] / "results"
-MARK = re.compile(r"<!-- finding: ([a-z-]+) -->")
 MIB = 1 << 20
 MIDDLE = (256, 16, 1)
 """Neurons, batch and layers of the case from which the config `scaling` varies one size at a time."""
@@ -34,24 +26,6 @@ EAGER = {
 """The variant that a library's whole network is compiled from, where its name says more than the library's."""
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Called by mkdocs for each page."""
-    return expand(markdown)
-
-
-def expand(markdown: str) -> str:
-    """The page with a text in the place of each mark. Raises KeyError for an unknown mark."""
-    return MARK.sub(lambda mark: FINDINGS[mark[1]]().strip(), markdown)
-
-
-def newest(config: str) -> Recording:
-    """The newest recording of a config. Raises ValueError if the config has no recording."""
-    folders = [path.parent for path in RESULTS.glob("*/records.jsonl") if path.parent.name.split("_")[1] == config]
-    if not folders:
-        raise ValueError(f"results/ has no recording of {config}")
-    return reading.read(max(folders, key=lambda folder: folder.name))
-
-
 def source(recording: Recording, command: str = "report") -> str:
     """The recording and its machine, and the command that shows its numbers."""
     return f"\n\nRecorded on {recording.model}: `snnbench {command} results/{recording.name}`.\n"
@@ -63,11 +37,6 @@ def ranked(config: str, profile: str) -> Iterator[tuple[Case, list[Result]]]:
         timed = [result for result in results if result.verdict == "exact" and ("train", "time") in result.summaries]
         if case.profile == profile and timed:
             yield case, timed
-
-
-def time_ns(result: Result, phase: str = "train") -> float:
-    """The median time of a phase."""
-    return float(result.summaries[phase, "time"].median)
 
 
 def defaults() -> str:
@@ -222,18 +191,13 @@ def compiling() -> str:
                     first_s = result.summaries["train", "first_call"].median / 1e9
                     breaks = "yes" if "graph-breaks" in result.flags else "no"
                     rows.append([library, profile, *times, f"{ratio:.2f}", f"{first_s:.1f}", breaks])
+    slower = [(row[0], row[6]) for row in rows if float(row[4]) <= 1]
+    require(slower == [("sinabs", "yes")], "Every whole network is faster compiled, and that of Sinabs is slower.")
     columns = ["library", "profile", "eager ms", "compiled ms", "gain", "first call s", "graph breaks"]
     return tables.markdown(Table(columns, rows, numbers=columns[2:6])) + source(recording)
 
 
-FINDINGS: dict[str, Callable[[], str]] = {
-    "defaults": defaults,
-    "floor": floor,
-    "share": share,
-    "indexing": indexing,
-    "growth": growth,
-    "memory": memory,
-    "loading": loading,
-    "fusion": fusion,
-    "compiling": compiling,
-}
+def findings() -> dict[str, str]:
+    """Every table, by the name of its function."""
+    tables_of = (defaults, floor, share, indexing, growth, memory, loading, fusion, compiling)
+    return {make.__name__: make().strip() for make in tables_of}

@@ -1,0 +1,333 @@
+"""The numbers in the sentences and tables of docs/explanations: from recordings, benchmarks and constants of the code.
+
+Each function is named as its marks are, and says what it is about. Words of a page that depend on the recording, such
+as "all are exact", are required of it here.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from recordings import ROOT, benchmark, recording, require, results, time_ns
+
+from snnbench.analysis.epochs import Epoch, epochs
+from snnbench.analysis.noise import POWER
+from snnbench.analysis.results import Metric, Result, results_by_case
+from snnbench.cases.case import Case
+from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SLACK_NS
+from snnbench.proof.tolerance import RATE_WINDOW
+from snnbench.recording.drift import DRIFTED, FACTOR, relative
+from snnbench.recording.flags import LEAST_GROWTH_BYTES
+from snnbench.report.findings import find
+from snnbench.report.leads import leads
+from snnbench.report.section import Table
+from snnbench.report.text.table import markdown
+from snnbench.worker import afterwork, contention, memory, probes, timed_phase
+from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
+
+Known = Mapping[tuple[Case, str], Result]
+"""Results by case and contender."""
+TIME, PEAK = ("train", "time"), ("train", "host_peak")
+STEPPED = ("snntorch/step", "norse/lift")
+"""The contenders that run a network step by step."""
+NETWORKS = {"ResNet18": "spiking-resnet18", "ResNet34": "spiking-resnet34", "ResNet50": "spiking-resnet50"}
+LENZ = {
+    ("RTX 3080", "Sinabs"): (132.38, 129.10, 132.78),
+    ("RTX 3080", "EXODUS"): (90.73, 14.26, 8.86),
+    ("RTX 2070", "Sinabs"): (194.96, 195.04, 191.80),
+    ("RTX 2070", "EXODUS"): (108.32, 19.70, 16.58),
+}
+"""Published seconds of an epoch: naive, from a warm cache on the disk, from sparse tensors on the card."""
+
+
+def span(values: Iterable[float], digits: int = 2) -> str:
+    """The least and the largest of these numbers."""
+    ordered = sorted(values)
+    return f"{ordered[0]:.{digits}f} to {ordered[-1]:.{digits}f}"
+
+
+def percent(share: float) -> str:
+    """A share as the pages write it."""
+    return f"{100 * share:g} %"
+
+
+def exact(known: Known) -> bool:
+    """Whether every contender is exact in every case."""
+    return all(result.verdict == "exact" for result in known.values())
+
+
+def grown(known: Known, metric: Metric) -> list[float]:
+    """The ratio of 16 layers to one, of each contender in each kind of case."""
+    return [
+        result.summaries[metric].median / known[case.with_(layers=1), name].summaries[metric].median
+        for (case, name), result in known.items()
+        if case.as_dict().get("layers") == 16
+    ]
+
+
+def over_fused(known: Known, contender: str, metric: Metric = TIME, least_steps: int = 1) -> list[float]:
+    """The ratio of a contender to `fused` in each case of so many time steps."""
+    return [
+        result.summaries[metric].median / known[case, "fused/cpu"].summaries[metric].median
+        for (case, name), result in known.items()
+        if name == contender and case.time_steps >= least_steps
+    ]
+
+
+def depth() -> dict[str, str]:
+    """What a pass of 16 layers takes over that of one layer."""
+    known = results("2026-11-23_depth_epyc-2cpu")
+    peaks = sorted(grown(known, PEAK))
+    return {"times": span(grown(known, TIME), digits=0), "peaks": f"{peaks[0]:.1f} to {peaks[-1]:.0f}"}
+
+
+def network() -> dict[str, str]:
+    """Training times of a ResNet18: over the floor, and over the plain loop."""
+    name = "2026-11-25_network_xeon-2cpu"
+    known = {
+        key: result
+        for key, result in results(name).items()
+        if key[0].dtype == "float32" and key[0].as_dict()["model"] == "spiking-resnet18"
+    }
+    require(exact(known), "exact at every site")
+    loops = {case: time_ns(result) for (case, contender), result in known.items() if contender == "torch-loop/unbind"}
+    over_loop: dict[str, list[float]] = {}
+    for (case, contender), result in known.items():
+        over_loop.setdefault(contender, []).append(time_ns(result) / loops[case])
+    (jax,), fused = over_loop.pop("jax-scan"), over_loop.pop("fused/cpu")
+    stepped = [ratio for contender in STEPPED for ratio in over_loop.pop(contender)]
+    over_loop.pop("torch-loop/unbind")
+    require(len(over_loop) == 5, "the five libraries")
+    over_floor = [
+        time_ns(result) / result.floors_ns["train"]
+        for (_, contender), result in known.items()
+        if contender not in ("jax-scan", *STEPPED)
+    ]
+    own_floor = [
+        record.phases["train"]["times_floor"]
+        for record in recording(name).records
+        if record.library == "jax-scan" and record.phases
+    ]
+    require(max(own_floor) < 2, "XLA's convolutions by themselves take most of it")
+    others = [ratio for ratios in over_loop.values() for ratio in ratios]
+    ratios = {"fused": span(fused), "others": span(others), "stepped": span(stepped), "jax": f"{jax:.1f}"}
+    return {"floors": span(over_floor, digits=1), **ratios}
+
+
+def compiled() -> dict[str, str]:
+    """What torch.compile brings a small network, over the plain loop without it, and what its first call costs."""
+    known = {name: result for (_, name), result in results("2026-11-25_network_epyc-2cpu").items()}
+    plain, whole = known["torch-loop/unbind"], known["torch-loop/compile"]
+    library = known["spikingjelly/compile"]
+    return {
+        "train": f"{time_ns(whole) / time_ns(plain):.2f}",
+        "inference": f"{time_ns(whole, 'inference') / time_ns(plain, 'inference'):.2f}",
+        "first_call": f"{whole.summaries['train', 'first_call'].median / 1e9:.0f} s",
+        "library": f"{time_ns(library) / time_ns(plain):.2f}",
+        "library_first_call": f"{library.summaries['train', 'first_call'].median / 1e9:.0f} s",
+    }
+
+
+def fusion() -> dict[str, str]:
+    """What one fused kernel over all time steps brings."""
+    known = {key: result for key, result in results("2026-11-23_temporal-fusion_epyc-2cpu").items() if result.summaries}
+    others = {name for _, name in known if not name.startswith("fused")}
+    ahead = [min(over_fused(known, name, metric, least_steps=4)) > 1 for name in others for metric in (TIME, PEAK)]
+    require(all(ahead) and exact(known), "`fused` is ahead of every contender for these T, in time and in memory")
+    torch, kernel = (over_fused(known, f"serial/{name}", least_steps=4) for name in ("torch", "kernel"))
+    require(max(torch) < 8, "No T reaches 8 times.")
+    (one_step,) = (
+        time_ns(result) / time_ns(known[case, "fused/cpu"])
+        for (case, name), result in known.items()
+        if name == "serial/kernel" and case.time_steps == 1
+    )
+    return {"torch": span(torch, digits=1), "kernel": span(kernel, digits=1), "one_step": f"{one_step:.2f}"}
+
+
+def table_1() -> dict[str, str]:
+    """Training passes of table 1 of the temporal fusion paper over those of `fused`, and the paper's epochs."""
+    name = "2026-11-24_temporal-fusion-table1_epyc-2cpu"
+    known, contenders = results(name), ("spikingjelly/old-torch", "spikingjelly/auto", "serial/torch")
+    require(exact(known), "All are exact at every site.")
+    level = {
+        (case.as_dict()["model"], each)
+        for case, lead in leads(find(recording(name))).items()
+        for each in lead.names[1:]
+    }
+    uncertain = {*((NETWORKS[each], "spikingjelly/auto") for each in ("ResNet18", "ResNet50"))}
+    uncertain |= {(NETWORKS["ResNet18"], "serial/torch")}
+    require(level == uncertain, "three of these nine differences are not certain")
+    rows = []
+    for network, seconds in published_table_1().items():
+        case = next(case for case, _ in known if case.as_dict()["model"] == NETWORKS[network])
+        here = (time_ns(known[case, each]) / time_ns(known[case, "fused/cpu"]) for each in contenders)
+        rows.append([network, *(f"{ratio:.2f}" for ratio in (seconds[0] / seconds[2], seconds[1] / seconds[2], *here))])
+    columns = (
+        *("network", "paper, SpikingJelly PyTorch", "paper, SpikingJelly CuPy"),
+        *("here, SpikingJelly's old release", "here, SpikingJelly 2.0.0", "here, `serial/torch`"),
+    )
+    old, new, serial = (span(over_fused(known, each)) for each in contenders)
+    return {"old": old, "new": new, "serial": serial, "table": markdown(Table(columns, rows))}
+
+
+def published_table_1() -> dict[str, list[float]]:
+    """The paper's seconds on CIFAR-10 by network: SpikingJelly's PyTorch, its CuPy, and temporal fusion."""
+    lines = (ROOT / "configs" / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| CIFAR-10 |")]
+    return {row[1]: [float(seconds) for seconds in row[2:5]] for row in rows}
+
+
+def devices() -> dict[str, str]:
+    """Training passes of two devices over those of one: of the pipeline by time steps, and of plain splits."""
+    known = results("2026-11-23_devices_epyc-2cpu")
+    require(exact(known), "the work is the same")
+    shares = {
+        (name.partition("/")[2], case.time_steps): time_ns(result) / time_ns(known[case.with_(devices=1), name])
+        for (case, name), result in known.items()
+        if case.as_dict()["devices"] == 2
+    }
+    pipeline = {f"pipeline_{steps}": f"{shares['temporal', steps]:.2f}" for steps in (256, 64, 16)}
+    return {**pipeline, "plain": span(share for (split, _), share in shares.items() if split != "temporal")}
+
+
+def timed_epochs(name: str) -> list[Epoch]:
+    """The epochs of a recording."""
+    return [epoch for group in epochs(results_by_case(recording(name).records)).values() for epoch in group]
+
+
+def loading() -> dict[str, str]:
+    """What caches bring an epoch, in the figure of Lenz and in a recording."""
+    name = "2026-11-25_loading_xeon-2cpu"
+    require(exact(results(name)), "all strategies have the same losses")
+    rows = [
+        [card, library, f"{naive:.2f}", f"{naive / disk:.2f}", f"{naive / device:.2f}", "-"]
+        for (card, library), (naive, disk, device) in LENZ.items()
+    ]
+    seconds = {(each.contender, each.strategy): each.epoch_ns / 1e9 for each in timed_epochs(name) if not each.workers}
+    for contender in ("sinabs", "spikingjelly/auto", "torch-loop/unbind", "fused/cpu"):
+        naive = seconds[contender, "naive"]
+        ratios = (naive / seconds[contender, strategy] for strategy in ("disk-warm", "device-sparse", "memory"))
+        rows.append(["2 CPUs", contender, f"{naive:.2f}", *(f"{ratio:.2f}" for ratio in ratios)])
+    columns = ("machine", "library", "naive s", "naive over disk-warm", "naive over device-sparse", "naive over memory")
+    return {"table": markdown(Table(columns, rows, texts=2)), "fused": rows[-1][-1], "sinabs": rows[len(LENZ)][-1]}
+
+
+def training() -> dict[str, str]:
+    """How many samples the trained networks classify correctly."""
+    name = "2026-11-24_training_epyc-2cpu"
+    require(exact(results(name)), "All are exact.")
+    accuracies = sorted(100 * epoch.accuracy for epoch in timed_epochs(name) if epoch.accuracy is not None)
+    return {"accuracy": f"{accuracies[0]:.1f} % to {accuracies[-1]:.1f} %"}
+
+
+def indexing() -> dict[str, str]:
+    """Training passes of a loop that indexes the current, and of one that unbinds it."""
+    known = results("2026-11-25_neuron-share_epyc-2cpu")
+    ms = {
+        name: time_ns(result) / 1e6
+        for (case, name), result in known.items()
+        if (case.as_dict()["neurons"], case.time_steps, case.profile) == (2048, 100, "subtract") and result.summaries
+    }
+    return {variant: f"{ms[f'torch-loop/{variant}']:.0f} ms" for variant in ("index", "unbind")}
+
+
+def quick() -> dict[str, str]:
+    """The levels of the machine in a recording, and the time that both looks of the probes take."""
+    records = [record for record in recording("2026-11-27_quick_epyc-2cpu").records if record.measure == "time"]
+    require(not any(DRIFTED in record.flags for record in records), "no cell is flagged")
+    torch_ms, jax_ms = (
+        [record.settings["probes_ms"] for record in records if ("torch" in record.settings) is of_torch]
+        for of_torch in (True, False)
+    )
+    levels = span(level.all for level in relative(records).values())
+    return {"levels": levels, "torch": f"{span(torch_ms, 0)} ms", "jax": f"{span(jax_ms, 0)} ms"}
+
+
+def errors() -> dict[str, str]:
+    """Error rates of simulated comparisons, rankings and intervals."""
+    compared, ranked, chance, intervals = benchmark("errors")
+    ((passed, slower),) = [row[-2:] for row in chance["rows"] if row[0] == "5"]
+    rarely = (min(row[1:], key=lambda share: int(share.rstrip("%"))) for row in intervals["rows"])
+    shares = dict(zip(("passed", "slower", "two", "three", "five"), (passed, slower, *rarely), strict=True))
+    tables = {"compared": compared, "ranked": ranked, "intervals": intervals}
+    return {name: share.replace("%", " %") for name, share in shares.items()} | {
+        name: markdown(Table(table["columns"], table["rows"])) for name, table in tables.items()
+    }
+
+
+def limit() -> dict[str, str]:
+    """The parts of a small pass of `fused/cpu`, and its ratio to its products."""
+    (table,) = benchmark("limit")
+    rows = {row[0]: dict(zip(table["columns"], row, strict=True)) for row in table["rows"]}
+    small = {"outside": rows["16"]["outside us"], "whole": rows["16"]["pass us"], "empty": rows["16"]["empty us"]}
+    return small | {f"ratio_{neurons}": rows[neurons]["x floor"] for neurons in ("16", "512", "2048")}
+
+
+def least_memory() -> dict[str, str]:
+    """The contender that comes nearest to the host memory of `fused/cpu-lowmem`."""
+    tables = [table for name in ("memory", "memory-2048", "memory-long") for table in benchmark(name)]
+    case, *_, other, _, ratio = min((row for table in tables for row in table["rows"]), key=lambda row: float(row[-1]))
+    require(float(ratio) > 1, "the least host memory of all exact contenders")
+    profile, neurons, steps = case.replace("=", " = ").split(", ")
+    return {"other": other, "ratio": ratio, "case": f"{neurons} and {steps} in the profile `{profile}`"}
+
+
+def busy() -> dict[str, str]:
+    """Passes beside a busy process: of `fused/cpu`, and of the contenders that come nearest to it."""
+    alone, beside = ({row[0]: row[1] for row in table["rows"]} for table in benchmark("contenders"))
+    five = [benchmark(name)[1]["rows"] for name in ("contenders", "contenders-2048", "contenders-long")]
+    behind = {row[0]: row[2:] for rows in five for row in rows if float(row[-1]) < 0.95}
+    near = {row[0]: row[-1] for row in benchmark("contenders-near")[1]["rows"]}
+    require(behind.keys() <= near.keys() and min(map(float, near.values())) >= 0.95, "five rounds are too few")
+    case, subtract, zero = "subtract, N=512, T=25", "subtract, N=2048, T=100", "zero, N=2048, T=100"
+    passes = {"alone": f"{alone[case]} ms", "beside": f"{beside[case]} ms"}
+    other, ratio = behind[subtract]
+    return {**passes, "subtract": near[subtract], "zero": near[zero], "other": other, "five_rounds": ratio}
+
+
+def zen_4() -> dict[str, str]:
+    """The nearest contenders on another processor, in five rounds and in 15."""
+    five, fifteen = (
+        [{row[0]: row for row in table["rows"]} for table in benchmark(f"contenders{name}-zen4")]
+        for name in ("", "-near")
+    )
+    require([list(rows) for rows in fifteen] == [list(rows) for rows in five], "every case in more rounds")
+    rows = [row for table in five for row in table.values()]
+    nearest = {"jax-scan", "spyx-haiku/time-major", "brainpy/outside", "jaxpike/unroll-1"}
+    require({row[-2] for row in rows if float(row[-1]) < 1} <= nearest, "the four nearest contenders")
+    alone, beside = (min((row[-1] for row in table.values()), key=float) for table in fifteen)
+    behind = sum(float(row[-1]) < 0.95 for row in rows)
+    return {"behind": f"{behind} of {len(rows)} rows", "alone": alone, "beside": beside}
+
+
+def streaming() -> dict[str, str]:
+    """Four pieces of a long input over the whole, with and without gradients: of the layer, and of its linear part."""
+    spikes, training = ({row[0]: (row[3], row[5]) for row in table["rows"]} for table in benchmark("streaming"))
+    small = {"small": training["16"][0], "linear": training["16"][1], "spikes": " and ".join(spikes["16"])}
+    return {**small, "large": training["512"][0]}
+
+
+def constant() -> dict[str, str]:
+    """Rules of snnbench itself, with their units."""
+    return {
+        "busy": f"{timed_phase.BUSY_NS / 1e6:g} ms",
+        "busy_again": f"{timed_phase.BUSY_AGAIN_NS / 1e6:g} ms",
+        "copied_cpu": f"{probes.COPIED_BYTES['cpu'] >> 20} MiB",
+        "copied_cuda": f"{probes.COPIED_BYTES['cuda'] >> 20} MiB",
+        "drift": f"{FACTOR:g}",
+        "smallest_spread": percent(SMALLEST_SPREAD),
+        "largest_spread": percent(LARGEST_SPREAD),
+        "growth": f"{memory.GROWTH_NS / 1e9:g} s",
+        "least_growth": f"{LEAST_GROWTH_BYTES >> 10} KiB",
+        "contended": f"{contention.CONTENDED_CPUS:g} CPUs",
+        "rates": " to ".join(map(percent, RATE_WINDOW)),
+        "slack": f"{SLACK_NS / 1e6:g} ms",
+        "chance": percent(CHANCE),
+        "chance_of_each": percent(CHANCE_OF_EACH),
+        "afterwork": f"{afterwork.LEAST_NS / 1e6:g} ms",
+        "power": percent(POWER),
+    }
+
+
+SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
+    *(depth, network, compiled, fusion, table_1, devices, loading, training, indexing, quick),
+    *(errors, limit, least_memory, busy, zen_4, streaming, constant),
+)
