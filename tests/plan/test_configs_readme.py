@@ -1,14 +1,7 @@
 """Tests of configs/README.md: each config is in its table, and numbers that follow from published ones are right."""
 
-import re
 import tomllib
 from pathlib import Path
-
-import pytest
-
-from snnbench.recording.reading import read
-from tests.pictures import LOADING, TRAINING
-from tests.pictures import TABLE_1 as RECORDED_TABLE_1
 
 ROOT = Path(__file__).parent.parent.parent
 TEXT = (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
@@ -31,35 +24,12 @@ def test_every_config_is_in_the_table() -> None:
     assert sorted(name.strip("`") for name, *_ in rows("| config |")) == sorted(shipped)
 
 
-@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: " ".join(row[:2]))
-def test_derived_numbers_follow_from_published_ones(row: list[str]) -> None:
-    data, _, *numbers = row
-    seconds = [float(each) for each in numbers[:3]]
-    rates = [f"{IMAGES[data] / each:.0f}" for each in seconds] if data in IMAGES else ["-"] * 3
-    assert numbers[3:6] == rates
-    assert abs(float(numbers[6]) - seconds[1] / seconds[2]) <= 0.005 + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("recording", "sentence"),
-    [
-        (LOADING, "in its recording the cells took {} minutes."),
-        (TRAINING, "Those of `training`, which has the proper training beside it, took {} minutes."),
-        (RECORDED_TABLE_1, "`--only device=cpu` in {} minutes:"),
-    ],
-    ids=["loading", "training", "table-1"],
-)
-def test_minutes_equal_the_time_of_recorded_cells(recording: Path, sentence: str) -> None:
-    seconds = sum(record.wall_s or 0.0 for record in read(recording).records)
-    assert sentence.format(f"{seconds / 60:.0f}") in " ".join(TEXT.split())
-
-
-def test_ratios_are_in_the_range_that_the_config_names() -> None:
-    ratios = [float(row[-1]) for row in PUBLISHED]
-    low, high = map(
-        float, re.findall(r"(\d\.\d\d) to (\d\.\d\d) times as fast", TABLE_1["analysis"].replace("\n", " "))[0]
-    )
-    assert (low, high) == (min(ratios), max(ratios))
+def test_derived_numbers_follow_from_published_ones() -> None:
+    for data, network, *numbers in PUBLISHED:
+        seconds = [float(each) for each in numbers[:3]]
+        rates = [f"{IMAGES[data] / each:.0f}" for each in seconds] if data in IMAGES else ["-"] * 3
+        assert numbers[3:6] == rates, (data, network)
+        assert abs(float(numbers[6]) - seconds[1] / seconds[2]) <= 0.005 + 1e-9, (data, network)
 
 
 def test_table_1_has_the_networks_sizes_and_neuron_of_the_paper() -> None:

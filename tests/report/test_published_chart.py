@@ -9,7 +9,7 @@ from snnbench.adapter.discovery import discover
 from snnbench.plan import config
 from snnbench.workloads import linear_lif
 from tests.fakes import CASE, profile
-from tests.published_chart import DATA, PAGE, ROOT, ROWS, YARDSTICK, main, published, recorded_rows, recorded_table
+from tests.published_chart import PAGE, ROOT, ROWS, YARDSTICK, main, published, recorded_rows, recorded_table
 from tests.recordings import deviating, failed, recording, timed
 
 CPU = CASE.with_(neurons=512, batch=16, time_steps=500, input_kind="gaussian", input_rate=1.0, input_gradient=False)
@@ -35,9 +35,6 @@ def test_page_has_the_tables_of_the_chart_and_the_recording(tmp_path: Path) -> N
 def test_every_row_of_the_chart_is_explained() -> None:
     assert list(published()) == list(dict.fromkeys(published())) and set(published()) == set(ROWS)
     assert {name[:4] for name, row in ROWS.items() if row.steps < 500} == {"Nors", "Spyx"}
-    text = " ".join(PAGE.read_text(encoding="utf-8").split())
-    assert f"{sum(published()['Norse v1.0.0'][:2]):.4f} s in total, is a compiled" in text
-    assert DATA.name in text and "Norse's row cannot come from it" in text
 
 
 def test_totals_equal_the_labels_of_the_chart() -> None:
