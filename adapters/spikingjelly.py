@@ -23,7 +23,6 @@ A neuron without decay is an `IFNode`.
 The CuPy kernels are those of 0.0.0.0.14, the last stable release before 2.0, which removed them. They use `numpy.int`,
 which NumPy 1.24 removed. CuPy 13 is the last that runs with a NumPy that old, and Python 3.11 the last with a wheel of
 that NumPy. Release 0.0.0.0.14 has no fast sigmoid, so this adapter adds one; the kernels get it as CUDA text.
-This file is long: the library has two releases here, and many ways of running them.
 Docs: https://spikingjelly.readthedocs.io/zh-cn/latest/APIs/spikingjelly.activation_based.neuron.html
 """
 

@@ -166,15 +166,6 @@ def test_few_modules_stand_outside_a_package() -> None:
     assert len(list(PACKAGE.glob("*.py"))) <= MOST_IN_GROUND
 
 
-FOLDERS = ("snnbench", "adapters", "benchmarks", "docs", "tests")
-SOURCES = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-
-
-def test_long_files_give_a_reason() -> None:
-    long = [path for path in SOURCES if len(path.read_text(encoding="utf-8").splitlines()) > 250]
-    assert [path for path in long if "This file is long: " not in path.read_text(encoding="utf-8")] == []
-
-
 def test_workers_reach_packages_of_their_side_only() -> None:
     assert {package_of(module) for module in reached_by_workers()} == set(WORKER_SIDE)
 

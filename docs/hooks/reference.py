@@ -3,8 +3,6 @@
 A page holds marks such as `<!-- reference: commands -->`. `expand` puts a generated text in the place of each mark.
 Names, types, defaults and limits come from the code. If the code has no sentence on a name, meanings.toml has it. A
 name without a sentence, or a sentence without a name, is an error.
-
-This file is long: it has one short function for each mark of the reference pages.
 """
 
 import re

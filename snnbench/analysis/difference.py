@@ -13,8 +13,6 @@ variance s^2, with d = n - 1 degrees of freedom, is moderated by all variances o
 where s0^2 and d0 are fitted to those variances (section 6.2). If the variances are alike, d0 is large. If they are not,
 d0 nears 0, and t nears Welch's. Unlike there, a moderated variance is never smaller than the measured one, so that a
 noisy cell gains nothing from quiet ones.
-
-This file is long: the paired and the unpaired test share the moderated variances, and are read beside each other.
 """
 
 from collections import defaultdict

@@ -6,8 +6,6 @@ of a value counts *images*: the time steps times the samples of the batch, time 
 Every operation but Neurons can be computed in part. For some channels it takes the parameters of these channels, and if
 it is `channelwise` their entering values. For some images it takes their entering values and cotangents, unless it
 `mixes_images`.
-
-This file is long: it lists every operation, each with its value and its gradients.
 """
 
 from abc import ABC, abstractmethod

@@ -1,7 +1,4 @@
-"""The rules for one record: each rule recomputes its values and trusts no summary.
-
-This file is long: the rules share the sizes of checks.
-"""
+"""The rules for one record: each rule recomputes its values and trusts no summary."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping

@@ -2,9 +2,6 @@
 
 A sweep is the product of its axes. Any value of a case may be a list. A value in [case] holds for every sweep that does
 not give its own. Values that choose a measurement have no default: a missing one is an error.
-
-This file is long: the models of a file and its loading stand together, for an error of a model is explained by its
-place in the file.
 """
 
 from collections.abc import Iterable, Sequence

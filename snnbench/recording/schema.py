@@ -1,8 +1,6 @@
 """The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json.
 
 Recordings come from strangers. A malformed document is refused when it is read.
-
-This file is long: it lists every field of every document.
 """
 
 from functools import cache
