@@ -1,4 +1,4 @@
-"""The numbers in the sentences and tables of docs/explanations: from recordings, benchmarks and constants of the code.
+"""The numbers of explanations and guides: from recordings, outcomes of benchmarks and constants of the code.
 
 Each function is named as its marks are, and says what it is about. Words of a page that depend on the recording, such
 as "all are exact", are required of it here.
@@ -19,6 +19,7 @@ from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
 from snnbench.report.section import Table
+from snnbench.report.text import recording_tables
 from snnbench.report.text.table import markdown
 from snnbench.worker import afterwork, contention, memory, probes, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
@@ -241,6 +242,12 @@ def quick() -> dict[str, str]:
     return {"levels": levels, "torch": f"{span(torch_ms, 0)} ms", "jax": f"{span(jax_ms, 0)} ms"}
 
 
+def report() -> dict[str, str]:
+    """The tables of `snnbench report`."""
+    names = {"quick": "2026-11-27_quick_epyc-2cpu", "defaults": "2026-11-25_library-defaults_epyc-2cpu"}
+    return {mark: recording_tables.markdown([recording(name)], heading="###") for mark, name in names.items()}
+
+
 def errors() -> dict[str, str]:
     """Error rates of simulated comparisons, rankings and intervals."""
     compared, ranked, chance, intervals = benchmark("errors")
@@ -329,5 +336,5 @@ def constant() -> dict[str, str]:
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
     *(depth, network, compiled, fusion, table_1, devices, loading, training, indexing, quick),
-    *(errors, limit, least_memory, busy, zen_4, streaming, constant),
+    *(report, errors, limit, least_memory, busy, zen_4, streaming, constant),
 )

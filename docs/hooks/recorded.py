@@ -13,10 +13,11 @@ from typing import Any
 
 import explanations
 import findings
+import open_neuromorphic
 
 MARK = re.compile(r"\{\{\s*([\w.-]+)\s*\}\}")
 PAGES = Path(__file__).parents[1]
-SOURCES = (findings.findings, *explanations.SOURCES)
+SOURCES = (findings.findings, open_neuromorphic.open_neuromorphic, *explanations.SOURCES)
 
 
 def on_pre_build(**_: Any) -> None:

@@ -1,16 +1,15 @@
-"""Tests of splicing tables into a document, and that the tables in the documents are those of their recordings."""
+"""Tests of splicing tables into a document, and that the README and the guide have what `snnbench report` prints."""
 
 import re
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from snnbench.report.text.splicing import SpliceError, marks, splice
 from tests.documents import ROOT, written
-from tests.shipped import OTHER_NEURONS, QUICK
+from tests.shipped import QUICK
 
 START, END = marks()
 BEFORE, AFTER = "# A readme\n\nwords, µ\n", "\nmore words\n"
@@ -58,19 +57,10 @@ def test_named_marks_are_separate(document: Path) -> None:
 GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"
 
 
-@cache
-def report(recording: str, *options: str) -> str:
-    """What `snnbench report` prints into a pipe."""
-    command = [sys.executable, "-m", "snnbench", "report", f"results/{recording}", *options]
+def report(*options: str) -> str:
+    """What `snnbench report` prints of QUICK into a pipe."""
+    command = [sys.executable, "-m", "snnbench", "report", f"results/{QUICK}", *options]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-
-@pytest.mark.parametrize(("recording", "mark"), [(QUICK, ""), (OTHER_NEURONS, "defaults")])
-def test_guide_has_the_tables_of_its_recordings(tmp_path: Path, recording: str, mark: str) -> None:
-    copy = tmp_path / "guide.md"
-    copy.write_text(written(GUIDE), encoding="utf-8")
-    report(recording, "--splice", str(copy), *(("--mark", mark) if mark else ()))
-    assert copy.read_text(encoding="utf-8") == written(GUIDE), f"snnbench report results/{recording} --splice {GUIDE}"
 
 
 def cells(text: str) -> list[list[str]]:
@@ -82,7 +72,7 @@ def cells(text: str) -> list[list[str]]:
 
 
 def test_readme_table_has_the_values_of_the_recording() -> None:
-    head, *rows = cells(report(QUICK).partition("subtract:")[2])
+    head, *rows = cells(report().partition("subtract:")[2])
     columns = [head.index(name) for name in ("library", "verdict", "train ms", "ratio", "x floor")]
     expected = [[row[column].partition(" (")[0] for column in columns] for row in rows]
     readme_head, *readme_rows = cells(written(ROOT / "README.md"))
@@ -96,6 +86,6 @@ def test_readme_is_short() -> None:
 
 
 def test_guide_names_every_section_of_the_page() -> None:
-    titles = re.findall(r'<h2 id="[\w-]+-title">([^<]*)</h2>', report(QUICK, "--format", "html"))
+    titles = re.findall(r'<h2 id="[\w-]+-title">([^<]*)</h2>', report("--format", "html"))
     assert {"In short", "Time", "Provenance"} <= set(titles)
     assert not [title for title in titles if f"- **{title}**" not in written(GUIDE)]

@@ -1,6 +1,6 @@
-"""Tests of the page on the chart of Open Neuromorphic: its tables have the published values and the recording's."""
+"""Tests of the tables beside the chart of Open Neuromorphic: they have the published values and the recording's."""
 
-from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,45 +8,39 @@ from snnbench.adapter.contender import label
 from snnbench.adapter.discovery import discover
 from snnbench.plan import config
 from snnbench.workloads import linear_lif
+from tests.documents import ROOT, hook
 from tests.fakes import CASE, profile
-from tests.published_chart import PAGE, ROOT, ROWS, YARDSTICK, main, published, recorded_rows, recorded_table
 from tests.recordings import deviating, failed, recording, timed
 
+chart: Any = hook("open_neuromorphic")
 CPU = CASE.with_(neurons=512, batch=16, time_steps=500, input_kind="gaussian", input_rate=1.0, input_gradient=False)
 ZERO = CPU.with_(**profile("zero"))
 
 
 def table(*records: object) -> dict[str, tuple[str, ...]]:
     """The rows of the second table for these records, by the row of the chart."""
-    return {row[0]: row for row in recorded_rows(recording(*records))}  # type: ignore[arg-type]
+    return {row[0]: row for row in chart.recorded_rows(recording(*records))}  # type: ignore[arg-type]
 
 
 def run(name: str, train: float, case: linear_lif.Case = CPU) -> object:
     return timed(name, case=case, forward=train / 4, backward=train / 2, train=train)
 
 
-def test_page_has_the_tables_of_the_chart_and_the_recording(tmp_path: Path) -> None:
-    copy = tmp_path / "page.md"
-    copy.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
-    main(copy)
-    assert copy.read_text(encoding="utf-8") == PAGE.read_text(encoding="utf-8"), "python -m tests.published_chart"
-
-
 def test_every_row_of_the_chart_is_explained() -> None:
-    assert list(published()) == list(dict.fromkeys(published())) and set(published()) == set(ROWS)
-    assert {name[:4] for name, row in ROWS.items() if row.steps < 500} == {"Nors", "Spyx"}
+    assert set(chart.published()) == set(chart.ROWS)
+    assert {name[:4] for name, row in chart.ROWS.items() if row.steps < 500} == {"Nors", "Spyx"}
 
 
 def test_totals_equal_the_labels_of_the_chart() -> None:
     """The chart's figure prints the sum of both times, rounded to hundredths."""
-    totals = {name: f"{forward + backward:.2f}" for name, (forward, backward, _) in published().items()}
-    assert totals["Norse v1.0.0"] == "0.11" and totals[YARDSTICK] == "1.34"
+    totals = {name: f"{forward + backward:.2f}" for name, (forward, backward, _) in chart.published().items()}
+    assert totals["Norse v1.0.0"] == "0.11" and totals[chart.YARDSTICK] == "1.34"
     assert totals["Rockpool v2.7"] == "3.07" and totals["snnTorch v0.7.0"] == "3.08"
 
 
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", chart.ROWS)
 def test_row_has_a_contender_of_the_config(name: str) -> None:
-    row = ROWS[name]
+    row = chart.ROWS[name]
     loaded = config.load(ROOT / "configs" / "open-neuromorphic.toml", default_threads=2)
     works = config.expand(loaded, discover())
     cases = [work.case for work in works if label(work.library, work.variant) == row.contender]
@@ -58,7 +52,7 @@ def test_ratio_is_to_the_yardstick_of_the_same_profile() -> None:
     rows = table(*records, run("snntorch/unbind", 30, ZERO))
     assert rows["Norse v1.0.0"][3:] == ("3.75", "7.5", "15", "1.50", "0.08", "exact")
     assert rows["snnTorch v0.7.0"][2:] == ("zero", "7.5", "15", "30", "1.50", "2.30", "exact")
-    assert rows[YARDSTICK][6:] == ("1.00", "1.00", "exact")
+    assert rows[chart.YARDSTICK][6:] == ("1.00", "1.00", "exact")
     assert rows["Sinabs EXODUS v1.1.2"][3:] == ("-", "-", "-", "-", "0.13", "not run")
 
 
@@ -73,10 +67,6 @@ def test_failed_and_deviating_contenders_are_marked() -> None:
 def test_recording_of_a_gpu_is_shown_at_its_largest_size() -> None:
     cuda = [CPU.with_(device="cuda", neurons=neurons) for neurons in (512, 16384)]
     records = [run("spikingjelly/auto", 10 * case.neurons / 512, case) for case in (CPU, *cuda)]
-    text = recorded_table(recording(*records, name="2026_gpu"))  # type: ignore[arg-type]
+    text = chart.recorded_table(recording(*records, name="2026_gpu"))  # type: ignore[arg-type]
     assert "`results/2026_gpu` (a laptop): cuda, N = 16384, B = 16, T = 500, 3 trials." in text
     assert "| 320 |" in text
-
-
-def test_missing_recording_is_a_sentence() -> None:
-    assert recorded_table(None) == "No recording of the config `open-neuromorphic` is in `results/` yet.\n"

@@ -1,31 +1,21 @@
-"""The page on the chart of Open Neuromorphic: its tables of published rows, and of the same libraries in a recording.
-
-python -m tests.published_chart             # writes the tables of docs/explanations/open-neuromorphic.md anew
-python -m tests.published_chart RECORDING   # with another recording
-
-The recording is the newest in results/ of the config `open-neuromorphic`. Without one the second table is a sentence.
-"""
+"""The tables of docs/explanations/open-neuromorphic.md: rows of the chart, and the same libraries in a recording."""
 
 import csv
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+
+from recordings import ROOT, newest
 
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.recording.reading import Recording, read
+from snnbench.recording.reading import Recording
 from snnbench.report.numbers import counted
 from snnbench.report.section import Table
-from snnbench.report.text.splicing import splice
 from snnbench.report.text.table import markdown
 from snnbench.units import MIB, MS, number
 
-ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "explanations" / "open-neuromorphic.md"
 DATA = ROOT / "docs" / "assets" / "open-neuromorphic-16k.csv"
 """The chart's values: docker/data.csv of open-neuromorphic.github.io at commit 0d3fc213, the rows of 16384 neurons."""
-RECORDINGS = sorted((ROOT / "results").glob("*_open-neuromorphic_*"))
 YARDSTICK = "SpikingJelly PyTorch v0.0.0.0.15"
 """The row that others are divided by, in both tables: it runs all steps, in plain PyTorch."""
 
@@ -91,7 +81,7 @@ def published_table() -> str:
             )
         )
     columns = ("row of the chart", "forward s", "backward s", "ratio", "memory MiB", "time steps run", "other work")
-    return markdown(Table(columns, lines, numbers=columns[1:5])) + "\n"
+    return markdown(Table(columns, lines, numbers=columns[1:5]))
 
 
 def cases(recording: Recording) -> dict[Case, dict[str, Result]]:
@@ -129,10 +119,8 @@ def recorded_rows(recording: Recording) -> Iterator[tuple[str, ...]]:
         yield name, f"`{row.contender}`", row.profile, *shown, f"{times[-1] / yardstick:.2f}", there, result.verdict
 
 
-def recorded_table(recording: Recording | None) -> str:
+def recorded_table(recording: Recording) -> str:
     """The same libraries in a recording, with a sentence on its size and its machine."""
-    if recording is None:
-        return "No recording of the config `open-neuromorphic` is in `results/` yet.\n"
     case = next(iter(cases(recording)))
     trials = counted(recording.protocol["trials"], "trial")
     head = (
@@ -143,14 +131,9 @@ def recorded_table(recording: Recording | None) -> str:
         *("row of the chart", "contender here", "profile", "forward ms", "backward ms", "train ms"),
         *("ratio here", "ratio in the chart", "verdict"),
     )
-    return head + markdown(Table(columns, list(recorded_rows(recording)), numbers=columns[3:8])) + "\n"
+    return head + markdown(Table(columns, list(recorded_rows(recording)), numbers=columns[3:8]))
 
 
-def main(page: Path = PAGE, folder: Path | None = RECORDINGS[-1] if RECORDINGS else None) -> None:
-    """Write both tables of the page anew."""
-    splice(page, published_table(), "published")
-    splice(page, recorded_table(read(folder) if folder else None), "recorded")
-
-
-if __name__ == "__main__":
-    main(folder=Path(sys.argv[1])) if sys.argv[1:] else main()
+def open_neuromorphic() -> dict[str, str]:
+    """Both tables of the page; the second has the newest recording."""
+    return {"published": published_table(), "recorded": recorded_table(newest("open-neuromorphic"))}
