@@ -6,7 +6,7 @@ as "all are exact", are required of it here.
 
 from collections.abc import Callable, Iterable, Mapping
 
-from recordings import ROOT, benchmark, recording, require, results, time_ns
+from recordings import RESULTS, ROOT, benchmark, recording, require, results, time_ns
 
 from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.noise import POWER
@@ -14,12 +14,13 @@ from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
 from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SLACK_NS
 from snnbench.proof.tolerance import RATE_WINDOW
+from snnbench.recording import conformance
 from snnbench.recording.drift import DRIFTED, FACTOR, relative
 from snnbench.recording.flags import LEAST_GROWTH_BYTES
 from snnbench.report.findings import find
 from snnbench.report.leads import leads
 from snnbench.report.section import Table
-from snnbench.report.text import recording_tables
+from snnbench.report.text import nir_table, recording_tables, share_table
 from snnbench.report.text.table import markdown
 from snnbench.worker import afterwork, contention, memory, probes, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
@@ -219,15 +220,21 @@ def training() -> dict[str, str]:
     return {"accuracy": f"{accuracies[0]:.1f} % to {accuracies[-1]:.1f} %"}
 
 
-def indexing() -> dict[str, str]:
-    """Training passes of a loop that indexes the current, and of one that unbinds it."""
-    known = results("2026-11-25_neuron-share_epyc-2cpu")
+def neuron_share() -> dict[str, str]:
+    """The neuron's share by size, and passes of a loop that indexes the current, and of one that unbinds it."""
+    name = "2026-11-25_neuron-share_epyc-2cpu"
     ms = {
-        name: time_ns(result) / 1e6
-        for (case, name), result in known.items()
+        contender: time_ns(result) / 1e6
+        for (case, contender), result in results(name).items()
         if (case.as_dict()["neurons"], case.time_steps, case.profile) == (2048, 100, "subtract") and result.summaries
     }
-    return {variant: f"{ms[f'torch-loop/{variant}']:.0f} ms" for variant in ("index", "unbind")}
+    passes = {variant: f"{ms[f'torch-loop/{variant}']:.0f} ms" for variant in ("index", "unbind")}
+    return {**passes, "table": markdown(share_table.table(results_by_case(recording(name).records), "train"))}
+
+
+def nir() -> dict[str, str]:
+    """The tables of a recording of `snnbench nir`."""
+    return {"tables": nir_table.markdown(conformance.read(RESULTS / "2026-11-25_nir_epyc-2cpu.json"))}
 
 
 def quick() -> dict[str, str]:
@@ -335,6 +342,6 @@ def constant() -> dict[str, str]:
 
 
 SOURCES: tuple[Callable[[], dict[str, str]], ...] = (
-    *(depth, network, compiled, fusion, table_1, devices, loading, training, indexing, quick),
+    *(depth, network, compiled, fusion, table_1, devices, loading, training, neuron_share, nir, quick),
     *(report, errors, limit, least_memory, busy, zen_4, streaming, constant),
 )

@@ -44,4 +44,4 @@ def unused(pages: Iterable[str]) -> list[str]:
 @cache
 def texts() -> dict[str, str]:
     """The text for every mark."""
-    return {f"{source.__name__}.{name}": text for source in SOURCES for name, text in source().items()}
+    return {f"{source.__name__}.{name}": text.strip() for source in SOURCES for name, text in source().items()}

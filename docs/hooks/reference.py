@@ -17,24 +17,18 @@ from typer.main import get_command
 
 from snnbench import checking
 from snnbench.adapter.discovery import data_folder, discover
-from snnbench.analysis.results import results_by_case
 from snnbench.cases import outcome
 from snnbench.cases.case import PROFILES
 from snnbench.cli import app
 from snnbench.exits import Exit
 from snnbench.plan import axes, config
-from snnbench.recording import conformance, flags, reading, schema
+from snnbench.recording import flags, schema
 from snnbench.report import tidy
-from snnbench.report.text import nir_table, share_table
-from snnbench.report.text import table as tables
 from snnbench.workloads import DEFAULT, WORKLOADS
 
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")
 )
-RESULTS = Path(__file__).parents[2] / "results"
-NIR_RECORDING = RESULTS / "2026-11-25_nir_epyc-2cpu.json"
-SHARE_RECORDING = RESULTS / "2026-11-25_neuron-share_epyc-2cpu"
 MARK = re.compile(r"<!-- reference: ([a-z-]+) -->")
 TIDY_TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
 
@@ -337,16 +331,6 @@ def metrics() -> str:
     return table(("metric", "meaning"), ((code(name), text) for name, text in MEANINGS["metric"].items()))
 
 
-def nir() -> str:
-    """The tables of a recording of `snnbench nir`."""
-    return nir_table.markdown(conformance.read(NIR_RECORDING))
-
-
-def neuron_share() -> str:
-    """The neuron's share by size, of a recording of the config of this name."""
-    return tables.markdown(share_table.table(results_by_case(reading.read(SHARE_RECORDING).records), "train"))
-
-
 GENERATORS: dict[str, Callable[[], str]] = {
     "commands": commands_section,
     "general-options": general_options,
@@ -367,6 +351,4 @@ GENERATORS: dict[str, Callable[[], str]] = {
     "exit-codes": exit_codes,
     "tidy-columns": tidy_columns,
     "metrics": metrics,
-    "nir": nir,
-    "neuron-share": neuron_share,
 }
