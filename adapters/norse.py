@@ -45,6 +45,7 @@ RESETS = {
     "integral": "lif_feed_forward_integral resets to a value, with the gradient attached",
 }
 DEVIATION = {"defaults": "the synapse keeps 0.8 of its current per step; a tenth of the current charges the membrane"}
+COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
 DT = 0.001
 

@@ -51,6 +51,7 @@ DEVIATION = {
     "leaky-parallel": "potentials below 0 are clipped by nn.RNN's ReLU",
     "defaults": "the reset subtracts the undecayed threshold one step late, without a gradient; arctangent surrogate",
 }
+COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
 
 

@@ -64,6 +64,7 @@ EXACT = {
 }
 RESETS = {"psn": "PSN has no reset", "sliding-psn": "SlidingPSN has no reset"}
 DEVIATION = {"defaults": "tau = 2: each step halves the potential and adds half of the input; sigmoid surrogate"}
+COMPILES = {"compile-cell": True}
 WAYS = ("compile", "cuda-graph", "amp")
 PROVIDER = {
     "triton": ("^_forward_kernel", "^_backward_kernel"),

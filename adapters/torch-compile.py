@@ -15,6 +15,7 @@ from snnbench.adapter import Unsupported
 from snnbench.backends.torch import Network, Neuron, compiled
 
 BACKEND = "torch"
+COMPILES = True
 EXACT = ("subtract", "zero", "subtract-detached", "zero-attached")
 VARIANTS = {
     "scan": "torch's scan operator over time, compiled with the linear layer as one graph",

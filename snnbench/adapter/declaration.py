@@ -24,7 +24,8 @@ PACKAGE = Path(snnbench.__file__).parent
 class Variant:
     """A variant of a library, as its file declares it. `built_as` is the variant that `build` gets.
 
-    `way` is the harness's own way of running the network (WAYS), or empty.
+    `way` is the harness's own way of running the network (WAYS), or empty. A variant that `compiles` takes far longer
+    than others before its first pass.
     """
 
     about: str
@@ -40,6 +41,7 @@ class Variant:
     inference_only: str | None = None
     provider: tuple[str, ...] | None = None
     needs: str | None = None
+    compiles: bool = False
     way: str = ""
 
     def refusal(self, case: Any) -> str:
@@ -54,7 +56,8 @@ class Variant:
     def run(self, way: str) -> "Variant":
         """This variant, run in a way of the harness."""
         devices = ("cuda",) if way == "cuda-graph" else self.devices
-        return replace(self, about=f"{self.about}: {WAYS[way]}", way=way, devices=devices)
+        compiles = self.compiles or way == "compile"
+        return replace(self, about=f"{self.about}: {WAYS[way]}", way=way, devices=devices, compiles=compiles)
 
 
 @dataclass(frozen=True, slots=True)
