@@ -31,6 +31,7 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder
 from snnbench.worker.messages import Note, Reply
 
 CELLS, PLANNED = 1000, 100_000
@@ -107,7 +108,7 @@ def sweep(folder: Path) -> tuple[list[float], list[float], int]:
     clock, by_hand, process = Clock(), [], psutil.Process()
     before = 0
     with append(folder / "recording", {"identity": "cells"}, {}) as writer:
-        executor = Executor(run, writer, clock)
+        executor = Executor(run, InFolder(writer), clock)
         for number in range(CELLS):
             executor.execute([Cell(SMALLEST.with_(neurons=number + 1), "fake", "default", 0, "time")])
             started = time.perf_counter()

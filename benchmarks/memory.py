@@ -31,6 +31,7 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import append
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder
 from snnbench.units import MIB
 from snnbench.worker.messages import Note
 
@@ -116,7 +117,7 @@ def measured(cases: Sequence[Case], patterns: Sequence[str], trials: int, folder
     protocol = PROTOCOL.model_copy(update={"memory_trials": trials})
     run = Run({"": Setup(known, pythons)}, protocol, "here", os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     with append(folder, {"identity": "memory"}, {}) as writer:
-        Executor(run, writer, Shown()).execute(cells)
+        Executor(run, InFolder(writer), Shown()).execute(cells)
     keys = {run.key(cell) for cell in cells}
     return [record for record in read(folder).records if record.cell in keys]
 

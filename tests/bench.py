@@ -18,6 +18,7 @@ from snnbench.recording.record import Record
 from snnbench.recording.writer import Writer, append
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder
 from snnbench.worker.messages import Note
 from tests.fakes import CASE, CORRECT, write
 
@@ -84,6 +85,10 @@ class Bench:
         marks = self.folder / f"{name}.built"
         return len(marks.read_text()) if marks.exists() else 0
 
+    def setup(self) -> Run:
+        """The constants of a run."""
+        return Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
+
     @contextmanager
     def writer(self) -> Iterator[Writer]:
         """The recording, open."""
@@ -93,9 +98,9 @@ class Bench:
     def run(self, plan: list[Cell]) -> list[Record]:
         """Run the missing cells of a plan."""
         self.watcher = Watcher()
-        setup = Run({"": Setup(self.adapters, self.interpreters)}, self.protocol, "a laptop", 1 << 40)
+        setup = self.setup()
         with self.writer() as writer:
-            Executor(setup, writer, self.watcher).execute(plan)
+            Executor(setup, InFolder(writer), self.watcher).execute(plan)
         return [record for _, record in self.watcher.ended]
 
     def run_cell(self, name: str, case: Case = SMALL, measure: Any = "time") -> Record:

@@ -5,9 +5,23 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
+from snnbench.adapter import reading
+from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.refusal import AdapterError
+
+
+class Loaded(NamedTuple):
+    """An adapter file that was run: what it declares, and the module."""
+
+    declared: Adapter
+    module: ModuleType
+
+
+def read_and_load(path: Path) -> Loaded:
+    """Read the declaration of an adapter file, then run the file. Raises AdapterError, and whatever the file raises."""
+    return Loaded(reading.read(path), load(path))
 
 
 def load(path: Path) -> ModuleType:

@@ -57,9 +57,11 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     from snnbench.environments import interpreters
     from snnbench.machine import description, gpus
     from snnbench.recording.lookup import UnknownCell
+    from snnbench.run import local
     from snnbench.run import replay as replays
-    from snnbench.run.progress import describe, ending, say
+    from snnbench.run.progress import ending, say
     from snnbench.run.setup import Run, Setup
+    from snnbench.run.store import InMemory
 
     if shown.side:  # the changes of a side are in the recording, and no code of a recording is run
         raise UnknownCell(f"{shown.cell}: is of one side of an A/B test; measure both again with snnbench ab")
@@ -70,16 +72,17 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     works = [Work(shown.case, shown.library, shown.variant)]
     pythons = interpreters.interpreters(works, adapters, env is Env.managed, gpus.has_cuda(), say)
     setups = {"": Setup(adapters, pythons)}
-    here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts))
+    here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say)
     say(replays.heading(shown, trials))
-    new = replays.again(shown, trials, here, lambda cell, record: say(f"{describe(cell)}: {ending(record)}"))
+    kept = InMemory()
+    local.execute(replays.cells(shown, trials), here, kept)
     typer.echo("\nreplayed:")
     for change in replays.changes(shown, recording, adapters[shown.library], here):
         typer.echo(f"not as it was: {change}")
-    failed = [record for record in new if record.status != "measured"]
+    failed = [record for record in kept.records if record.status != "measured"]
     for record in failed:
         typer.echo(ending(record))
     old = replays.trials(recording, shown)
-    typer.echo("\n".join(replays.lines(replays.compared(old, [r for r in new if r not in failed]))))
+    typer.echo("\n".join(replays.lines(replays.compared(old, [r for r in kept.records if r not in failed]))))
     if failed:
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -29,9 +29,10 @@ def verify(
     from snnbench.plan import selection
     from snnbench.plan.cell import Cell
     from snnbench.report.text.verdict_table import table
-    from snnbench.run import known_outcomes, runner
-    from snnbench.run.progress import say, shown
+    from snnbench.run.local import execute
+    from snnbench.run.progress import say
     from snnbench.run.setup import Run, Setup
+    from snnbench.run.store import InMemory
 
     adapters = discover(options.adapter_files)
     loaded = configs.load(config_path(config), options.changes, default_threads())
@@ -53,19 +54,16 @@ def verify(
     facts = description.facts()
     pythons = interpreters.interpreters(works, adapters, options.env is Env.managed, gpus.has_cuda(), say)
     setups = {"": Setup(adapters, pythons)}
-    setup = Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts))
-    records = []
-    cells = [Cell(work.case, work.library, work.variant, 0, "verify") for work in works]
-    with shown(cells) as progress:
-        for cell in cells:
-            progress.start(cell)
-            records.append(runner.measure(cell, setup.key(cell), setup, known_outcomes.KnownOutcomes()))
-            progress.end(cell, records[-1])
-    if console := terminal():
-        from snnbench.report.terminal import verdict_view
+    run = Run(setups, loaded.protocol, description.model(facts), description.memory_bytes(facts), say)
+    kept = InMemory()
+    try:
+        execute([Cell(work.case, work.library, work.variant, 0, "verify") for work in works], run, kept)
+    finally:  # an interrupted command prints what it has
+        if console := terminal():
+            from snnbench.report.terminal import verdict_view
 
-        verdict_view.show(console, records)
-    else:
-        typer.echo(table(records))
-    if any(record.status == "failed" for record in records):
+            verdict_view.show(console, kept.records)
+        else:
+            typer.echo(table(kept.records))
+    if any(record.status == "failed" for record in kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -6,11 +6,12 @@ from dataclasses import asdict, dataclass
 from types import MappingProxyType
 
 from snnbench.adapter.contender import Contender, Work, label
+from snnbench.adapter.declaration import Adapter
 from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.plan.config import Protocol
 from snnbench.units import GIB
-from snnbench.worker.messages import Measure, Request
+from snnbench.worker.messages import ImportRequest, Measure, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,11 @@ class Cell:
         further = [dict(variables)] if variables else []
         return digest([fields, adapter, environment, machine, protocol.digest, *further])
 
-    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request:
+    def refusal(self, adapter: Adapter) -> str:
+        """Why its adapter's file excludes it; empty if it does not."""
+        return adapter.variants[self.variant].refusal(self.case)
+
+    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request | ImportRequest:
         """The request to its worker."""
         limit = protocol.memory_limit_gib
         return Request(

@@ -2,18 +2,30 @@
 
 A cell is expected to take as long as earlier trials of the same work. Before the first such trial, the estimate is the
 contender's time per unit of work, or else that of all contenders. A short cell mostly starts its process; a long cell
-grows with its neuron updates. So the unit of work is the square root of the neuron updates, between the two.
+grows with its neuron updates. So the unit of work is the square root of the neuron updates, between the two. To verify
+a cell takes as long at all sizes, unless it compiles: such cells are expected to take COMPILED_TIMES as long.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from snnbench.plan.cell import Cell
 
 Kind = tuple[Any, ...]
+Compiles = Callable[[Cell], bool]
+"""Whether a compiler takes most of the time of a cell."""
+
+
+COMPILED_TIMES = 40
+"""How many other cells could be verified while a cell compiles: about 0.6 s each, and 25 s."""
+
+
+def never(cell: Cell) -> bool:
+    """No cell compiles."""
+    return False
 
 
 @dataclass(slots=True)
@@ -32,7 +44,8 @@ class Total:
 class Estimate:
     """Estimates the time left from the cells that ended; all times are in seconds."""
 
-    def __init__(self, cells: Iterable[Cell]) -> None:
+    def __init__(self, cells: Iterable[Cell], compiles: Compiles = never) -> None:
+        self._compiles = compiles
         self._left: dict[Kind, int] = defaultdict(int)
         self._cells: dict[Kind, Cell] = {}
         self._totals: dict[Kind, Total] = defaultdict(Total)
@@ -47,8 +60,8 @@ class Estimate:
     def learn(self, cell: Cell, seconds: float) -> None:
         """Learn how long a cell took."""
         self._left[_same(cell)] -= 1
-        for kind in _kinds(cell):
-            self._totals[kind].add(seconds, _work(cell))
+        for kind in self._kinds(cell):
+            self._totals[kind].add(seconds, self._work(cell))
 
     def seconds_left(self) -> float | None:
         """How long the cells left will take; None as long as it is unknown."""
@@ -57,8 +70,17 @@ class Estimate:
 
     def _seconds(self, cell: Cell) -> float | None:
         known: Mapping[Kind, Total] = self._totals
-        total = next((known[kind] for kind in _kinds(cell) if kind in known), None)
-        return total.seconds / total.work * _work(cell) if total else None
+        total = next((known[kind] for kind in self._kinds(cell) if kind in known), None)
+        return total.seconds / total.work * self._work(cell) if total else None
+
+    def _kinds(self, cell: Cell) -> list[Kind]:
+        """Groups this cell belongs to, most specific first."""
+        return [_same(cell), (cell.contender, cell.measure), (cell.measure, self._compiles(cell)), (cell.measure,), ()]
+
+    def _work(self, cell: Cell) -> float:
+        if cell.measure == "verify":
+            return COMPILED_TIMES if self._compiles(cell) else 1
+        return math.sqrt(max(1, cell.case.updates))
 
 
 def format_duration(seconds: float) -> str:
@@ -72,12 +94,3 @@ def format_duration(seconds: float) -> str:
 def _same(cell: Cell) -> Kind:
     """The key that all trials of a cell share."""
     return cell.contender, cell.case, cell.measure
-
-
-def _kinds(cell: Cell) -> list[Kind]:
-    """Groups this cell belongs to, most specific first."""
-    return [_same(cell), (cell.contender, cell.measure), (cell.measure,), ()]
-
-
-def _work(cell: Cell) -> float:
-    return math.sqrt(max(1, cell.case.updates))

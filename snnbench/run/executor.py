@@ -5,7 +5,6 @@ Cells on the CPU come first, and have the machine for themselves.
 """
 
 import os
-from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import closing, suppress
@@ -18,15 +17,14 @@ from snnbench.cases.outcome import failed
 from snnbench.machine import cpus
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell
-from snnbench.recording import in_progress
 from snnbench.recording.record import Record, RecordingError
-from snnbench.recording.writer import Writer
-from snnbench.run import known_outcomes
+from snnbench.run import known_outcomes, verifier
 from snnbench.run.endings import record_of
-from snnbench.run.groups import deal, taken, together
+from snnbench.run.groups import Sharing, deal, together
 from snnbench.run.process import Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
+from snnbench.run.store import Store
 from snnbench.worker import floor
 from snnbench.worker.messages import Note
 
@@ -62,10 +60,9 @@ class Progress(Interface):
 class Executor:
     """One run over its plan; several threads may share it, each with a card."""
 
-    def __init__(self, run: Run, writer: Writer, progress: Progress, retry: Collection[str] = ()) -> None:
+    def __init__(self, run: Run, store: Store, progress: Progress, retry: Collection[str] = ()) -> None:
         self.run, self.progress = run, progress
-        self._writer, self._done, self._attempts = writer, writer.done(retry), writer.attempts()
-        in_progress.clear(writer.folder)
+        self._store, self._done, self._attempts = store, store.done(retry), store.attempts()
         self._known, self._lock = known_outcomes.KnownOutcomes(), Lock()
         self._ended, self._silent = 0, False
         self._running: set[str] = set()
@@ -86,7 +83,7 @@ class Executor:
 
     def _disturbed(self, plan: Sequence[Cell]) -> dict[str, Cell]:
         """The cells to be measured once more, in the order of the plan. Only the whole recording shows them."""
-        self._attempts = self._writer.attempts()
+        self._attempts = self._store.attempts()
         due = {key for key, attempt in self._attempts.next.items() if attempt <= self.run.protocol.remeasure}
         return {key: cell for cell in plan if (key := self.run.key(cell)) in due} if due else {}
 
@@ -104,10 +101,16 @@ class Executor:
             self._side_by_side([partial(self._in_turn, cells, card, lane=lane) for lane, (card, cells) in works])
 
     def _at_once(self, cells: Sequence[Cell]) -> None:
-        """Verify cells on the CPU, as many at once as there are CPUs: nothing is timed."""
-        waiting = deque(cells)
+        """Verify cells on the CPU, as many at once as there are CPUs: nothing is timed. Compiled ones come last."""
+        sharing = Sharing(cells, partial(verifier.group_of, run=self.run), self.run.compiles)
         count = min(cpus.usable_cpus(), len(cells))
-        self._side_by_side([partial(self._in_turn, taken(waiting), None) for _ in range(count)])
+        self._side_by_side([partial(self._verify, sharing) for _ in range(count)])
+
+    def _verify(self, sharing: Sharing, stop: int) -> None:
+        with verifier.Verifier(self.run, self._known, stop) as verifying:
+            for cell in sharing.cells():
+                for task in self._left([cell]):
+                    self._measure([task], verifying.measure(task))
 
     def _with_cpus(self, cells: Sequence[Cell], cards: Sequence[Card]) -> Sequence[Card]:
         """As many cards as can have CPUs of their own: a neighbour must not slow down the host side of a cell."""
@@ -172,8 +175,7 @@ class Executor:
         """Mark a cell as running."""
         gone = record_of(cell, key, self.run, NOT_RECORDED)
         attempt = self._attempts.current.get(key, 0)
-        draft = replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended})
-        in_progress.put(self._writer.folder, draft)
+        self._store.mark(replace(gone, attempt=attempt, settings=gone.settings | {"cells_before": self._ended}))
         with self._lock:
             self._running.add(key)
             self.progress.start(cell)
@@ -195,17 +197,13 @@ class Executor:
             with suppress(RecordingError), self._lock:
                 for task in tasks:
                     if task.key in self._running:
-                        self._writer.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))
-                        in_progress.remove(self._writer.folder, task.key)
+                        self._store.add(self._numbered(record_of(task.cell, task.key, self.run, stopped)))
             raise
 
     def _add(self, task: Task, record: Record) -> None:
         record = self._numbered(record)
         with self._lock:
-            try:
-                self._writer.add(record)
-            finally:  # a full disk is not the cell's fault
-                in_progress.remove(self._writer.folder, task.key)
+            self._store.add(record)
             self._running.discard(task.key)
             self._ended += 1
             self._done[task.key] = record.outcome

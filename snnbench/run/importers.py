@@ -1,22 +1,26 @@
-"""Runs of importers: each library's importer of NIR graphs, in an environment of its own, in one process a graph."""
+"""Runs of importers: each library's importer of NIR graphs, in an environment of its own, verified as cells."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from snnbench.adapter.declaration import Adapter
-from snnbench.cases.outcome import Outcome, failed, skipped
+from snnbench.cases.case import Case, Dtype, Precision, Reset, Surrogate
 from snnbench.conformance import graph as graphs
 from snnbench.conformance import network
 from snnbench.environments import store
-from snnbench.environments.interpreters import Interpreter, unmanaged
+from snnbench.environments.interpreters import Interpreter, place_of, unmanaged
 from snnbench.environments.uv_program import EnvironmentFailed
-from snnbench.files import home
+from snnbench.plan.cell import Cell
+from snnbench.plan.config import Protocol
 from snnbench.recording.conformance import Conformance, Row
-from snnbench.run import process
-from snnbench.run.endings import outcome_of
-from snnbench.worker.importer import ImportRequest
+from snnbench.recording.record import Record
+from snnbench.run.local import execute
+from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InMemory
+from snnbench.worker.messages import ImportRequest
 
 PACKAGES = ("nir", "nirtorch", "torch", "jax", "numpy")
 """Packages that importers work with, besides the library itself."""
@@ -36,8 +40,55 @@ class Examination:
     managed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCase(Case):
+    """A NIR graph at one time step, in seconds. It has its own neurons: the fields of a neuron stand for nothing."""
+
+    graph: str
+    dt: float
+    workload: str = "nir"
+    device: str = "cpu"
+    dtype: Dtype = "float32"
+    precision: Precision = "ieee"
+    threads: int = 1
+    beta: float = 0.0
+    threshold: float = 1.0
+    reset: Reset = "none"
+    detach_reset: bool = True
+    surrogate: Surrogate = "fast_sigmoid"
+    slope: float = 1.0
+
+    @property
+    def kind(self) -> str:
+        """The graph and the time step."""
+        return f"{Path(self.graph).stem}, dt {self.dt:g} s,"
+
+    @property
+    def updates(self) -> int:
+        """Time steps of all samples."""
+        return self.time_steps * self.batch
+
+
+@dataclass(frozen=True, slots=True)
+class ImportCell(Cell):
+    """A graph in a library's importer."""
+
+    case: GraphCase
+
+    def refusal(self, adapter: Adapter) -> str:
+        """Why the library has no importer; empty if it has one."""
+        return "" if adapter.imports_nir else adapter.no_nir or "its adapter has no function from_nir"
+
+    def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> ImportRequest:
+        """The request to its worker."""
+        case = self.case
+        return ImportRequest(
+            graph=case.graph, dt=case.dt, time_steps=case.time_steps, batch=case.batch, seed=case.seed
+        )
+
+
 def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
-    """Run all importers, one after the other. Raises GraphError for a file that cannot be checked."""
+    """Run all importers. Raises GraphError for a file that cannot be checked."""
     by_name = {file.stem: file for file in request.files}
     for file in by_name.values():
         graph = graphs.read(file)
@@ -46,9 +97,25 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
                 network.check(graph, dt)
             except graphs.GraphError as error:
                 raise graphs.GraphError(f"{file}: {error}") from error
-    rows = sorted(_rows(request, say), key=lambda row: (list(by_name).index(row.graph), row.dt, row.library))
+    adapters = sorted(request.adapters, key=lambda adapter: adapter.name)
+    cells = [
+        ImportCell(_case(request, file, dt), adapter.name, adapter.default, 0, "verify")
+        for file in by_name.values()
+        for dt in sorted(request.steps_s)
+        for adapter in adapters
+    ]
+    setup = Setup(
+        {adapter.name: adapter for adapter in adapters},
+        {
+            place_of((adapter.name, adapter.default), cells[0].case): _interpreter(adapter, request.managed, say)
+            for adapter in adapters
+        },
+    )
+    kept = InMemory()
+    execute(cells, Run({"": setup}, _protocol(request.timeout_s), "", 0, say), kept)
+    records = {(record.case, record.library): record for record in kept.records}
     return Conformance(
-        rows=rows,
+        rows=[_row(cell, records[cell.case, cell.library], setup) for cell in cells],
         graphs={name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in by_name.items()},
         time_steps=request.time_steps,
         batch=request.batch,
@@ -56,58 +123,46 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
     )
 
 
-def _rows(request: Examination, say: Callable[[str], None]) -> Iterator[Row]:
-    cells = [(file, dt) for file in request.files for dt in request.steps_s]
-    for adapter in request.adapters:
-        interpreter = _interpreter(adapter, request.managed, say) if adapter.imports_nir else None
-        for file, dt in cells:
-            say(f"{file.stem}, dt {dt:g} s: {adapter.name}")
-            question = ImportRequest(
-                graph=str(file.absolute()),
-                dt=dt,
-                time_steps=request.time_steps,
-                batch=request.batch,
-                seed=request.seed,
-            )
-            yield _row(adapter, interpreter, question, request.timeout_s)
+def _case(request: Examination, file: Path, dt: float) -> GraphCase:
+    steps, batch, seed = request.time_steps, request.batch, request.seed
+    return GraphCase(graph=str(file.absolute()), dt=dt, time_steps=steps, batch=batch, seed=seed)
 
 
-def _row(adapter: Adapter, interpreter: Interpreter | None, question: ImportRequest, timeout_s: float) -> Row:
-    pins = adapter.variants[adapter.default].pins
-    versions = interpreter.versions if interpreter else {}
-    outcome, comparison = _outcome(adapter, interpreter, question, timeout_s)
+def _row(cell: ImportCell, record: Record, setup: Setup) -> Row:
+    adapter, versions = setup.adapters[cell.library], setup.interpreter(cell.contender, cell.case).versions
+    pins = adapter.variants[cell.variant].pins
+    comparison: dict[str, Any] = record.settings.get("comparison", {})
     return Row(
-        graph=Path(question.graph).stem,
-        dt=question.dt,
-        library=adapter.name,
+        graph=Path(cell.case.graph).stem,
+        dt=cell.case.dt,
+        library=cell.library,
         version=versions.get(pins.distribution, pins.version),
-        outcome=outcome,
+        outcome=record.outcome,
         comparison=comparison,
         packages={name: versions[name] for name in PACKAGES if name in versions},
     )
 
 
-def _outcome(
-    adapter: Adapter, interpreter: Interpreter | None, question: ImportRequest, timeout_s: float
-) -> tuple[Outcome, Mapping[str, object]]:
-    if interpreter is None:
-        return skipped("unsupported", adapter.no_nir or "its adapter has no function from_nir"), {}
-    if interpreter.problem:
-        return failed("environment", interpreter.problem), {}
-    environment = process.environment(1, home(), current=interpreter.python == store.current())
-    try:
-        ending = process.run(interpreter.python, adapter.path, question, environment, timeout_s)
-    except process.CannotWait as error:
-        return skipped("unavailable", str(error)), {}
-    except OSError as error:
-        return failed("environment", f"the worker cannot be started: {error}"), {}
-    outcome = outcome_of(ending, timeout_s)
-    return outcome, ending.reply.settings.get("comparison", {}) if ending.reply else {}
+def _protocol(timeout_s: float) -> Protocol:
+    """One verification of each cell."""
+    return Protocol(
+        phases=(),
+        trials=1,
+        memory_trials=0,
+        warmup_passes=1,
+        repetitions=1,
+        min_repetition_ms=1.0,
+        max_phase_seconds=1.0,
+        timeout_seconds=timeout_s,
+        seed=0,
+    )
 
 
 def _interpreter(adapter: Adapter, managed: bool, say: Callable[[str], None]) -> Interpreter:
     """The Python of an adapter's default variant, with the packages of its importer."""
     try:
+        if not adapter.imports_nir:
+            return Interpreter(Path(), "", {})
         if not managed:
             return unmanaged(store.current(), "current")
         environment = store.sync(store.plan(adapter, adapter.default, cuda=False, further=adapter.nir), say)

@@ -24,6 +24,7 @@ from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import ABTest, Request
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder, InMemory
 
 
 def run(request: Request) -> Recording:
@@ -116,13 +117,20 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
     try:
         for part in parts(plan, request.test, writer.folder, same):
             done = writer.done(request.retry)
-            with shown([cell for cell in part if same.key(cell) not in done]) as progress:
-                Executor(same, writer, progress, request.retry).execute(part, cards)
+            left = [cell for cell in part if same.key(cell) not in done]
+            with shown(left, same.compiles) as progress:
+                Executor(same, InFolder(writer), progress, request.retry).execute(part, cards)
     except KeyboardInterrupt:
         say(f"{writer.folder}: all records are kept, and the same command continues")
         raise
     if request.test and request.test.stops_early:
         writer.plan({"planned": len(reading.read(writer.folder).records)})
+
+
+def execute(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:
+    """Run cells for a command that prints their records and makes no recording."""
+    with shown(plan, run.compiles) as progress:
+        Executor(run, kept, progress).execute(plan)
 
 
 def parts(plan: Sequence[Cell], test: ABTest | None, folder: Path, same: Run) -> Iterator[Sequence[Cell]]:

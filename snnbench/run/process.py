@@ -13,18 +13,19 @@ import subprocess
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, ClassVar, Protocol
+from typing import IO, Protocol
 
 import snnbench
 from snnbench.digest import digest
 from snnbench.environments import compiler_caches
 from snnbench.run import survivors
 from snnbench.run.pipes import Ends
-from snnbench.worker.messages import NOTE, Announce, Measure, Reply, Request, decode_reply, silent, split_notes
+from snnbench.worker.messages import NOTE, Announce, Measure, Reply, decode_reply, silent, split_notes
+from snnbench.worker.server import LAST
 
 LOG_TAIL_BYTES = 8192
 VMSTAT = Path("/proc/vmstat")
@@ -52,9 +53,7 @@ class Ending:
 
 
 class Question(Protocol):
-    """A request: `module` is what the worker's Python runs."""
-
-    module: ClassVar[str]
+    """A request."""
 
     @property
     def measure(self) -> str:
@@ -64,9 +63,9 @@ class Question(Protocol):
         """As one JSON document."""
 
 
-def command(python: Path, adapter: Path, module: str = Request.module) -> list[str]:
+def command(python: Path, adapter: Path) -> list[str]:
     """The worker's command line. -P keeps the current folder off sys.path: files in it may shadow libraries."""
-    return [str(python), "-P", "-m", module, str(adapter)]
+    return [str(python), "-P", "-m", "snnbench.worker", str(adapter)]
 
 
 def environment(
@@ -156,6 +155,30 @@ class Worker:
             compiler_caches.release_locks(self.extensions)
 
 
+    def ask(
+        self, request: Question, timeout_s: float, stop: int | None = None, announce: Announce = silent
+    ) -> Ending | None:
+        """The answer of a server (worker/server.py) to a request; without a whole reply, None, and it is gone.
+
+        Raises CannotWait; raises Stopped once the descriptor `stop` is readable.
+        """
+        began = time.monotonic()
+        assert self.process.stdin is not None
+        try:
+            with suppress(BrokenPipeError):  # it is gone, which the wait shows
+                self.process.stdin.write(request.encode().encode() + LAST)
+                self.process.stdin.flush()
+            data, timed_out = _wait(self.process, self.read_fd, began + timeout_s, stop, announce, LAST)
+        except BaseException:
+            self.end()
+            raise
+        reply = decode_reply(data.removesuffix(LAST)) if data.endswith(LAST) else None
+        if reply is None:
+            self.end()
+            return None
+        return Ending(reply, status=0, timed_out=timed_out, log="", wall_s=time.monotonic() - began)
+
+
 @contextmanager
 def started(
     python: Path,
@@ -165,32 +188,55 @@ def started(
     stale_s: float,
     ends: Ends | None = None,
 ) -> Iterator[Worker]:
-    """A worker, which is gone when the context ends. Raises OSError if it cannot be started.
+    """A worker that does one request, and is gone when the context ends. Raises OSError if it cannot be started.
 
     Another thread or the same one starts the other workers of `ends`. Locks of compilers older than `stale_s` are
     released.
     """
+    with tempfile.TemporaryFile() as standard_input, _emptied(request.measure == "time") as caches:
+        standard_input.write(request.encode().encode())
+        standard_input.seek(0)
+        options = ends.options if ends else ()
+        with _process(python, adapter, options, standard_input, {**env, **caches}, stale_s, ends) as worker:
+            yield worker
+
+
+@contextmanager
+def serving(python: Path, adapter: Path, env: Mapping[str, str], stale_s: float) -> Iterator[Worker]:
+    """A worker that answers requests one after the other (Worker.ask), and is gone when the context ends.
+
+    Raises OSError if it cannot be started.
+    """
+    with _process(python, adapter, ("--serve",), subprocess.PIPE, env, stale_s) as worker:
+        yield worker
+
+
+@contextmanager
+def _emptied(is_timed: bool) -> Iterator[dict[str, str]]:
+    """Variables that name an empty folder as the compilers' caches of a timed worker; none for another worker."""
+    with tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True) as empty:
+        yield dict.fromkeys(compiler_caches.CACHES, empty) if is_timed else {}
+
+
+@contextmanager
+def _process(
+    python: Path,
+    adapter: Path,
+    options: Sequence[str],
+    standard_input: IO[bytes] | int,
+    env: Mapping[str, str],
+    stale_s: float,
+    ends: Ends | None = None,
+) -> Iterator[Worker]:
     extensions = compiler_caches.extensions_folder(env, python)
     compiler_caches.release_locks(extensions, older_than_s=stale_s)
     mark = uuid.uuid4().hex
     read_fd, write_fd = os.pipe()
-    with (
-        tempfile.TemporaryFile() as log,
-        tempfile.TemporaryFile() as standard_input,
-        tempfile.TemporaryDirectory(prefix="snnbench-", ignore_cleanup_errors=True) as empty,
-    ):
-        standard_input.write(request.encode().encode())
-        standard_input.seek(0)
+    with tempfile.TemporaryFile() as log:
         own = {survivors.WORKER_ID: mark, compiler_caches.EXTENSIONS: str(extensions)}
-        own |= dict.fromkeys(compiler_caches.CACHES, empty) if request.measure == "time" else {}
         try:
             process = subprocess.Popen(
-                [
-                    *command(python, adapter, request.module),
-                    "--reply-fd",
-                    str(write_fd),
-                    *(ends.options if ends else ()),
-                ],
+                [*command(python, adapter), "--reply-fd", str(write_fd), *options],
                 stdin=standard_input,
                 stdout=log,
                 stderr=log,
@@ -210,6 +256,9 @@ def started(
             yield worker
         finally:
             worker.end()
+            if process.stdin:
+                with suppress(BrokenPipeError):  # of a request that it did not read
+                    process.stdin.close()
 
 
 def run(
@@ -230,9 +279,15 @@ def run(
 
 
 def _wait(
-    process: "subprocess.Popen[bytes]", read_fd: int, deadline: float, stop: int | None, announce: Announce
+    process: "subprocess.Popen[bytes]",
+    read_fd: int,
+    deadline: float,
+    stop: int | None,
+    announce: Announce,
+    last: bytes | None = None,
 ) -> tuple[bytes, bool]:
-    """Block until the process has ended, collecting its reply; (reply, True) if the deadline came first."""
+    """Block until the process has ended or has written `last`; returns its reply, and whether the deadline came first.
+    """
     data = bytearray()
     poller = select.poll()
     try:
@@ -258,6 +313,8 @@ def _wait(
                         data[:] = rest
                         for note in notes:
                             announce(note)
+                    if last and data.endswith(last):
+                        return bytes(data), False
                     continue  # a reply is read to its end before the process's end counts
                 poller.unregister(read_fd)
             if pidfd in ready:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from snnbench.plan.cell import Cell
 from snnbench.printable import cleaned
 from snnbench.recording.record import Record
-from snnbench.run.estimate import Estimate, format_duration
+from snnbench.run.estimate import Compiles, Estimate, format_duration, never
 from snnbench.run.executor import Progress
 from snnbench.worker.messages import Note
 
@@ -37,9 +37,9 @@ def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
 class Pace:
     """Measures how long cells take, and estimates the time left."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
         self.total, self.count = len(cells), 0
-        self._estimate = Estimate(cells)
+        self._estimate = Estimate(cells, compiles)
         self._started: dict[Cell, float] = {}
         self._last = time.monotonic()
         self._beside = 1
@@ -72,8 +72,8 @@ class Pace:
 class Lines:
     """A line for each cell that ended."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        self.pace = Pace(cells)
+    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
+        self.pace = Pace(cells, compiles)
 
     def start(self, cell: Cell) -> None:
         """Note the start; prints nothing."""
@@ -99,11 +99,11 @@ class Display:
     Failures stay on the screen above them.
     """
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self.pace = Pace(cells)
+        self.pace = Pace(cells, compiles)
         self.failed = 0
         self.running: dict[Cell, str] = {}
         self.started = time.monotonic()
@@ -160,16 +160,16 @@ class Display:
 
 
 @contextmanager
-def shown(cells: Sequence[Cell]) -> Iterator[Progress]:
-    """Show progress over these cells; at the end, print how long they took."""
+def shown(cells: Sequence[Cell], compiles: Compiles = never) -> Iterator[Progress]:
+    """Show progress over these cells, of which some compile; at the end, print how long they took."""
     started = time.monotonic()
     progress: Display | Lines
     if sys.stderr.isatty():
-        progress = Display(cells)
+        progress = Display(cells, compiles)
         with progress.live:
             yield progress
     else:
-        progress = Lines(cells)
+        progress = Lines(cells, compiles)
         yield progress
     say(f"{progress.pace.count} cells in {format_duration(time.monotonic() - started)}")
 

@@ -4,8 +4,8 @@ No code of a recording is run: the adapter and its pins are those of this instal
 ones, the replay says so.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
@@ -14,8 +14,7 @@ from snnbench.analysis.metrics import metrics
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
 from snnbench.recording.reading import Recording
-from snnbench.recording.record import Record, RecordingError
-from snnbench.run import known_outcomes, runner
+from snnbench.recording.record import Record, RecordingError, recorded
 from snnbench.run.setup import Run
 from snnbench.units import MIB, MS
 from snnbench.worker.durations import pass_ns
@@ -61,14 +60,9 @@ def trials(recording: Recording, wanted: Record) -> list[Record]:
     ]
 
 
-def again(record: Record, count: int, here: Run, done: Callable[[Cell, Record], None]) -> list[Record]:
-    """Measure the same work in `count` new processes."""
-    records = []
-    for trial in range(count):
-        cell = Cell(record.case, record.library, record.variant, trial, record.measure)  # type: ignore[arg-type]
-        records.append(runner.measure(cell, here.key(cell), here, known_outcomes.KnownOutcomes()))
-        done(cell, records[-1])
-    return records
+def cells(record: Record, count: int) -> list[Cell]:
+    """The same work in `count` new processes."""
+    return [replace(recorded(record), trial=trial) for trial in range(count)]
 
 
 def compared(old: Sequence[Record], new: Sequence[Record]) -> list[Replayed]:

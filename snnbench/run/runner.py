@@ -34,20 +34,6 @@ class Task:
     announce: Announce = silent
 
 
-def measure(
-    cell: Cell,
-    key: str,
-    run: Run,
-    known: known_outcomes.KnownOutcomes,
-    card: Card | None = None,
-    stop: int | None = None,
-    lane: int = 0,
-) -> Record:
-    """Run one cell's worker, as `measure_together` does."""
-    (record,) = measure_together([Task(cell, key)], run, known, card, stop, lane)
-    return record
-
-
 def measure_together(
     tasks: Sequence[Task],
     run: Run,
@@ -130,7 +116,7 @@ def _observed(card: Card | None = None, workers: int = 1) -> Iterator[set[str]]:
 def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lane: int = 0) -> Outcome | None:
     """The outcome of a cell that need not or cannot be run, else None."""
     setup = run.setups[cell.side]
-    if refusal := setup.adapters[cell.library].variants[cell.variant].refusal(cell.case):
+    if refusal := cell.refusal(setup.adapters[cell.library]):
         return skipped("unsupported", refusal)
     if problem := setup.interpreter(cell.contender, cell.case).problem:
         return failed("environment", problem)
@@ -188,18 +174,13 @@ def _start(
 ) -> Worker | Outcome:
     """A cell's worker, which is gone when the stack closes; an outcome if it cannot be started."""
     setup = run.setups[cell.side]
-    interpreter = setup.interpreter(cell.contender, cell.case)
-    extra = dict(process.FURTHER.get(cell.measure, {}))
-    if card is not None:
-        extra |= {"CUDA_VISIBLE_DEVICES": card.uuid}
-    extra |= setup.variables
     try:
         return stack.enter_context(
             process.started(
-                interpreter.python,
+                setup.interpreter(cell.contender, cell.case).python,
                 setup.adapters[cell.library].path,
-                cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes),
-                process.environment(cell.case.threads, home(), extra, interpreter.python == store.current()),
+                request_of(cell, run, lane),
+                worker_environment(cell, run, card),
                 run.protocol.timeout_seconds,
                 ends,
             )
@@ -209,6 +190,22 @@ def _start(
     finally:
         if ends:
             ends.close()
+
+
+def request_of(cell: Cell, run: Run, lane: int = 0) -> process.Question:
+    """The request to a cell's worker."""
+    return cell.request(run.protocol, cpus.cpus(cell.case.cpus(nodes.count()), lane=lane), run.memory_bytes)
+
+
+def worker_environment(cell: Cell, run: Run, card: Card | None = None) -> dict[str, str]:
+    """The environment variables of a cell's worker."""
+    setup = run.setups[cell.side]
+    extra = dict(process.FURTHER.get(cell.measure, {}))
+    if card is not None:
+        extra |= {"CUDA_VISIBLE_DEVICES": card.uuid}
+    extra |= setup.variables
+    current = setup.interpreter(cell.contender, cell.case).python == store.current()
+    return process.environment(cell.case.threads, home(), extra, current)
 
 
 def _ending(worker: Worker, task: Task, timeout_s: float, stop: int | None) -> Outcome | Ending:

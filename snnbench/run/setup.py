@@ -39,3 +39,7 @@ class Run:
         setup = self.setups[cell.side]
         adapter, environment = setup.adapters[cell.library].digest, setup.interpreter(cell.contender, cell.case).key
         return cell.key(adapter, environment, self.machine, self.protocol, setup.variables)
+
+    def compiles(self, cell: Cell) -> bool:
+        """Whether a compiler takes most of the time of a cell that is verified."""
+        return self.setups[cell.side].adapters[cell.library].variants[cell.variant].compiles

@@ -4,6 +4,7 @@
 
 A request comes on standard input. The reply goes to standard output or to the descriptor in --reply-fd; output of
 libraries goes to standard error. The worker imports the standard library, NumPy and the adapter's own libraries only.
+With --serve it answers many requests (worker/server.py).
 """
 
 import argparse
@@ -13,16 +14,27 @@ import resource
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from snnbench import workloads
 from snnbench.adapter import loading, refusal
+from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import FailureKind, failed, skipped
-from snnbench.worker import garbage
+from snnbench.worker import garbage, importer, server
 from snnbench.worker.channel import die_with_parent, end, own_descriptor
 from snnbench.worker.instructions import Count, counter, uncounted
-from snnbench.worker.messages import Announce, BadRequest, Note, Reply, Request, decode_request, silent
+from snnbench.worker.messages import (
+    Announce,
+    BadRequest,
+    ImportRequest,
+    Note,
+    Reply,
+    Request,
+    decode_request,
+    silent,
+)
 from snnbench.worker.relay import Follower, Leader, Relay
 from snnbench.worker.turns import Turns
 
@@ -38,25 +50,51 @@ def main() -> int:
     parser.add_argument("--joins", type=_ends, help="READER,WRITER: pipes to a worker that takes turns before this one")
     parser.add_argument("--leads", type=_ends, help="READER,...: pipes from workers that measure after this one")
     parser.add_argument("--follows", type=_ends, help="GATE,READY: measure once GATE opens; READY leads to the leader")
+    parser.add_argument("--serve", action="store_true", help="answer many requests, each of which a null byte ends")
     options = parser.parse_args()
     garbage.collect_rarely()
     reply_fd = own_descriptor(options.reply_fd)
+    if options.serve:
+        die_with_parent(reply_fd)
+        return server.serve(
+            reply_fd,
+            lambda first: _load_within(decode_request(first), options.adapter),
+            lambda loaded, text: _answer(decode_request(text), lambda: loaded, reply_fd, options),
+            options.adapter,
+        )
     try:
         request = decode_request(sys.stdin.read())
     except BadRequest as error:
         print(error, file=sys.stderr)
         return 2
+    return _answer(request, lambda: _load(options.adapter), reply_fd, options)
+
+
+def _answer(
+    request: Request | ImportRequest, load: Callable[[], Loaded | Reply], reply_fd: int, options: argparse.Namespace
+) -> int:
+    """Do one request and write the reply. Returns the exit status."""
     if options.reply_fd is not None:
         die_with_parent(options.reply_fd)
-    _confine(request)
-    # The counter covers threads that start after it, so it opens before a framework starts any.
-    instructions = counter() if request.measure == "time" else uncounted
-    turns = _turns(options, request)
-    relay = _relay(options, request)
     with os.fdopen(reply_fd, "wb") as stream:
+        if isinstance(request, ImportRequest):
+            stream.write(importer.reply_to(request, load()).encode())
+            return 0
+        _confine(request)
+        # The counter covers threads that start after it, so it opens before a framework starts any.
+        instructions = counter() if request.measure == "time" else uncounted
+        turns = _turns(options, request)
+        relay = _relay(options, request)
         announce = silent if options.reply_fd is None else _announcing(stream)
-        stream.write(_reply(options.adapter, request, instructions, turns, relay, announce).encode())
+        stream.write(_reply(request, load(), instructions, turns, relay, announce).encode())
     return 0
+
+
+def _load_within(request: Request | ImportRequest, path: Path) -> Loaded | Reply:
+    """Load the adapter within the limits of a request."""
+    if isinstance(request, Request):
+        _confine(request)
+    return _load(path)
 
 
 def _announcing(stream: BinaryIO) -> Announce:
@@ -99,20 +137,10 @@ def _relay(options: argparse.Namespace, request: Request) -> Relay | None:
     return Follower(*options.follows) if options.follows else None
 
 
-def _reply(
-    path: Path,
-    request: Request,
-    instructions: Count,
-    turns: Turns | None = None,
-    relay: Relay | None = None,
-    announce: Announce = silent,
-) -> Reply:
-    """Do the request; every result and every error becomes a reply."""
-    from snnbench.adapter import reading
-
+def _load(path: Path) -> Loaded | Reply:
+    """The adapter and its libraries, or the reply that says why they cannot be loaded."""
     try:
-        description = reading.read(path)
-        module = loading.load(path)
+        return loading.read_and_load(path)
     except MemoryError as error:
         return _failed("oom-host", error)
     except refusal.Unavailable as error:
@@ -120,6 +148,20 @@ def _reply(
     except Exception as error:  # an import runs third-party code, which may raise anything
         traceback.print_exc()
         return _failed("import", error)
+
+
+def _reply(
+    request: Request,
+    loaded: Loaded | Reply,
+    instructions: Count,
+    turns: Turns | None = None,
+    relay: Relay | None = None,
+    announce: Announce = silent,
+) -> Reply:
+    """Do the request; every result and every error becomes a reply."""
+    if isinstance(loaded, Reply):
+        return loaded
+    declared, module = loaded
     reply = Reply()
     backend = None
     if relay and request.case.device.startswith("cuda"):
@@ -128,7 +170,7 @@ def _reply(
         from snnbench.backends import open_backend
         from snnbench.worker.measurement import Measurement
 
-        variant = description.variants[request.variant]
+        variant = declared.variants[request.variant]
         backend = open_backend(variant.backend, request.case, module)
         own_rule = loading.own_rule(module)
         build = workloads.of(request.case).builder(module)

@@ -1,70 +1,33 @@
-"""The worker of `snnbench nir`: one library's importer runs one NIR graph, and the output is compared.
+"""The work for `snnbench nir` in a worker: one library's importer runs one NIR graph, and the output is compared."""
 
-    python -m snnbench.worker.importer adapters/norse.py
-
-A request comes on standard input, and a reply goes to the descriptor in --reply-fd, as for other workers.
-"""
-
-import argparse
 import importlib.metadata
-import json
-import os
-import sys
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from snnbench.adapter import loading, reading, refusal
+from snnbench.adapter import refusal
+from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import FailureKind, Outcome, failed, measured, skipped
-from snnbench.worker.channel import die_with_parent, end, own_descriptor
-from snnbench.worker.messages import BadRequest, Reply
+from snnbench.worker.messages import ImportRequest, Reply
 
 REFUSALS = (AssertionError, NotImplementedError, ValueError)
 """The exceptions by which importers refuse a graph that their library cannot express, if a statement raises them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportRequest:
-    """A task: the graph in a file, the time step in seconds, and the input's steps T, samples B and seed."""
-
-    module: ClassVar[str] = "snnbench.worker.importer"
-    graph: str
-    dt: float
-    time_steps: int
-    batch: int
-    seed: int
-    measure: str = "verify"
-
-    def encode(self) -> str:
-        """As one JSON document."""
-        return json.dumps(asdict(self)) + "\n"
-
-
-def decode(text: str) -> ImportRequest:
-    """The request in `text`. Raises BadRequest."""
-    try:
-        return ImportRequest(**json.loads(text))
-    except (TypeError, ValueError) as error:
-        raise BadRequest(f"request: {error}") from error
-
-
-def reply_to(request: ImportRequest, adapter: Path) -> Reply:
+def reply_to(request: ImportRequest, loaded: Loaded | Reply) -> Reply:
     """Run the importer and compare; every result and every error becomes a reply."""
+    if isinstance(loaded, Reply):
+        return loaded
+    declared, module = loaded
     from snnbench.conformance import graph as graphs
     from snnbench.conformance.comparison import WrongShape, compare
     from snnbench.conformance.network import Network, inputs
 
-    declared = reading.read(adapter)
     graph = graphs.read(Path(request.graph))
     given = inputs(graph, request.time_steps, request.batch, request.seed)
-    try:
-        module = loading.load(adapter)
-    except Exception as error:  # an import runs third-party code, which may raise anything
-        return _failed("import", error)
     try:
         run: Callable[[Any], Any] = module.from_nir(Path(request.graph), request.dt, request.batch)
     except refusal.Unsupported as error:
@@ -123,26 +86,3 @@ def _version(distribution: str) -> str | None:
         return importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
         return None
-
-
-def main() -> int:
-    """Read a request, run the importer, reply. The exit status says only whether a reply was written."""
-    parser = argparse.ArgumentParser(prog="python -m snnbench.worker.importer", description=__doc__.split("\n\n")[0])
-    parser.add_argument("adapter", type=Path, help="the adapter file")
-    parser.add_argument("--reply-fd", type=int, help="descriptor for the reply; standard output if left out")
-    options = parser.parse_args()
-    reply_fd = own_descriptor(options.reply_fd)
-    try:
-        request = decode(sys.stdin.read())
-    except BadRequest as error:
-        print(error, file=sys.stderr)
-        return 2
-    if options.reply_fd is not None:
-        die_with_parent(options.reply_fd)
-    with os.fdopen(reply_fd, "wb") as stream:
-        stream.write(reply_to(request, options.adapter).encode())
-    return 0
-
-
-if __name__ == "__main__":
-    end(main())

@@ -7,7 +7,7 @@ come: the progress of long work that is not timed.
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from snnbench import workloads
 from snnbench.cases import outcome
@@ -32,10 +32,9 @@ class Request:
     time of the same passes without neurons. Memory takes `train` if
     any of them is not `inference`, else `inference`. Lengths are in nanoseconds. `patience_s` is how long a worker
     waits for the worker that takes turns with it. The worker applies `memory_limit_bytes` and `cpus` to itself before
-    it imports anything else. `module` is what the worker's Python runs.
+    it imports anything else.
     """
 
-    module: ClassVar[str] = "snnbench.worker"
     measure: Measure
     case: Case
     variant: str
@@ -50,6 +49,25 @@ class Request:
     patience_s: float = 0.0
     memory_limit_bytes: int | None = None
     cpus: tuple[int, ...] = ()
+
+    def encode(self) -> str:
+        """As one JSON document."""
+        return json.dumps({"protocol": PROTOCOL, **asdict(self)}, indent=2) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportRequest:
+    """A task for a library's importer: the NIR graph in a file, the time step in seconds, and the input.
+
+    The input has `time_steps` T, `batch` B and a `seed`.
+    """
+
+    graph: str
+    dt: float
+    time_steps: int
+    batch: int
+    seed: int
+    measure: Measure = "verify"
 
     def encode(self) -> str:
         """As one JSON document."""
@@ -112,12 +130,14 @@ def split_notes(data: bytes) -> tuple[list[Note], bytes]:
     return notes, data
 
 
-def decode_request(text: str) -> Request:
+def decode_request(text: str) -> Request | ImportRequest:
     """The request in `text`. Raises BadRequest."""
     try:
         fields = json.loads(text)
         if fields.pop("protocol", None) != PROTOCOL:
             raise BadRequest(f"request: protocol {PROTOCOL} expected")
+        if "graph" in fields:
+            return ImportRequest(**fields)
         fields["case"] = workloads.decode(fields["case"])
         for name in ("phases", "cpus"):
             fields[name] = tuple(fields.get(name, ()))

@@ -97,7 +97,8 @@ def prepare(case: Case, each: Callable[[int, int], None]) -> None:
 
 def packages(name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The requirements that a worker needs for a workload of this name, and the overrides of what they require."""
-    return getattr(WORKLOADS[name], "PACKAGES", ()), getattr(WORKLOADS[name], "OVERRIDES", ())
+    workload = WORKLOADS.get(name)
+    return getattr(workload, "PACKAGES", ()), getattr(workload, "OVERRIDES", ())
 
 
 def decode(fields: Mapping[str, Any]) -> Case:

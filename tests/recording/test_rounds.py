@@ -13,6 +13,7 @@ from snnbench.recording.reading import read
 from snnbench.recording.record import SCHEMA, Record
 from snnbench.run.executor import Executor
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder
 from tests.bench import SMALL, Bench, bench
 from tests.fakes import CORRECT
 from tests.sweep import lines, recordings, run_arguments, snnbench, write_config
@@ -154,7 +155,7 @@ def test_parallel_cells_are_measured_again_on_their_gpus(bench: Bench, monkeypat
     protocol = bench.protocol.model_copy(update={"remeasure": 1})
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, protocol, "s", 1 << 40)
     with bench.writer() as writer:
-        Executor(setup, writer, bench.watcher).execute(plan, CARDS)
+        Executor(setup, InFolder(writer), bench.watcher).execute(plan, CARDS)
     made = [record for _, record in bench.watcher.ended]
     assert sorted((cell_record.library, cell_record.attempt) for cell_record in made) == [("a", 0), ("b", 0), ("b", 1)]
     cards = {cell_record.library: set[str]() for cell_record in made}

@@ -16,6 +16,7 @@ from snnbench.run import slots
 from snnbench.run.executor import Executor
 from snnbench.run.groups import deal
 from snnbench.run.setup import Run, Setup
+from snnbench.run.store import InFolder
 from snnbench.worker.messages import Measure
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT, altered
@@ -55,7 +56,7 @@ def execute(bench: Bench, plan: list[Cell]) -> list[Record]:
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a server", 1 << 40)
     bench.watcher = Watcher()
     with bench.writer() as writer:
-        Executor(setup, writer, bench.watcher).execute(plan, CARDS)
+        Executor(setup, InFolder(writer), bench.watcher).execute(plan, CARDS)
     return [record for _, record in bench.watcher.ended]
 
 

@@ -232,7 +232,8 @@ def test_cell_is_flagged_by_throttling_of_its_own_gpu(bench: Bench, monkeypatch:
     setup = Run({"": Setup(bench.adapters, bench.interpreters)}, PROTOCOL, "a laptop", 1 << 40)
 
     def flagged(card: Card | None) -> bool:
-        return "throttled" in runner.measure(cell, "key", setup, known_outcomes.KnownOutcomes(), card).flags
+        (record,) = runner.measure_together([runner.Task(cell, "key")], setup, known_outcomes.KnownOutcomes(), card)
+        return "throttled" in record.flags
 
     assert flagged(Card("GPU-hot", 0))
     assert not flagged(Card("GPU-cool", 1))

@@ -1,0 +1,86 @@
+"""The verifier: it verifies cells one after the other, and cells of one adapter in one environment share a process.
+
+A process that shares is a server (worker/server.py). It loads the libraries once, and each cell is a fork of it. A
+failure in a server accuses nobody: the cell is verified again in a process of its own, and the cells after it get a new
+server. If a server fails its first cell, its adapter breaks servers, and each cell gets a process of its own.
+"""
+
+from collections.abc import Generator, Hashable
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from snnbench.plan.cell import Cell
+from snnbench.recording.record import Record
+from snnbench.run import known_outcomes, process
+from snnbench.run.endings import outcome_of, record_of
+from snnbench.run.process import Ending, Worker
+from snnbench.run.runner import Task, known_outcome, measure_together, request_of, worker_environment
+from snnbench.run.setup import Run
+
+
+def group_of(cell: Cell, run: Run) -> Hashable:
+    """The key that cells of one process share: side, adapter, environment and threads."""
+    setup = run.setups[cell.side]
+    return cell.side, cell.library, setup.interpreter(cell.contender, cell.case).python, cell.case.threads
+
+
+class Verifier:
+    """A context that holds at most one server."""
+
+    def __init__(self, run: Run, known: known_outcomes.KnownOutcomes, stop: int) -> None:
+        self._run, self._known, self._stop = run, known, stop
+        self._stack = ExitStack()
+        self._server: Worker | None = None
+        self._group: Hashable = None
+        self._answered = 0
+        self._alone: set[Hashable] = set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def measure(self, task: Task) -> Generator[Record]:
+        """The record of one cell. Raises process.Stopped."""
+        known = known_outcome(task.cell, self._run, self._known)
+        group = group_of(task.cell, self._run)
+        if not known and task.cell.case.processes == 1 and group not in self._alone:
+            task.begun()
+            if ending := self._shared(task, group):
+                yield record_of(task.cell, task.key, self._run, ending)
+                return
+        yield from measure_together([task], self._run, self._known, stop=self._stop)
+
+    def _shared(self, task: Task, group: Hashable) -> Ending | None:
+        """The ending of a cell in a server; None if it failed there, or if there can be no server."""
+        timeout_s = self._run.protocol.timeout_seconds
+        try:
+            server = self._server_of(task.cell, group)
+            ending = server.ask(request_of(task.cell, self._run), timeout_s, self._stop, task.announce)
+        except (OSError, process.CannotWait):
+            ending = None
+        if ending is None or outcome_of(ending, timeout_s).status == "failed":
+            self._end_server()
+            if not self._answered:
+                self._alone.add(group)
+            return None
+        self._answered += 1
+        return ending
+
+    def _server_of(self, cell: Cell, group: Hashable) -> Worker:
+        """The server of a group: the one that runs, or a new one. Raises OSError."""
+        if self._server is None or self._group != group:
+            self._end_server()
+            setup = self._run.setups[cell.side]
+            given = setup.interpreter(cell.contender, cell.case).python, setup.adapters[cell.library].path
+            server = process.serving(*given, worker_environment(cell, self._run), self._run.protocol.timeout_seconds)
+            self._server, self._group, self._answered = self._stack.enter_context(server), group, 0
+        return self._server
+
+    def _end_server(self) -> None:
+        self._stack.close()
+        self._server = None
