@@ -1,7 +1,5 @@
 """Forecasts: the memory and the time of a config's cells before they run, and which of them will not fit.
 
-This file is long: a forecast needs the memory, the time and the rest of a cell from the same evidence.
-
     host memory    the process before a pass, and the arrays of the case on its device and in the harness's own copy
     device memory  the framework's context, and the arrays of the case
     both           then the peak of a pass; the backward phase also keeps the graphs of a repetition's other passes

@@ -2,8 +2,6 @@
 
 A worker prints to a file, so that no process has to read its output while it is timed. Its reply comes through its own
 pipe. It runs in its own session, so that a kill reaches its children.
-
-This file is long: starting, waiting and ending share the descriptors of one process.
 """
 
 import os

@@ -15,6 +15,8 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -91,10 +93,19 @@ def _answer(
 
 
 def _load_within(request: Request | ImportRequest, path: Path) -> Loaded | Reply:
-    """Load the adapter within the limits of a request."""
-    if isinstance(request, Request):
-        _confine(request)
-    return _load(path)
+    """Load the adapter and what its requests need, within the limits of the first request."""
+    if isinstance(request, ImportRequest):
+        return _load(path)
+    _confine(request)
+    loaded = _load(path)
+    if isinstance(loaded, Loaded):
+        variant = loaded.declared.variants[request.variant]
+        with suppress(Exception):  # the answer imports it again, and says why it cannot
+            import_module("snnbench.worker.measurement")
+            import_module(f"snnbench.backends.{variant.backend}")
+            if variant.compiles and variant.backend == "torch":
+                import_module("torch._inductor.compile_fx")
+    return loaded
 
 
 def _announcing(stream: BinaryIO) -> Announce:
