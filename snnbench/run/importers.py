@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from snnbench.adapter.declaration import Adapter
 from snnbench.cases.case import Case, Dtype, Precision, Reset, Surrogate
@@ -44,6 +44,8 @@ class Examination:
 class GraphCase(Case):
     """A NIR graph at one time step, in seconds. It has its own neurons: the fields of a neuron stand for nothing."""
 
+    SIZES: ClassVar[dict[str, tuple[str, str]]] = {"time_steps": ("T", "time steps"), "batch": ("B", "samples")}
+
     graph: str
     dt: float
     workload: str = "nir"
@@ -61,7 +63,7 @@ class GraphCase(Case):
     @property
     def kind(self) -> str:
         """The graph and the time step."""
-        return f"{Path(self.graph).stem}, dt {self.dt:g} s,"
+        return f"{Path(self.graph).stem} dt={self.dt:g}"
 
     @property
     def updates(self) -> int:
