@@ -32,6 +32,7 @@ VARIANTS = {
     "parallel": "LinearLIF, which has no reset, by unroll_parallel, an associative scan over time",
     "defaults": "Sequential(Dense, LIF()) by unroll, all other arguments at their defaults",
 }
+COMPILES = {"unroll": True, "checkpointed": True}
 EXACT = {
     "unroll": ("subtract", "zero-attached"),
     "unroll-1": ("subtract", "zero-attached"),
