@@ -12,7 +12,7 @@ from typing import Any
 
 from snnbench.cases.case import PROFILES
 from snnbench.cases.problem import EXAM_SHAPE
-from snnbench.run.process import FURTHER, Ending, environment, run
+from snnbench.run.process import Ending, environment, further, run
 from snnbench.worker.messages import Measure, Reply, Request
 from snnbench.workloads import lif, lif_devices
 from snnbench.workloads.linear_lif import Case
@@ -132,8 +132,7 @@ def request(measure: Measure, case: Case = CASE, **changes: Any) -> Request:
 
 def ask(folder: Path, source: str, request: Request, timeout_s: float = 30.0) -> Ending:
     """Run a worker for this request on the adapter with this text."""
-    extra = FURTHER.get(request.measure, {})
-    env = environment(request.case.threads, folder, extra)
+    env = environment(request.case.threads, folder, further(request.measure, folder))
     return run(Path(sys.executable), write(folder, source), request, env, timeout_s)
 
 

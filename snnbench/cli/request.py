@@ -72,7 +72,7 @@ def request(
     typer.echo(question.encode(), nl=False)
     managed = options.env is Env.managed
     python = store.plan(adapters[name], variant, gpus.has_cuda(), case.workload).python if managed else store.current()
-    worker = process.environment(case.threads, home(), process.FURTHER.get(cell.measure), current=not managed)
+    worker = process.environment(case.threads, home(), process.further(cell.measure, home()), current=not managed)
     variables = [f"{key}={value}" for key, value in worker.items() if os.environ.get(key) != value]
     removed = [f"--unset={key}" for key in os.environ if key not in worker]
     line = shlex.join(["env", *removed, *variables, *process.command(python, adapters[name].path)])

@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from snnbench.digest import digest
+from snnbench.machine.kernel_files import ROOT, match_in
 
 CACHES = ("TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "CUPY_CACHE_DIR", "CUDA_CACHE_PATH")
 """Environment variables that name compiler caches. A timed worker gets an empty folder, so that the first call of every
@@ -19,6 +20,16 @@ def shared(home: Path) -> dict[str, str]:
     """The cache variables of a worker that is not timed."""
     folder = home / "compilers"
     return dict.fromkeys(CACHES, str(folder)) | {EXTENSIONS: str(folder / "torch-extensions")}
+
+
+def of_jax(home: Path) -> dict[str, str]:
+    """Variables by which JAX keeps what it compiles, in a folder for processors with the same instructions."""
+    instructions = match_in(r"(?:flags|Features)\s*: (.*)", ROOT / "proc/cpuinfo")
+    return {
+        "JAX_COMPILATION_CACHE_DIR": str(home / "compilers" / "jax" / digest(instructions)),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def extensions_folder(env: Mapping[str, str], python: Path) -> Path:

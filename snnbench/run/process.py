@@ -97,8 +97,12 @@ ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536
 """Freed memory leaves the process, so that a warm heap hides no allocation."""
 PASSIVE = {"OMP_WAIT_POLICY": "PASSIVE"}
 """A thread that waits for its team sleeps: nothing is timed, and several workers run at once."""
-FURTHER: Mapping[Measure, Mapping[str, str]] = {"memory": ALLOCATOR | PASSIVE, "verify": PASSIVE}
-"""Variables for one kind of measurement."""
+
+
+def further(measure: Measure, home: Path) -> dict[str, str]:
+    """Variables for one kind of measurement, beside those of every worker. Only verification keeps programs of JAX."""
+    of_memory, of_verify = ALLOCATOR | PASSIVE, PASSIVE | compiler_caches.of_jax(home)
+    return {"time": {}, "memory": of_memory, "verify": of_verify}[measure]
 
 
 @contextmanager

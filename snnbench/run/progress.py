@@ -49,11 +49,12 @@ class Pace:
         self._started[cell] = self._last = time.monotonic()
         self._beside = len(self._started)
 
-    def end(self, cell: Cell) -> None:
-        """A cell has ended. If it ran elsewhere, the time of the last event stands for its unknown start."""
+    def end(self, cell: Cell, ran: bool = True) -> None:
+        """A cell has ended. If it `ran` elsewhere, the time of the last event stands for its unknown start."""
         self.count += 1
         now = time.monotonic()
-        self._estimate.learn(cell, now - self._started.pop(cell, self._last))
+        began = self._started.pop(cell, self._last if ran else now)
+        self._estimate.learn(cell, now - began)
         self._last = now
 
     def add(self, cells: Sequence[Cell]) -> None:
@@ -84,7 +85,7 @@ class Lines:
 
     def end(self, cell: Cell, record: Record) -> None:
         """Print how the cell ended."""
-        self.pace.end(cell)
+        self.pace.end(cell, record.status == "measured")
         left = f" ({self.pace.left})" if self.pace.left else ""
         say(f"[{self.pace.count}/{self.pace.total}] {describe(cell)}: {ending(record)}{left}")
 
@@ -124,7 +125,7 @@ class Display:
 
     def end(self, cell: Cell, record: Record) -> None:
         """Advance the bar; print a failure."""
-        self.pace.end(cell)
+        self.pace.end(cell, record.status == "measured")
         self.running.pop(cell, None)
         if record.status == "failed":
             self.failed += 1

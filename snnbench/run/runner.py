@@ -200,7 +200,7 @@ def request_of(cell: Cell, run: Run, lane: int = 0) -> process.Question:
 def worker_environment(cell: Cell, run: Run, card: Card | None = None) -> dict[str, str]:
     """The environment variables of a cell's worker."""
     setup = run.setups[cell.side]
-    extra = dict(process.FURTHER.get(cell.measure, {}))
+    extra = process.further(cell.measure, home())
     if card is not None:
         extra |= {"CUDA_VISIBLE_DEVICES": card.uuid}
     extra |= setup.variables
