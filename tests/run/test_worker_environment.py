@@ -46,6 +46,16 @@ raise ValueError
     assert logs["verify"][1][1] == "1"
 
 
+def test_jax_keeps_its_programs_only_for_cells_that_are_verified(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "JAX_COMPILATION_CACHE_DIR"
+    monkeypatch.setenv(name, "/elsewhere")
+    kept = {measure: environment(1, tmp_path, process.further(measure, tmp_path)).get(name) for measure in MEASURES}
+    assert kept.pop("verify", "").startswith(str(tmp_path / "compilers" / "jax"))
+    assert kept == {"time": None, "memory": None}
+
+
 def test_environment_of_the_caller_does_not_affect_threads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "64")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
