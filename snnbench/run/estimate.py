@@ -3,7 +3,7 @@
 A cell is expected to take as long as earlier trials of the same work. Before the first such trial, the estimate is the
 contender's time per unit of work, or else that of all contenders. A short cell mostly starts its process; a long cell
 grows with its neuron updates. So the unit of work is the square root of the neuron updates, between the two. To verify
-a cell takes as long at all sizes, unless it compiles: such cells are expected to take COMPILED_TIMES as long.
+a cell takes about as long at all sizes, but far longer if something compiles: `effort` is how many times as long.
 """
 
 import math
@@ -15,17 +15,13 @@ from typing import Any
 from snnbench.plan.cell import Cell
 
 Kind = tuple[Any, ...]
-Compiles = Callable[[Cell], bool]
-"""Whether a compiler takes most of the time of a cell."""
+Effort = Callable[[Cell], float]
+"""How many times as long it takes to verify a cell as one for which nothing compiles."""
 
 
-COMPILED_TIMES = 40
-"""How many other cells could be verified while a cell compiles: about 0.6 s each, and 25 s."""
-
-
-def never(cell: Cell) -> bool:
-    """No cell compiles."""
-    return False
+def alike(cell: Cell) -> float:
+    """The effort of cells that take equally long."""
+    return 1
 
 
 @dataclass(slots=True)
@@ -44,8 +40,8 @@ class Total:
 class Estimate:
     """Estimates the time left from the cells that ended; all times are in seconds."""
 
-    def __init__(self, cells: Iterable[Cell], compiles: Compiles = never) -> None:
-        self._compiles = compiles
+    def __init__(self, cells: Iterable[Cell], effort: Effort = alike) -> None:
+        self._effort = effort
         self._left: dict[Kind, int] = defaultdict(int)
         self._cells: dict[Kind, Cell] = {}
         self._totals: dict[Kind, Total] = defaultdict(Total)
@@ -75,11 +71,11 @@ class Estimate:
 
     def _kinds(self, cell: Cell) -> list[Kind]:
         """Groups this cell belongs to, most specific first."""
-        return [_same(cell), (cell.contender, cell.measure), (cell.measure, self._compiles(cell)), (cell.measure,), ()]
+        return [_same(cell), (cell.contender, cell.measure), (cell.measure, self._effort(cell)), (cell.measure,), ()]
 
     def _work(self, cell: Cell) -> float:
         if cell.measure == "verify":
-            return COMPILED_TIMES if self._compiles(cell) else 1
+            return self._effort(cell)
         return math.sqrt(max(1, cell.case.updates))
 
 

@@ -118,7 +118,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         for part in parts(plan, request.test, writer.folder, same):
             done = writer.done(request.retry)
             left = [cell for cell in part if same.key(cell) not in done]
-            with shown(left, same.compiles) as progress:
+            with shown(left, same.effort) as progress:
                 Executor(same, InFolder(writer), progress, request.retry).execute(part, cards)
     except KeyboardInterrupt:
         say(f"{writer.folder}: all records are kept, and the same command continues")
@@ -129,7 +129,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
 
 def execute(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:
     """Run cells for a command that prints their records and makes no recording."""
-    with shown(plan, run.compiles) as progress:
+    with shown(plan, run.effort) as progress:
         Executor(run, kept, progress).execute(plan)
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from snnbench.plan.cell import Cell
 from snnbench.printable import cleaned
 from snnbench.recording.record import Record
-from snnbench.run.estimate import Compiles, Estimate, format_duration, never
+from snnbench.run.estimate import Effort, Estimate, alike, format_duration
 from snnbench.run.executor import Progress
 from snnbench.worker.messages import Note
 
@@ -37,9 +37,9 @@ def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
 class Pace:
     """Measures how long cells take, and estimates the time left."""
 
-    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
+    def __init__(self, cells: Sequence[Cell], effort: Effort = alike) -> None:
         self.total, self.count = len(cells), 0
-        self._estimate = Estimate(cells, compiles)
+        self._estimate = Estimate(cells, effort)
         self._started: dict[Cell, float] = {}
         self._last = time.monotonic()
         self._beside = 1
@@ -73,8 +73,8 @@ class Pace:
 class Lines:
     """A line for each cell that ended."""
 
-    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
-        self.pace = Pace(cells, compiles)
+    def __init__(self, cells: Sequence[Cell], effort: Effort = alike) -> None:
+        self.pace = Pace(cells, effort)
 
     def start(self, cell: Cell) -> None:
         """Note the start; prints nothing."""
@@ -100,11 +100,11 @@ class Display:
     Failures stay on the screen above them.
     """
 
-    def __init__(self, cells: Sequence[Cell], compiles: Compiles = never) -> None:
+    def __init__(self, cells: Sequence[Cell], effort: Effort = alike) -> None:
         from rich.console import Console
         from rich.live import Live
 
-        self.pace = Pace(cells, compiles)
+        self.pace = Pace(cells, effort)
         self.failed = 0
         self.running: dict[Cell, str] = {}
         self.started = time.monotonic()
@@ -161,16 +161,16 @@ class Display:
 
 
 @contextmanager
-def shown(cells: Sequence[Cell], compiles: Compiles = never) -> Iterator[Progress]:
-    """Show progress over these cells, of which some compile; at the end, print how long they took."""
+def shown(cells: Sequence[Cell], effort: Effort = alike) -> Iterator[Progress]:
+    """Show progress over these cells; at the end, print how long they took."""
     started = time.monotonic()
     progress: Display | Lines
     if sys.stderr.isatty():
-        progress = Display(cells, compiles)
+        progress = Display(cells, effort)
         with progress.live:
             yield progress
     else:
-        progress = Lines(cells, compiles)
+        progress = Lines(cells, effort)
         yield progress
     say(f"{progress.pace.count} cells in {format_duration(time.monotonic() - started)}")
 

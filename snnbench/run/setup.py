@@ -4,11 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from snnbench.adapter.contender import Contender
-from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.declaration import Adapter, Variant
 from snnbench.cases.case import Case
 from snnbench.environments.interpreters import Interpreter, Place, Say, place_of
 from snnbench.plan.cell import Cell
 from snnbench.plan.config import Protocol
+
+COMPILED_TIMES, JAX_TIMES = 40, 10
+"""The effort to verify a variant that compiles, about 25 s, and another one of JAX; others take about 0.5 s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,4 +45,13 @@ class Run:
 
     def compiles(self, cell: Cell) -> bool:
         """Whether a compiler takes most of the time of a cell that is verified."""
-        return self.setups[cell.side].adapters[cell.library].variants[cell.variant].compiles
+        return self._variant(cell).compiles
+
+    def effort(self, cell: Cell) -> float:
+        """About how many times as long it takes to verify a cell as one for which nothing compiles."""
+        if self.compiles(cell):
+            return COMPILED_TIMES
+        return JAX_TIMES if self._variant(cell).backend == "jax" else 1
+
+    def _variant(self, cell: Cell) -> Variant:
+        return self.setups[cell.side].adapters[cell.library].variants[cell.variant]

@@ -6,7 +6,7 @@ import pytest
 from snnbench.adapter.contender import Work
 from snnbench.cases.case import Case
 from snnbench.plan.cell import Cell, cells
-from snnbench.run.estimate import COMPILED_TIMES, Estimate, format_duration
+from snnbench.run.estimate import Estimate, format_duration
 from snnbench.run.progress import Pace
 from tests.bench import PROTOCOL
 from tests.fakes import CASE
@@ -39,9 +39,9 @@ def test_unknown_cell_is_estimated_from_its_contender_then_all() -> None:
 
 def test_cell_that_compiles_is_expected_to_take_long_before_one_has_ended() -> None:
     verified = [cell(name, measure="verify") for name in ("a", "b", "compiled", "compiled-too")]
-    estimate = Estimate(verified, lambda each: each.library.startswith("compiled"))
+    estimate = Estimate(verified, lambda each: 40 if each.library.startswith("compiled") else 1)
     estimate.learn(verified[0], 0.5)
-    assert estimate.seconds_left() == pytest.approx(0.5 + 2 * COMPILED_TIMES * 0.5)
+    assert estimate.seconds_left() == pytest.approx(0.5 + 2 * 40 * 0.5)
     estimate.learn(verified[2], 18.0)
     assert estimate.seconds_left() == pytest.approx(0.5 + 18.0), "by others that compile, not by all"
 
