@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from snnbench.analysis.epochs import BOTH, COMPUTE, LOADER, Epoch
-from tests.feeding.small import SMALL
+from tests.small_epochs import SMALL
 
 ALONE = Epoch(SMALL, "norse", 8e9, 3e9, 5e9, {}, {}, 0.0, 0.0)
 BESIDE = replace(ALONE, case=SMALL.with_(workers=2))

@@ -12,8 +12,8 @@ from snnbench.cases.operations import Convolution, Linear
 from snnbench.workloads import lif, linear_lif, loading
 from snnbench.workloads import network as networks
 from tests.fakes import CASE, DIVIDED, LIF, profile
-from tests.feeding.small import SMALL as FED
-from tests.workloads.test_network import RESNET, SMALL
+from tests.networks import RESNET, SMALL
+from tests.small_epochs import SMALL as FED
 
 SPIKES = ((1, 0), (0, 0), (1, 1))
 """Inputs of three steps."""

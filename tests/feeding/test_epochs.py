@@ -14,7 +14,7 @@ from snnbench.feeding import samples
 from snnbench.feeding.epoch import Loop
 from snnbench.worker.messages import Reply
 from snnbench.workloads import loading
-from tests.feeding.small import LEARNING, LOOP, SMALL, reply_to
+from tests.small_epochs import LEARNING, LOOP, SMALL, reply_to
 
 STRATEGIES = get_args(loading.Strategy)
 ALL = [pair for pair in product(STRATEGIES, (0, 1)) if pair != ("device-sparse", 1)]

@@ -18,7 +18,7 @@ from snnbench.datasets.heidelberg import DatasetError
 from snnbench.feeding import cache, epoch, samples
 from snnbench.feeding.epoch import LoaderError, Loop
 from snnbench.feeding.feed import Feed
-from tests.feeding.small import SMALL, reply_to
+from tests.small_epochs import SMALL, reply_to
 
 CPU = torch.device("cpu")
 WARM = SMALL.with_(strategy="disk-warm")

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from snnbench.feeding.epoch import Loop
 from snnbench.feeding.feed import Feed
-from tests.feeding.small import SMALL
+from tests.small_epochs import SMALL
 
 
 def test_loop_waits_before_and_after_an_epoch_only() -> None:

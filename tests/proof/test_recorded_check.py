@@ -17,7 +17,7 @@ from snnbench.workloads import network
 torch = pytest.importorskip("torch")
 
 from snnbench.backends.torch import Backend
-from tests.workloads.test_network import RESNET, SMALL
+from tests.networks import RESNET, SMALL
 
 LOOP = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
 SHORT = RESNET.with_(time_steps=3, batch=2)

@@ -6,8 +6,8 @@ from snnbench.cases.outcome import Outcome
 from snnbench.recording.record import Record
 from snnbench.report.text.verdict_table import COLUMNS, table
 from tests.fakes import CASE
+from tests.networks import SMALL
 from tests.recordings import deviating, failed, record, skipped
-from tests.workloads.test_network import SMALL
 
 ZERO = CASE.with_(reset="zero", detach_reset=True)
 

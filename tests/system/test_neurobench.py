@@ -23,7 +23,7 @@ from snnbench.environments import store
 from snnbench.workloads import linear_lif
 from snnbench.workloads import network as networks
 from tests.fakes import CASE, profile
-from tests.workloads.test_network import SMALL
+from tests.networks import SMALL
 
 pytestmark = pytest.mark.libraries
 SCRIPT = Path(__file__).parents[1] / "neurobench_run.py"

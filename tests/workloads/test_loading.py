@@ -20,7 +20,7 @@ from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.worker import floor
 from snnbench.workloads import loading
 from tests.fakes import profile
-from tests.feeding.small import LEARNING, ROOT, SMALL
+from tests.small_epochs import LEARNING, ROOT, SMALL
 
 
 def test_sizes_of_a_case() -> None:

@@ -18,7 +18,8 @@ from snnbench.cases.outcome import Outcome
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.worker import floor
 from snnbench.workloads import models, network
-from tests.fakes import LIF, PHASES, profile, request
+from tests.fakes import PHASES, profile, request
+from tests.networks import RESNET, SMALL
 
 torch = pytest.importorskip("torch")
 
@@ -30,16 +31,6 @@ from snnbench.worker.messages import Measure, Reply
 
 ROOT = Path(__file__).parents[2]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
-SHARED = {name: value for name, value in LIF.as_dict().items() if name not in ("workload", "neurons")}
-SMALL = network.Case(
-    **SHARED | {"time_steps": 6, "batch": 3, "beta": 0.9},
-    width=6,
-    model="convolutional",
-    image="mnist",
-    normalisation="batch",
-    input_rate=0.3,
-)
-RESNET = SMALL.with_(model="spiking-resnet18", image="cifar10", width=4)
 
 
 @pytest.fixture(autouse=True)

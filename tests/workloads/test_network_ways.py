@@ -13,12 +13,13 @@ from snnbench.cases.outcome import Outcome
 from snnbench.worker.measurement import Measurement
 from snnbench.workloads import loading, network
 from tests.fakes import profile
-from tests.feeding.small import SMALL as FED
+from tests.small_epochs import SMALL as FED
 
 pytest.importorskip("torch")
 
 from snnbench.backends.torch import Backend
-from tests.workloads.test_network import LOOP, RESNET, SMALL, one_thread, reply_to
+from tests.networks import RESNET, SMALL
+from tests.workloads.test_network import LOOP, one_thread, reply_to
 
 __all__ = ["one_thread"]
 

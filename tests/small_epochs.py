@@ -10,7 +10,7 @@ from snnbench.worker.messages import Reply
 from snnbench.workloads import loading, training
 from tests.fakes import LIF, request
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
 SHARED = {name: value for name, value in LIF.as_dict().items() if name not in ("workload", "neurons")}
 SMALL = loading.Case(
