@@ -33,8 +33,8 @@ sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000, 50, 100)  # the suite imports millions of objects, and looks through them less often so
 
-SYSTEM = Path(__file__).parent / "system"
-"""Whole runs, of minutes: they are collected only if the command line names them."""
+NAMED_ONLY = [Path(__file__).parent / name for name in ("frameworks", "system")]
+"""Tests of minutes, or that need more than the extra `test`: collected only if the command line names them."""
 SLOW = (
     "system/test_docker.py",
     "system/test_exam_of_libraries.py",
@@ -47,8 +47,8 @@ SLOW = (
     "system/test_every_kernel.py",
     "adapter/test_exam_of_defaults.py",
     "system/test_fuzz.py",
-    "kernels/test_kernel_cuda.py",
-    "kernels/test_cuda_compilation.py",
+    "frameworks/kernels/test_kernel_cuda.py",
+    "frameworks/kernels/test_cuda_compilation.py",
     "system/test_screens.py",
     "cli/test_cli.py",
     "cli/test_commands.py",
@@ -58,9 +58,11 @@ SLOW = (
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the system tests unless an argument names them."""
+    """Leave out the folders that no argument names."""
+    if collection_path not in NAMED_ONLY:
+        return None
     named = [Path(argument.partition("::")[0]).absolute() for argument in config.args]
-    return True if collection_path == SYSTEM and not any(SYSTEM in (path, *path.parents) for path in named) else None
+    return None if any(collection_path in (path, *path.parents) for path in named) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,7 +1,7 @@
 """The C kernel and torch's own operations with every reset and every surrogate, held to the contract of all kernels.
 
-tests/kernels runs the same checks on some of them. A kernel is compiled for each pair of formats, so each kind of
-neuron has three pairs.
+tests/frameworks/kernels runs the same checks on some of them. A kernel is compiled for each pair of formats, so each
+kind of neuron has three pairs.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from snnbench.kernels import lif_cpu, lif_torch
 from snnbench.kernels.neuron import Neuron
 from tests import contract
 from tests.contract import Kernels
-from tests.kernels.test_kernels import EXACT, PROBLEMS, check_every_gradient, check_shape
+from tests.frameworks.kernels.test_kernels import EXACT, PROBLEMS, check_every_gradient, check_shape
 from tests.oracle import NEURONS, identifier
 
 MODULES = {"cpu": lif_cpu, "torch": lif_torch}

@@ -15,7 +15,7 @@ from snnbench.analysis.pipeline_model import pipeline_times
 from snnbench.cases.blocks import default_blocks
 from snnbench.kernels.parts import part
 from snnbench.kernels.ranks import temporal_lif
-from tests.kernels.rank_process import CASES, IDLE, LONGEST_S, LOST, RANKS, TIMEOUTS_S
+from tests.frameworks.kernels.rank_process import CASES, IDLE, LONGEST_S, LOST, RANKS, TIMEOUTS_S
 
 ROOT = Path(__file__).parents[2]
 GRADIENT_ERRORS = {torch.float64: 1e-13, torch.float32: 5e-6, torch.bfloat16: 1e-2, torch.float16: 1e-3}
@@ -32,7 +32,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[dict[str,
     processes = []
     try:
         for rank in range(RANKS):
-            command = [sys.executable, "-m", "tests.kernels.rank_process", str(folder), str(rank)]
+            command = [sys.executable, "-m", "tests.frameworks.kernels.rank_process", str(folder), str(rank)]
             with (folder / f"{rank}.txt").open("wb") as output:
                 processes.append(subprocess.Popen(command, cwd=ROOT, env=environment, stdout=output, stderr=output))
         for rank, process in enumerate(processes):

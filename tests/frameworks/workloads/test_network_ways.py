@@ -18,8 +18,8 @@ from tests.small_epochs import SMALL as FED
 pytest.importorskip("torch")
 
 from snnbench.backends.torch import Backend
+from tests.frameworks.workloads.test_network import LOOP, one_thread, reply_to
 from tests.networks import RESNET, SMALL
-from tests.workloads.test_network import LOOP, one_thread, reply_to
 
 __all__ = ["one_thread"]
 

@@ -27,7 +27,7 @@ from snnbench.workloads import network
 from snnbench.workloads.linear_lif import Problem, builder
 from tests.fakes import CASE, LIF
 
-ADAPTER = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+ADAPTER = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
 VARIANT = read(ADAPTER).variants["cuda-graph"]
 SHARED = {name: value for name, value in LIF.as_dict().items() if name not in ("workload", "neurons")}
 NETWORK = network.Case(

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif, linear_operators, onednn, stretches
-from tests.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
+from tests.frameworks.kernels.test_kernels import NAMES, by_linear_lif, expected, problem, stretches_of
 from tests.oracle import FEW_NEURONS, distance, identifier
 
 pytestmark = pytest.mark.skipif(

@@ -11,7 +11,7 @@ import torch
 
 from snnbench import kernels
 from snnbench.kernels import Neuron, buffers, compiler, linear_cpu, linear_lif, linear_operators
-from tests.kernels.test_kernels import by_linear_lif, problem
+from tests.frameworks.kernels.test_kernels import by_linear_lif, problem
 
 pytestmark = pytest.mark.skipif(
     not linear_cpu.has_products(), reason="this build of torch does not export its products"

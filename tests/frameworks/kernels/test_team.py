@@ -14,7 +14,7 @@ import pytest
 
 from tests.emulator import needed
 
-TEAM = Path(__file__).parents[2] / "snnbench" / "kernels" / "team.h"
+TEAM = Path(__file__).parents[3] / "snnbench" / "kernels" / "team.h"
 SOURCE = """
 #include "team.h"
 static pthread_t caller;

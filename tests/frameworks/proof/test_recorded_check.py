@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 from snnbench.backends.torch import Backend
 from tests.networks import RESNET, SMALL
 
-LOOP = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+LOOP = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
 SHORT = RESNET.with_(time_steps=3, batch=2)
 SLIGHTLY = np.float32(1.001)
 

@@ -11,8 +11,8 @@ from snnbench.workloads import network
 torch = pytest.importorskip("torch")
 
 from snnbench.backends.torch import operations as modules
+from tests.frameworks.workloads.test_network import LOOP, one_thread, reply_to
 from tests.networks import RESNET, SMALL
-from tests.workloads.test_network import LOOP, one_thread, reply_to
 
 __all__ = ["one_thread"]
 WIDER = RESNET.with_(width=8)

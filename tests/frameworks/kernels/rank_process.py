@@ -1,6 +1,6 @@
 """One process of a group of four: it runs every case of test_ranks.py that its rank is in, and writes the results.
 
-    python -m tests.kernels.rank_process FOLDER RANK
+    python -m tests.frameworks.kernels.rank_process FOLDER RANK
 
 Each process compares its own part with `lif` over the whole problem. The last two groups have a rank that fails.
 """

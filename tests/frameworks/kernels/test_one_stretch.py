@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 from snnbench.kernels import Neuron, lif_torch, one_stretch, pipeline, stretches
 from snnbench.kernels.passes import Gradients, Layer, Wanted, prepared
 from snnbench.kernels.sums import Sums
-from tests.kernels.test_kernels import problem
+from tests.frameworks.kernels.test_kernels import problem
 from tests.oracle import FEW_NEURONS, distance, identifier
 
 NEURON = Neuron(0.9, 1.0)

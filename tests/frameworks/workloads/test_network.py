@@ -29,7 +29,7 @@ from snnbench.backends.torch import operations as modules
 from snnbench.worker.measurement import Measurement
 from snnbench.worker.messages import Measure, Reply
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")
 
 

@@ -53,7 +53,7 @@ def test_machine_without_usable_gpu_is_unavailable(
 
 
 def test_sessions_have_their_own_arrays() -> None:
-    path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+    path = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
     variant = read(path).variants["unbind"]
     for session_of in (
         lambda problem: Session(builder(load(path)), variant, problem, torch.device("cpu")),
@@ -68,7 +68,7 @@ def test_sessions_have_their_own_arrays() -> None:
 
 
 def test_touch_leaves_content_and_its_versions() -> None:
-    path = Path(__file__).parents[2] / "adapters" / "torch-loop.py"
+    path = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
     session = Session(builder(load(path)), read(path).variants["unbind"], Problem(CASE), torch.device("cpu"))
     before, version = sums(session), (session.input._version, session.cotangent._version)
     session.touch(1, 1)

@@ -29,7 +29,7 @@ from snnbench.workloads.linear_lif import builder
 from tests.fakes import CASE, PHASES, profile, request
 from tests.shipped import QUICK, RESULTS
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 FORWARD = """
         for linear in linears:
             x = neurons(linear(x))

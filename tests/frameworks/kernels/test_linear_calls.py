@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from snnbench.kernels import KEEPS, Neuron, linear_cpu, linear_lif
-from tests.kernels.test_kernels import by_linear_lif, problem
+from tests.frameworks.kernels.test_kernels import by_linear_lif, problem
 
 pytestmark = pytest.mark.skipif(
     not linear_cpu.has_products(), reason="this build of torch does not export its products"

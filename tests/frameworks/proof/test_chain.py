@@ -21,7 +21,7 @@ from snnbench.proof.layerwise import Layerwise
 from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads.linear_lif import Problem, builder
-from tests.proof.test_layerwise import DEEP, ROOT
+from tests.frameworks.proof.test_layerwise import DEEP, ROOT
 
 
 def chain_of(case: Case) -> Chain:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from snnbench.kernels import KEEPS, Neuron, eager, linear_lif
-from tests.kernels.test_kernels import by_linear_lif, problem
+from tests.frameworks.kernels.test_kernels import by_linear_lif, problem
 from tests.oracle import FEW_NEURONS, identifier
 
 

@@ -7,7 +7,7 @@ import torch
 
 from snnbench.kernels import KEEPS, Unsupported, lif, linear_lif, pipeline, stretches
 from snnbench.kernels.passes import Wanted
-from tests.kernels.test_kernels import EXACT, problem, stretches_of
+from tests.frameworks.kernels.test_kernels import EXACT, problem, stretches_of
 
 
 def test_unneeded_gradients_are_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:

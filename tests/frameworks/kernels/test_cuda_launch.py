@@ -18,8 +18,8 @@ from snnbench.kernels.compiler import Unavailable
 from tests import stub_driver
 from tests.emulator import compile_builds, needed
 
-ROOT = Path(__file__).parents[2]
-STUB = Path(__file__).parents[1] / "stub_libcuda.c"
+ROOT = Path(__file__).parents[3]
+STUB = Path(__file__).parents[2] / "stub_libcuda.c"
 
 
 @pytest.fixture(scope="module")
