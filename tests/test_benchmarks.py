@@ -7,10 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from benchmarks import card, contenders, memory, outcome, summary
+from benchmarks import contenders, memory, outcome, summary
 from benchmarks.__main__ import NAMES, about
 from benchmarks.basecase import CASE
 from benchmarks.contender_parent import Process, Turn
@@ -51,24 +50,6 @@ def test_unknown_name_is_refused_with_the_list() -> None:
     assert done.stderr.startswith("python -m benchmarks: no benchmark is called 'kernel'\n")
 
 
-def test_every_benchmark_has_help() -> None:
-    """One process shows the help of all: most of them import torch for it."""
-    script = f"""
-import sys
-from benchmarks.__main__ import main
-for name in {EVERY}:
-    sys.argv = ["", name, "--help"]
-    try:
-        main()
-    except SystemExit as ended:
-        print(f"status {{ended.code}} of {{name}}")
-"""
-    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    shown = done.stdout.split("usage: python -m benchmarks ")[1:]
-    for name, text in zip(EVERY, shown, strict=True):
-        assert text.startswith(f"{name} ") and text.endswith(f"status 0 of {name}\n"), done.stderr
-
-
 def test_outcome_has_the_tables_and_the_machine(tmp_path: Path) -> None:
     path = tmp_path / "new" / "commands.json"
     done = benchmarks("commands", "--cells", "16", "--json", str(path))
@@ -86,15 +67,6 @@ def test_summary_is_made_from_the_outcomes() -> None:
     assert summary.spliced(f"{summary.START}old{summary.END}") == summary.spliced(f"{summary.START}{summary.END}")
     with pytest.raises(ValueError, match="expected the marks"):
         summary.spliced("no marks")
-
-
-@pytest.mark.parametrize(
-    ("rounding", "expected"), list(zip(card.ROUNDINGS, ((0, 2, 1), (1, 2, 1), (0, 1, 0)), strict=True))
-)
-def test_rounding_to_tf32(rounding: str, expected: tuple[int, ...]) -> None:
-    """Half, three halves and three quarters of a unit in the last of TF32's 10 bits."""
-    operand = np.array([1 + 0.5 / 1024, 1 + 1.5 / 1024, 1 + 0.75 / 1024], np.float32)
-    assert tuple((card.rounded(operand, rounding) - 1) * 1024) == expected
 
 
 CONTENDER = """

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 
 from snnbench.conformance.comparison import WrongShape, compare
 from snnbench.conformance.graph import Array, read
@@ -85,22 +84,6 @@ def test_readings_start_with_the_simplest_one() -> None:
         reading.differences[0] for reading in readings(read(GRAPHS / "lif.nir"), 1e-4) if len(reading.differences) == 1
     }
     assert not singles & {("step", "fixed"), ("leak", "ignored"), ("gain", "no-resistance"), ("order", "before")}
-
-
-def test_convolution_is_that_of_pytorch(tmp_path: Path) -> None:
-    random = np.random.default_rng(3)
-    weight, bias = random.normal(size=(4, 2, 3, 2)).astype(np.float32), random.normal(size=4).astype(np.float32)
-    options = {"stride": [2, 1], "padding": [1, 0], "dilation": [1, 2]}
-    ends = {"input": {"type": "Input", "shape": [4, 7, 6]}, "output": {"type": "Output", "shape": [4, 4, 4]}}
-    node = {"type": "Conv2d", "weight": weight, "bias": bias, "groups": 2, **options}
-    edges = [("input", "map"), ("map", "output")]
-    graph = read(write(tmp_path / "a.nir", {**ends, "map": node}, edges))
-    given = inputs(graph, 3, 2, 0)
-    got = output(Network(graph, given, DT))
-    whole = {name: tuple(values) for name, values in options.items()}
-    tensors = [torch.tensor(array, dtype=torch.float64) for array in (given.reshape(6, 4, 7, 6), weight, bias)]
-    expected = torch.nn.functional.conv2d(*tensors, groups=2, **whole).reshape(3, 2, 4, 4, 4)
-    np.testing.assert_allclose(got, expected.numpy(), rtol=1e-12, atol=1e-12)
 
 
 def test_neurons_behind_neurons_get_their_spikes(tmp_path: Path) -> None:
