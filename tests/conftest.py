@@ -36,6 +36,7 @@ gc.set_threshold(20_000, 50, 100)  # the suite imports millions of objects, and 
 NAMED_ONLY = [Path(__file__).parent / name for name in ("frameworks", "system")]
 """Tests of minutes, or that need more than the extra `test`: collected only if the command line names them."""
 SLOW = (
+    "test_source.py",
     "system/test_docker.py",
     "system/test_exam_of_libraries.py",
     "system/test_libraries.py",
@@ -45,7 +46,6 @@ SLOW = (
     "system/test_slurm.py",
     "system/test_slurm_nodes.py",
     "system/test_every_kernel.py",
-    "adapter/test_exam_of_defaults.py",
     "system/test_fuzz.py",
     "frameworks/kernels/test_kernel_cuda.py",
     "frameworks/kernels/test_cuda_compilation.py",
