@@ -1,19 +1,19 @@
 """Runs of the real libraries, in the environments that snnbench makes for them."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 from snnbench.recording import reading
 from snnbench.recording.record import Record
+from tests import in_process
 
 ROOT = Path(__file__).parent.parent
 
 
-def snnbench(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "snnbench", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env={**os.environ, "COLUMNS": "200"})
+def snnbench(*arguments: str, cwd: Path) -> "CompletedProcess[str]":
+    """Run snnbench in this folder, and in this process."""
+    return in_process.run(arguments, cwd, {**os.environ, "COLUMNS": "200"})
 
 
 def recorded(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests import in_process
 from tests.fakes import CORRECT, write
 
 CONFIG = """
@@ -74,8 +75,13 @@ def surroundings(folder: Path) -> dict[str, str]:
     return {**os.environ, "SNNBENCH_HOME": str(folder / "home"), "UV_OFFLINE": "1", "COLUMNS": "200"}
 
 
-def snnbench(folder: Path, *arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
-    """Run snnbench in `folder`, where its results go."""
+def snnbench(folder: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Run snnbench in `folder`, where its results go, and in this process."""
+    return in_process.run(arguments, folder, surroundings(folder))
+
+
+def process(folder: Path, *arguments: str | Path, **options: Any) -> "subprocess.CompletedProcess[str]":
+    """Run snnbench in `folder` in a process of its own."""
     captured = {} if {"stdout", "stderr"} & set(options) else {"capture_output": True}
     return subprocess.run(
         command(*arguments), cwd=folder, env=surroundings(folder), text=True, timeout=TIMEOUT_S, **captured, **options

@@ -1,4 +1,4 @@
-"""Tests of commands as a user starts them: real processes of `python -m snnbench` on fake adapters."""
+"""Tests of commands as a user starts them, on fake adapters."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from snnbench.run.process import environment
 from snnbench.worker.messages import decode_reply
 from tests.fakes import CORRECT, altered, write
 from tests.recordings import EXACT
-from tests.sweep import Workspace, recordings, run_arguments, snnbench
+from tests.sweep import Workspace, process, recordings, run_arguments
 
 WRONG = altered("return network(replace(case, beta=case.beta - 0.1), weights)")
 MARKING = f"from pathlib import Path\nPath(__file__).with_suffix('.ran').touch()\n{CORRECT}"
@@ -34,7 +34,7 @@ def test_progress_is_a_bar_on_a_terminal(workspace: Workspace) -> None:
     arguments = run_arguments(workspace.config, workspace.adapters, *changes)
     leader, follower = pty.openpty()
     with os.fdopen(leader, "rb", buffering=0) as screen:
-        done = snnbench(workspace.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
+        done = process(workspace.folder, *arguments, stdout=subprocess.PIPE, stderr=follower)
         os.close(follower)
         shown = screen.read(1 << 16).decode()
     assert done.returncode == 0

@@ -5,13 +5,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 from tests.cli.test_commands import workspace
 from tests.fakes import CORRECT, write
 from tests.shipped import RESULTS
-from tests.sweep import Workspace, lines, recordings, run_arguments, snnbench
+from tests.sweep import Workspace, lines, process, recordings, run_arguments, snnbench
 
 __all__ = ["workspace"]
 
@@ -103,16 +104,20 @@ def test_command_alone_shows_three_questions_and_their_commands(workspace: Works
     assert [line.split()[1] for line in lines if line.startswith("  snnbench ")] == ["run", "ab", "verify"]
 
 
-def test_version_is_printed(workspace: Workspace) -> None:
-    assert re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", workspace.ask("--version"))
+def test_process_prints_the_version_and_ends_with_the_code_of_an_error(tmp_path: Path) -> None:
+    version = process(tmp_path, "--version")
+    assert version.returncode == 0 and re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", version.stdout)
+    wrong = process(tmp_path, "report", "nowhere")
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert wrong.stderr.startswith("snnbench: nowhere: no recording here")
 
 
-def test_help_takes_half_a_second_at_most(workspace: Workspace) -> None:
+def test_help_takes_half_a_second_at_most(tmp_path: Path) -> None:
     """Half a second of its own CPU time: other processes on the CPUs do not count."""
     taken_s = []
     for _ in range(5):
         before = os.times()
-        assert workspace.ask("--help")
+        assert process(tmp_path, "--help").returncode == 0
         after = os.times()
         taken_s.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert min(taken_s) < HELP_LIMIT_S

@@ -1,21 +1,20 @@
 """Tests of the command `snnbench nir`: wrong use is one clear line, and every format names every row."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 from tests.nir_graphs import ENDS, dense, fake, write
 from tests.screens import screen
+from tests.sweep import snnbench
 
 LATE = ("DIFFERENCES = ()", 'DIFFERENCES = (("latency", "late"),)')
 
 
-def snnbench(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    line = [sys.executable, "-m", "snnbench", "nir", *map(str, arguments)]
-    return subprocess.run(line, capture_output=True, text=True, cwd=cwd, timeout=120)
+def nir(*arguments: object, cwd: Path) -> "CompletedProcess[str]":
+    return snnbench(cwd, "nir", *map(str, arguments))
 
 
 @pytest.mark.parametrize(
@@ -40,7 +39,7 @@ def test_wrong_use_is_one_clear_line(tmp_path: Path, arguments: list[str], code:
     write(tmp_path / "odd.nir", {**ENDS, "map": {"type": "Delay"}}, [("input", "map"), ("map", "output")])
     for name in ("text.nir", "text.json"):
         (tmp_path / name).write_text("no graph")
-    done = snnbench(*arguments, cwd=tmp_path)
+    done = nir(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, "")
     assert words in done.stderr and len(done.stderr.splitlines()) == 1
 
@@ -49,15 +48,13 @@ def test_recording_prints_again_in_every_format(tmp_path: Path) -> None:
     dense(tmp_path / "good.nir")
     late = fake(tmp_path, "late", LATE)
     options = ["--dt", "0.001", "--steps", "30", "--env", "current", "--adapter", late, "--library", "late"]
-    done = snnbench("good.nir", *options, "-o", "a.json", cwd=tmp_path)
+    done = nir("good.nir", *options, "-o", "a.json", cwd=tmp_path)
     assert done.returncode == 0 and "| good | 0.001 | late |" in done.stdout
-    assert snnbench("a.json", "--format", "markdown", cwd=tmp_path).stdout == done.stdout
-    assert "output one step late" in snnbench("a.json", "--format", "csv", cwd=tmp_path).stdout
-    (row,) = json.loads(snnbench("a.json", "--format", "json", cwd=tmp_path).stdout)["rows"]
+    assert nir("a.json", "--format", "markdown", cwd=tmp_path).stdout == done.stdout
+    assert "output one step late" in nir("a.json", "--format", "csv", cwd=tmp_path).stdout
+    (row,) = json.loads(nir("a.json", "--format", "json", cwd=tmp_path).stdout)["rows"]
     assert row["comparison"]["differences"] == [["latency", "late"]]
-    check = subprocess.run(
-        [sys.executable, "-m", "snnbench", "check", "a.json"], capture_output=True, text=True, cwd=tmp_path
-    )
+    check = snnbench(tmp_path, "check", "a.json")
     assert (check.returncode, check.stderr) == (0, "a.json: 1 rows of snnbench nir, nothing timed\n")
 
 
@@ -65,7 +62,7 @@ def test_failed_importer_sets_the_exit_code(tmp_path: Path) -> None:
     dense(tmp_path / "good.nir")
     broken = fake(tmp_path, "broken", ("pass  # importing", "path.absent"))
     options = ["--dt", "0.001", "--env", "current", "--adapter", broken, "--library", "broken"]
-    done = snnbench("good.nir", *options, cwd=tmp_path)
+    done = nir("good.nir", *options, cwd=tmp_path)
     assert done.returncode == 5 and "broken: crash: AttributeError" in done.stdout
 
 
