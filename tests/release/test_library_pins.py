@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from snnbench.adapter.declaration import Adapter
 from snnbench.environments import store
 from tests.managed import ROOT, snnbench
-from tests.system.test_libraries import adapters
+from tests.release.test_libraries import adapters
 
 pytestmark = pytest.mark.libraries
 

@@ -59,7 +59,7 @@ def test_jax_needs_frozen_statistics(tmp_path: Path) -> None:
     wrong.write_text(source.replace("case.beta * v + x", "0.25 * v + x"), encoding="utf-8")
     changes = ('sweep.subtract.libraries=["wrong"]', 'baseline="wrong"')
     only = "library=wrong,normalisation=batch"
-    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only, adapter=wrong)
+    (record,) = recorded("network", tmp_path / "recording", *SMALLEST, *changes, only=only, adapters=[wrong])
     assert record.outcome.kind == "unsupported" and "use frozen statistics" in record.outcome.reason
 
 

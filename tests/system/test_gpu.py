@@ -22,14 +22,14 @@ from snnbench.files import home
 from snnbench.machine import gpus
 from snnbench.run.process import Ending, environment, run
 from snnbench.worker.messages import Measure, Reply, Request
-from tests.system.test_libraries import CASE
+from tests.fakes import CASE
 
 pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not gpus.has_cuda(), reason="no CUDA device here"),
 ]
 
-GPU = CASE.with_(device="cuda", neurons=256, batch=8, time_steps=64)
+GPU = CASE.with_(device="cuda", neurons=256, batch=8, time_steps=64, beta=0.9, input_rate=0.1, seed=1)
 SHORT = {"compile": 6}
 """Time steps for variants that unroll the loop over time."""
 PHASES = ("inference", "forward", "backward", "train")
