@@ -1,6 +1,6 @@
 """Tests of the real github-action-benchmark on exports of a committed recording.
 
-    GITHUB_ACTION_BENCHMARK=FOLDER pytest tests/system/test_history_action.py
+    GITHUB_ACTION_BENCHMARK=FOLDER pytest tests/release/test_history_action.py
 
 FOLDER is a checkout of benchmark-action/github-action-benchmark, release 1.22, after
 `npm ci --ignore-scripts && npx tsc -p tsconfig.build.json`. The tests need Node.js, and no network.
