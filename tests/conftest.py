@@ -33,26 +33,20 @@ sys.dont_write_bytecode = False
 
 gc.set_threshold(20_000, 50, 100)  # the suite imports millions of objects, and looks through them less often so
 
-NAMED_ONLY = [Path(__file__).parent / name for name in ("frameworks", "system")]
+NAMED_ONLY = [Path(__file__).parent / name for name in ("frameworks", "system", "release")]
 """Tests of minutes, or that need more than the extra `test`: collected only if the command line names them."""
 SLOW = (
     "test_source.py",
-    "system/test_docker.py",
-    "system/test_exam_of_libraries.py",
-    "system/test_libraries.py",
-    "system/test_library_pins.py",
+    "release/test_docker.py",
+    "release/test_networks.py",
+    "release/test_slurm_faults.py",
+    "release/test_slurm_nodes.py",
+    "release/test_library_pins.py",
+    "release/test_every_kernel.py",
+    "release/kernels/test_kernel_cuda.py",
     "system/test_ab.py",
-    "system/test_ab_refusals.py",
-    "system/test_slurm.py",
-    "system/test_slurm_nodes.py",
-    "system/test_every_kernel.py",
     "system/test_fuzz.py",
-    "frameworks/kernels/test_kernel_cuda.py",
     "frameworks/kernels/test_cuda_compilation.py",
-    "system/test_screens.py",
-    "cli/test_cli.py",
-    "cli/test_commands.py",
-    "cli/test_errors.py",
 )
 """The slowest files, in the order of their start: whole files go to processes, and a slow last one would run alone."""
 

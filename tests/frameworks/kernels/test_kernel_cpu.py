@@ -1,7 +1,7 @@
 """The kernels that any machine runs, in C and in torch's own operations, held to the contract of all kernels.
 
-Each surrogate runs with one reset here, and with every reset in tests/system/test_every_kernel.py. A kernel is compiled
-for each pair of formats, so one kind of neuron has all pairs, and the others have three.
+Each surrogate runs with one reset here, and with every reset in tests/release/test_every_kernel.py. A kernel is
+compiled for each pair of formats, so one kind of neuron has all pairs, and the others have three.
 """
 
 import pytest

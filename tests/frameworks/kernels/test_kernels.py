@@ -1,6 +1,6 @@
 """Tests of the gradients of `lif` and `linear_lif`: neurons, shapes and formats, against plain loops in float64.
 
-Each surrogate runs with one reset here, and with every reset in tests/system/test_every_kernel.py.
+Each surrogate runs with one reset here, and with every reset in tests/release/test_every_kernel.py.
 """
 
 from typing import Any, get_args
