@@ -8,7 +8,7 @@ import pytest
 
 from tests.documents import ROOT, fences, written
 from tests.fakes import write
-from tests.sweep import lines, recordings, run_arguments, snnbench
+from tests.sweep import lines, process, recordings, run_arguments
 
 PAGE = written(ROOT / "docs" / "tutorials" / "add-a-workload.md")
 NEURON = '''
@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_right_neuron_is_exact_and_wrong_ones_are_incorrect(folder: Path) -> None:
     adapters = [folder / f"{name}.py" for name in NEURONS]
     settings = [part for key, value in TINY.items() for part in ("--set", f"{key}={value}")]
-    done = snnbench(folder, *run_arguments(folder / "held.toml", adapters, "--set", 'baseline="right"', *settings))
+    done = process(folder, *run_arguments(folder / "held.toml", adapters, "--set", 'baseline="right"', *settings))
     assert "held subtract: T=25, N=40, B=4" in done.stdout, done.stderr
     assert "currents held for 10 steps" in done.stdout
     (recording,) = recordings(folder)
@@ -72,7 +72,7 @@ def test_right_neuron_is_exact_and_wrong_ones_are_incorrect(folder: Path) -> Non
     wrong = [outcome for (library, _), outcome in outcomes.items() if library != "right"]
     assert {outcome["kind"] for outcome in wrong} == {"incorrect"}
     assert all("exam" in outcome["reason"] for outcome in wrong), wrong
-    checked = snnbench(folder, "check", recording)
+    checked = process(folder, "check", recording)
     assert checked.returncode == 0, checked.stdout
 
 
@@ -80,6 +80,6 @@ def test_right_neuron_is_exact_and_wrong_ones_are_incorrect(folder: Path) -> Non
 def test_right_neuron_is_exact_in_every_profile(folder: Path, profile: str) -> None:
     settings = ("--set", 'sweep.libraries=["right"]', "--set", f'case.profile="{profile}"')
     adapter = ("--adapter", folder / "right.py", "--set", 'baseline="right"', "--env", "current")
-    done = snnbench(folder, "verify", "right", "--config", folder / "held.toml", *adapter, *settings)
+    done = process(folder, "verify", "right", "--config", folder / "held.toml", *adapter, *settings)
     assert done.returncode == 0, done.stderr
     assert len(re.findall(rf"\| {profile} \|.*\| exact \|", done.stdout)) == 2, done.stdout

@@ -9,7 +9,7 @@ import pytest
 
 from snnbench.recording.reading import CONFIG, RECORDS
 from tests.shipped import QUICK, RESULTS
-from tests.sweep import snnbench
+from tests.sweep import process, snnbench
 
 TRAP = "from pathlib import Path\nPath('{marker}').touch()\n"
 NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "sitecustomize", "usercustomize", "evil")
@@ -55,7 +55,7 @@ def test_no_command_runs_code_of_a_recording(trapped: Path) -> None:
         ["site", "..", "-o", "../../site"],
     ]
     for command in commands:
-        done = snnbench(trapped, *command)
+        done = process(trapped, *command)
         assert done.returncode in (0, 7), (command, done.stderr)
         assert not (trapped.parent / "ran").exists(), command
 
@@ -64,7 +64,7 @@ def test_replay_runs_the_installed_adapter_only(trapped: Path) -> None:
     """If the contender is not installed, nothing runs at all."""
     lines = (trapped / RECORDS).read_text().replace('"library": "snntorch"', '"library": "evil"')
     (trapped / RECORDS).write_text(lines)
-    done = snnbench(trapped, "show", first_cell(trapped), "--in", ".", "--replay")
+    done = process(trapped, "show", first_cell(trapped), "--in", ".", "--replay")
     assert done.returncode == 2 and "evil/unbind is not here; --adapter FILE adds it" in done.stderr
     assert not (trapped.parent / "ran").exists()
 
