@@ -5,10 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from snnbench.adapter.declaration import ONLY_VARIANT
 from snnbench.analysis.decision import Thresholds
 from snnbench.analysis.rank import Ranked, rank
-from snnbench.recording.reading import read
 from snnbench.recording.record import Record
 from snnbench.report.text import rank_table
 from tests.fakes import CASE
@@ -135,21 +133,6 @@ def test_q_is_over_all_pairs_of_all_cases_and_phases() -> None:
     (fast,) = (cell for cell in cells if cell.contender == "d")
     assert fast.difference and fast.difference.p and fast.q
     assert len(cells) == 5 and 2 < fast.q / fast.difference.p <= 9, "9 tests, of which d's 3 have the least p"
-
-
-@pytest.mark.parametrize("folder", sorted(path.parent for path in RESULTS.glob("*/records.jsonl")), ids=str)
-def test_ranks_of_shipped_recordings_have_one_word_each(folder: Path) -> None:
-    """Each contender is the baseline in turn."""
-    real = read(folder)
-    for baseline in sorted({f"{record.library}/{record.variant}" for record in real.records}):
-        name = baseline.removesuffix(f"/{ONLY_VARIANT}")
-        for ranking in rank(real, name, Thresholds()).rankings:
-            words: dict[int, set[str]] = {}
-            for entry in ranking.entries:
-                if entry.rank:
-                    word = entry.cell.word if entry.cell else "inconclusive"
-                    words.setdefault(entry.rank, set()).add(word if word in ("slower", "faster") else "neither")
-            assert all(len(of_rank) == 1 for of_rank in words.values()), (folder.name, name, ranking.phase, words)
 
 
 def test_inconclusive_contender_shares_no_rank_with_faster_ones() -> None:

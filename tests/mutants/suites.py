@@ -32,10 +32,13 @@ SUITES: dict[str, tuple[str, ...]] = {
     "analysis/compare": ("analysis/compare", "analysis/compare_disturbed", "analysis/movement"),
     "analysis/comparability": ("analysis/comparability", "analysis/compare", "analysis/compare_disturbed"),
     "analysis/looks": ("analysis/looks",),
-    "analysis/abtest": ("analysis/abtest", "analysis/trial_pairs"),
-    "analysis/trial_pairs": ("analysis/trial_pairs", "analysis/abtest"),
-    "analysis/rank": ("analysis/rank", "analysis/rank_baseline", "analysis/decision"),
-    "analysis/pairs": ("analysis/pairs", "analysis/decision", "analysis/rank", "analysis/rank_baseline"),
+    "analysis/abtest": ("analysis/abtest", "analysis/trial_pairs", "release/false_words"),
+    "analysis/trial_pairs": ("analysis/trial_pairs", "analysis/abtest", "release/false_words"),
+    "analysis/rank": ("analysis/rank", "analysis/rank_baseline", "analysis/decision", "system/shipped_recordings"),
+    "analysis/pairs": (
+        *("analysis/pairs", "analysis/decision", "analysis/rank", "analysis/rank_baseline"),
+        "system/shipped_recordings",
+    ),
     "run/endings": ("run/endings",),
     "recording/record": ("recording/record", "recording/torn_lines", "recording/attempts"),
     "recording/writer": (
@@ -48,12 +51,16 @@ SUITES: dict[str, tuple[str, ...]] = {
     "recording/attempts": ("recording/attempts", "recording/readers_of_attempts"),
     "report/text/verdict_table": ("report/verdicts",),
     "worker/timing": ("worker/timing", "worker/fresh_passes", "worker/asynchronous_work"),
-    "checking/__init__": ("checking/checking", "checking/trials"),
+    "checking/__init__": ("checking/checking", "checking/trials", "system/shipped_recordings"),
     "checking/records": (
         *("checking/proof", "checking/records", "checking/shipped_proofs", "checking/checking", "checking/schemas"),
+        "system/shipped_recordings",
     ),
-    "checking/files": ("checking/checking", "checking/schemas", "checking/trials", "recording/readers_of_attempts"),
-    "checking/trials": ("checking/trials", "checking/checking"),
+    "checking/files": (
+        *("checking/checking", "checking/schemas", "checking/trials", "recording/readers_of_attempts"),
+        "system/shipped_recordings",
+    ),
+    "checking/trials": ("checking/trials", "checking/checking", "system/shipped_recordings"),
 }
 """Path of a module under snnbench/ -> names of files: tests/FOLDER/test_NAME.py for FOLDER/NAME."""
 

@@ -231,7 +231,8 @@ def test_folder_without_recordings_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_site_is_written_twice_with_the_same_files(tmp_path: Path, catalogue: Catalogue) -> None:
+def test_site_is_written_twice_with_the_same_files(tmp_path: Path) -> None:
+    catalogue = Catalogue([dated(steady(1.0), "2026-11-20", "old")])
     seen: list[tuple[int, int]] = []
     count = site.write(catalogue, tmp_path, lambda done, of: seen.append((done, of)))
     written = {path.relative_to(tmp_path) for path in tmp_path.rglob("*") if path.is_file()}
