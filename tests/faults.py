@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from snnbench.worker.messages import Measure, Reply
-from tests.fakes import CASE, altered, ask, reply_of, request
+from tests import examination
+from tests.fakes import CASE, altered, request
 
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
@@ -95,6 +96,5 @@ return Network(right.forward, backward)
 
 
 def reply_to(folder: Path, source: str, measure: Measure, **case: Any) -> Reply:
-    """A worker's reply to a request to measure the adapter with this text."""
-    folder.mkdir(exist_ok=True)
-    return reply_of(ask(folder, source, request(measure, CASE.with_(**case))))
+    """The reply to a request to measure the adapter with this text."""
+    return examination.reply_to(folder, source, request(measure, CASE.with_(**case)))

@@ -104,7 +104,7 @@ def test_command_alone_shows_three_questions_and_their_commands(workspace: Works
     assert [line.split()[1] for line in lines if line.startswith("  snnbench ")] == ["run", "ab", "verify"]
 
 
-def test_process_prints_the_version_and_ends_with_the_code_of_an_error(tmp_path: Path) -> None:
+def test_process_prints_and_ends_with_an_exit_code(tmp_path: Path) -> None:
     version = process(tmp_path, "--version")
     assert version.returncode == 0 and re.fullmatch(r"snnbench \d+\.\d+\.\d+\n", version.stdout)
     wrong = process(tmp_path, "report", "nowhere")

@@ -6,12 +6,13 @@ from typing import Any
 from snnbench.cases.case import PROFILES
 from snnbench.cases.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply
-from tests.fakes import CASE, CORRECT, altered, ask, document, overridden, profile, quantities, reply_of, request
+from tests.examination import reply_to
+from tests.fakes import CASE, CORRECT, altered, document, overridden, profile, quantities, request
 from tests.recordings import EXACT
 
 
 def replied(folder: Path, source: str, measure: Measure = "time", **changes: Any) -> Reply:
-    return reply_of(ask(folder, source, request(measure, CASE.with_(**changes))))
+    return reply_to(folder, source, request(measure, CASE.with_(**changes)))
 
 
 def test_framework_without_profiler_is_matched_by_its_name(tmp_path: Path) -> None:
@@ -30,7 +31,7 @@ def test_inference_only_library_is_measured_without_backward(tmp_path: Path) -> 
     assert replied(tmp_path, source, "verify").outcome == expected
     weighed = replied(tmp_path, source, "memory")
     assert (weighed.outcome, weighed.memory["phase"]) == (expected, "inference")
-    refused = reply_of(ask(tmp_path, source, request("time", phases=("forward", "backward", "train"))))
+    refused = reply_to(tmp_path, source, request("time", phases=("forward", "backward", "train")))
     assert refused.outcome.reason == "inference only: it learns by a local rule"
 
 

@@ -1,7 +1,6 @@
 """Tests of fakes that do the wrong work: each ends `incorrect`, with a reason and without a time."""
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -210,15 +209,12 @@ REQUESTS = [(name, measure) for name, fault in FAULTS.items() for measure in fau
 
 @pytest.fixture(scope="module")
 def replies(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, Measure], Reply]:
-    """Every fault's replies, from two workers at a time: the replies do not depend on timing."""
-    home = tmp_path_factory.mktemp("faults")
-
-    def reply(number: int) -> Reply:
-        name, measure = REQUESTS[number]
-        return reply_to(home / str(number), FAULTS[name].source, measure, **FAULTS[name].case)
-
-    with ThreadPoolExecutor(2) as pool:
-        return dict(zip(REQUESTS, pool.map(reply, range(len(REQUESTS))), strict=True))
+    """Every fault's replies."""
+    folder = tmp_path_factory.mktemp("faults")
+    return {
+        (name, measure): reply_to(folder, FAULTS[name].source, measure, **FAULTS[name].case)
+        for name, measure in REQUESTS
+    }
 
 
 @pytest.mark.parametrize(("fault", "measure"), REQUESTS)

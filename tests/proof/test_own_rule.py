@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from snnbench.adapter.refusal import AdapterError
 from snnbench.worker.messages import Measure
 from tests.fakes import CORRECT, document, quantities
 from tests.proof.test_declared import replied
@@ -128,6 +129,5 @@ def test_wrongly_declared_rule_is_incorrect(tmp_path: Path, lie: dict[str, str])
 
 def test_malformed_rule_is_an_adapter_error(tmp_path: Path) -> None:
     source = CORRECT + '\nDEVIATION = "other"\ndef rule(case, variant): return 1\n'
-    assert replied(tmp_path, source).outcome.reason == (
-        "AdapterError: rule(case, 'default') gave 1, expected a Rule or None"
-    )
+    with pytest.raises(AdapterError, match=r"rule\(case, 'default'\) gave 1, expected a Rule or None"):
+        replied(tmp_path, source)

@@ -176,6 +176,7 @@ def test_resources_of_a_task_follow_its_cells_or_the_user() -> None:
 
 def test_missing_submitit_or_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(submission, "find_spec", lambda name: name)
     with pytest.raises(SlurmError, match="no sbatch and squeue here"):
         submission.require()
     monkeypatch.setattr(submission, "find_spec", lambda name: None)

@@ -17,7 +17,8 @@ from snnbench.worker import floor
 from snnbench.worker.messages import Measure
 from snnbench.workloads import lif
 from tests.answers import answer_to
-from tests.fakes import CASE, LIF, PHASES, ask, profile, reply_of, request
+from tests.examination import reply_to
+from tests.fakes import CASE, LIF, PHASES, profile, request
 
 NEURON = '''
 """A fake library that gives its neuron."""
@@ -62,7 +63,7 @@ def altered(forward: str = "return honest.forward(x)", backward: str = "return h
 @pytest.mark.parametrize("measure", ["verify", "time", "memory"])
 @pytest.mark.parametrize("name", PROFILES)
 def test_honest_neuron_is_exact(tmp_path: Path, name: str, measure: Measure) -> None:
-    reply = reply_of(ask(tmp_path, fake(), request(measure, LIF.with_(**profile(name)))))
+    reply = reply_to(tmp_path, fake(), request(measure, LIF.with_(**profile(name))))
     assert reply.outcome == Outcome(status="measured", verdict="exact")
     trained = next(name for name in ("spot-train", "spot-backward") if name in reply.checks)
     assert reply.checks[trained]["compared"] == LIF.updates
@@ -105,14 +106,14 @@ LIES = {
 
 @pytest.mark.parametrize("lie", LIES)
 def test_lie_is_incorrect_and_has_no_time(tmp_path: Path, lie: str) -> None:
-    reply = reply_of(ask(tmp_path, LIES[lie], request("time", LIF)))
+    reply = reply_to(tmp_path, LIES[lie], request("time", LIF))
     assert reply.outcome is not None and reply.outcome.kind == "incorrect", reply.outcome
     assert not reply.phases and not reply.peaks
 
 
 def test_adapter_without_a_neuron_is_unsupported(tmp_path: Path) -> None:
     old = "BACKEND = 'numpy'\ndef build(case, weights, variant):\n    raise NotImplementedError\n"
-    reply = reply_of(ask(tmp_path, old, request("verify", LIF)))
+    reply = reply_to(tmp_path, old, request("verify", LIF))
     expected = "this adapter has no function neuron(case, variant), so its neuron cannot run alone"
     assert reply.outcome == Outcome(status="skipped", kind="unsupported", reason=expected)
 
@@ -120,13 +121,13 @@ def test_adapter_without_a_neuron_is_unsupported(tmp_path: Path) -> None:
 def test_build_without_weights_runs_alone_from_version_2_on(tmp_path: Path) -> None:
     build = "def build(case, weights, variant):\n    return made(case, variant).alone(case.neurons)\n"
     source = fake().replace("def neuron(", "def made(") + build
-    refused, exact = (reply_of(ask(tmp_path, header + source, request("verify", LIF))) for header in ("", API_2))
+    refused, exact = (reply_to(tmp_path, header + source, request("verify", LIF)) for header in ("", API_2))
     assert refused.outcome is not None and refused.outcome.kind == "unsupported"
     assert exact.outcome == Outcome(status="measured", verdict="exact")
 
 
 def test_neuron_alone_gives_a_stack_of_linear_layers(tmp_path: Path) -> None:
-    reply = reply_of(ask(tmp_path, fake(), request("verify", CASE.with_(layers=2))))
+    reply = reply_to(tmp_path, fake(), request("verify", CASE.with_(layers=2)))
     assert reply.outcome == Outcome(status="measured", verdict="exact")
 
 

@@ -9,7 +9,6 @@ import pytest
 from snnbench.cases.outcome import Outcome
 from snnbench.worker.messages import Measure, Reply
 from tests.fakes import CASE, ask, document, quantities, reply_of, request
-from tests.proof.test_declared import replied
 from tests.recordings import EXACT
 
 TORCH = '''
@@ -43,6 +42,10 @@ def build(case, weights, variant):
 
     return Network(forward, linears, provider="fast_kernel, says the library")
 '''
+
+
+def replied(folder: Path, source: str, measure: Measure = "time", **changes: Any) -> Reply:
+    return reply_of(ask(folder, source, request(measure, CASE.with_(**changes))))
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
