@@ -1,7 +1,6 @@
 """Tests of the entry to the benchmarks, and that their summary is made from the outcomes in the repository."""
 
 import argparse
-import json
 import os
 import subprocess
 import sys
@@ -9,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import contenders, memory, outcome, summary
+from benchmarks import contenders, memory, summary
 from benchmarks.__main__ import NAMES, about
 from benchmarks.basecase import CASE
 from benchmarks.contender_parent import Process, Turn
@@ -48,17 +47,6 @@ def test_unknown_name_is_refused_with_the_list() -> None:
     done = benchmarks("kernel")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith("python -m benchmarks: no benchmark is called 'kernel'\n")
-
-
-def test_outcome_has_the_tables_and_the_machine(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "commands.json"
-    done = benchmarks("commands", "--cells", "16", "--json", str(path))
-    assert done.returncode == 0, done.stderr
-    document = json.loads(path.read_text())
-    assert document["benchmark"] == "commands" and document["arguments"] == ["--cells", "16"] and document["machine"]
-    (table,) = document["tables"]
-    assert [row[0] for row in table["rows"]] == ["`compare`", "`compare --explain`", "`rank`", "`report`"]
-    assert outcome.shown(table) in done.stdout and f"{outcome.shown(table)}\n" in summary.section(document)
 
 
 def test_summary_is_made_from_the_outcomes() -> None:

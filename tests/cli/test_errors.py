@@ -11,7 +11,7 @@ import pytest
 
 from tests.cli.test_commands import workspace
 from tests.fakes import CORRECT, write
-from tests.shipped import RESULTS
+from tests.shipped import QUICK, RESULTS
 from tests.sweep import Workspace, lines, process, recordings, run_arguments, snnbench
 
 __all__ = ["workspace"]
@@ -115,7 +115,7 @@ def test_process_prints_and_ends_with_an_exit_code(tmp_path: Path) -> None:
 def test_help_takes_half_a_second_at_most(tmp_path: Path) -> None:
     """Half a second of its own CPU time: other processes on the CPUs do not count."""
     taken_s = []
-    for _ in range(5):
+    for _ in range(3):
         before = os.times()
         assert process(tmp_path, "--help").returncode == 0
         after = os.times()
@@ -144,6 +144,5 @@ def test_help_imports_no_heavy_package() -> None:
 
 
 def test_report_as_text_imports_no_charts() -> None:
-    folder = str(RESULTS / "2026-11-27_quick_epyc-2cpu")
-    assert not loaded_by("report", folder) & {"altair", "pandas", "torch"}
-    assert "altair" in loaded_by("report", folder, "--format", "html")
+    loaded = loaded_by("report", str(RESULTS / QUICK))
+    assert "numpy" in loaded and not loaded & {"altair", "pandas", "torch"}

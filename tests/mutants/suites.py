@@ -17,7 +17,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "analysis/coverage": ("analysis/coverage",),
     "proof/extent": ("proof/extent", "analysis/coverage", "proof/spotcheck"),
     "proof/network_check": ("proof/network_check", "proof/spotcheck", "proof/sample", "proof/spotcheck_answers"),
-    "proof/fresh": ("proof/fresh",),
+    "proof/fresh": ("proof/fresh", "release/kept_answers_in_noise"),
     "proof/tolerance": ("proof/tolerance", "proof/rounding", "cases/rule", "proof/spotcheck_answers"),
     "worker/floor": ("worker/floor", "worker/measured_floor"),
     "analysis/bootstrap": ("analysis/bootstrap",),

@@ -1,13 +1,14 @@
 """Tests of splicing tables into a document, and that the README and the guide have what `snnbench report` prints."""
 
+import os
 import re
-import subprocess
-import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from snnbench.report.text.splicing import SpliceError, marks, splice
+from tests import in_process
 from tests.documents import ROOT, written
 from tests.shipped import QUICK
 
@@ -57,10 +58,12 @@ def test_named_marks_are_separate(document: Path) -> None:
 GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"
 
 
+@cache
 def report(*options: str) -> str:
     """What `snnbench report` prints of QUICK into a pipe."""
-    command = [sys.executable, "-m", "snnbench", "report", f"results/{QUICK}", *options]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    done = in_process.run(["report", f"results/{QUICK}", *options], ROOT, os.environ)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def cells(text: str) -> list[list[str]]:

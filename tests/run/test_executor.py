@@ -17,9 +17,8 @@ from snnbench.run.executor import Executor
 from snnbench.run.groups import deal
 from snnbench.run.setup import Run, Setup
 from snnbench.run.store import InFolder
-from snnbench.worker.messages import Measure
 from tests.bench import PROTOCOL, SMALL, Bench, Watcher, bench
-from tests.fakes import CORRECT, altered
+from tests.fakes import CORRECT
 
 __all__ = ["bench"]
 
@@ -98,20 +97,3 @@ def test_interrupt_stops_the_workers_on_all_gpus(with_cards: Bench) -> None:
     pids = [int(path.name.split(".")[1]) for path in with_cards.folder.glob("*.pid")]
     assert len(pids) >= 2 and not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert [record.outcome.kind for record in read(with_cards.recording).records] == ["cancelled"] * 2
-
-
-@pytest.mark.parametrize("measures", [("time", "time"), ("memory", "time"), ("time", "memory")])
-def test_workers_load_at_once_and_use_a_card_in_turn(
-    with_cards: Bench, tmp_path: Path, measures: tuple[Measure, Measure]
-) -> None:
-    log = tmp_path / "log"
-    note = f'print("EVENT", __name__, file=open({str(log)!r}, "a"))'
-    loads = "import time\n" + note.replace("EVENT", "loads") + "\ntime.sleep(0.5)\n"
-    for name in "ab":
-        with_cards.add(name, loads + anywhere(altered(f"{note.replace('EVENT', 'passes')}\nreturn right")))
-    plan = [Cell(CASES[0], name, "default", 0, measure) for name, measure in zip("ab", measures, strict=True)]
-    assert [record.status for record in execute(with_cards, plan)] == ["measured"] * 2
-    events = [line.split() for line in log.read_text().splitlines()]
-    assert [event for event, _ in events[:2]] == ["loads"] * 2, "the card is free until both have loaded"
-    users = [name for event, name in events if event == "passes"]
-    assert len(set(users)) == 2 and users == sorted(users, key=users.index), "one after the other"

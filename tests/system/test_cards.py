@@ -1,7 +1,14 @@
-"""Test of the local executor with two GPUs: a worker sees the GPU of its case and no other."""
+"""Tests of the local executor with two GPUs: a worker sees the GPU of its case, and has it for itself when it works."""
 
+from pathlib import Path
+
+import pytest
+
+from snnbench.plan.cell import Cell
+from snnbench.worker.messages import Measure
 from tests.bench import Bench, bench
-from tests.run.test_executor import CARDS, SEES, anywhere, cells, execute, with_cards
+from tests.fakes import altered
+from tests.run.test_executor import CARDS, CASES, SEES, anywhere, cells, execute, with_cards
 
 __all__ = ["bench", "with_cards"]
 
@@ -15,3 +22,20 @@ def test_each_worker_sees_only_its_own_gpu(with_cards: Bench) -> None:
     seen = (with_cards.folder / "a.seen").read_text().split()
     assert sorted(seen) == ["GPU-a"] * 4 + ["GPU-b"] * 2
     assert execute(with_cards, cells()) == [], "all is there"
+
+
+@pytest.mark.parametrize("measures", [("time", "time"), ("memory", "time"), ("time", "memory")])
+def test_workers_load_at_once_and_use_a_card_in_turn(
+    with_cards: Bench, tmp_path: Path, measures: tuple[Measure, Measure]
+) -> None:
+    log = tmp_path / "log"
+    note = f'print("EVENT", __name__, file=open({str(log)!r}, "a"))'
+    loads = "import time\n" + note.replace("EVENT", "loads") + "\ntime.sleep(0.5)\n"
+    for name in "ab":
+        with_cards.add(name, loads + anywhere(altered(f"{note.replace('EVENT', 'passes')}\nreturn right")))
+    plan = [Cell(CASES[0], name, "default", 0, measure) for name, measure in zip("ab", measures, strict=True)]
+    assert [record.status for record in execute(with_cards, plan)] == ["measured"] * 2
+    events = [line.split() for line in log.read_text().splitlines()]
+    assert [event for event, _ in events[:2]] == ["loads"] * 2, "the card is free until both have loaded"
+    users = [name for event, name in events if event == "passes"]
+    assert len(set(users)) == 2 and users == sorted(users, key=users.index), "one after the other"
