@@ -11,10 +11,12 @@ from snnbench.report.page import page
 from tests.hostile import MARK, hostile
 from tests.processes import within
 from tests.sample import sample
+from tests.whole import WHOLE
 
 pytestmark = pytest.mark.browser
 
-WIDTHS = (375, 1280)
+WIDTHS = (375, 1280) if WHOLE else (375,)
+SCHEMES = ("light", "dark") if WHOLE else ("dark",)
 DRAWN_WITHIN_S = 60
 
 
@@ -68,9 +70,9 @@ return [...document.querySelectorAll('.chart')].map(place => {
 OVERFLOW = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["sweep", "single"])
+@pytest.mark.parametrize("name", ["sweep", "single"] if WHOLE else ["sweep"])
 def test_every_chart_is_drawn_and_fits(
     browser: Any, pages: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:

@@ -8,11 +8,12 @@ import pytest
 from tests.screens import Screen, screen
 from tests.shipped import OLDER, QUICK, RESULTS
 from tests.sweep import Workspace, run_arguments
+from tests.whole import WHOLE
 
 NEW = RESULTS / QUICK
 TWICE = OLDER / "2026-11-21_quick_epyc-2cpu", OLDER / "2026-11-21_quick_epyc-2cpu_4"
 """The same work, recorded twice."""
-WIDTHS = (80, 120, 200)
+WIDTHS = (80, 120, 200) if WHOLE else (80,)
 
 
 def assert_fits(shown: Screen) -> None:

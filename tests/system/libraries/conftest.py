@@ -1,11 +1,10 @@
 """A recording of every library in the exam, and one of adapters with a wrong setting, for all tests of verdicts.
 
 torch compiles a network for most of a minute, and JAX an unrolled one for half of it, so .ci/run leaves these variants
-out. `SNNBENCH_TEST_EXAM=whole`, which .ci/release sets, runs the whole config `exam`.
+out. `SNNBENCH_TEST_WHOLE=1`, which .ci/release sets, runs the whole config `exam`.
 """
 
 import json
-import os
 import re
 from pathlib import Path
 
@@ -16,8 +15,8 @@ from snnbench.adapter.discovery import discover
 from snnbench.recording.record import Record
 from tests.managed import ROOT, recorded
 from tests.system.libraries.wrong import written
+from tests.whole import WHOLE
 
-WHOLE = os.environ.get("SNNBENCH_TEST_EXAM") == "whole"
 SLOW = (
     *("*/compile", "*/compile-cell", "torch-compile/*"),
     *("jaxpike/unroll", "jaxpike/checkpointed", "spyx-haiku/documented"),

@@ -14,7 +14,8 @@ from snnbench.cases.outcome import SKIPS
 from snnbench.machine import gpus
 from snnbench.recording.record import Record
 from tests.managed import ROOT, snnbench
-from tests.system.libraries.conftest import SLOW, WHOLE
+from tests.system.libraries.conftest import SLOW
+from tests.whole import WHOLE
 
 pytestmark = pytest.mark.libraries
 
