@@ -50,7 +50,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "worker/contention": ("worker/contention",),
     "recording/attempts": ("recording/attempts", "recording/readers_of_attempts"),
     "report/text/verdict_table": ("report/verdicts",),
-    "worker/timing": ("worker/timing", "worker/fresh_passes", "worker/asynchronous_work"),
+    "worker/timing": ("worker/timing", "worker/fresh_passes", "release/asynchronous_work"),
     "checking/__init__": ("checking/checking", "checking/trials", "system/shipped_recordings"),
     "checking/records": (
         *("checking/proof", "checking/records", "checking/shipped_proofs", "checking/checking", "checking/schemas"),
@@ -84,5 +84,5 @@ WEIGHTS = dict.fromkeys(
 )
 """A module's weight in the draw relative to a module of the same length; 1 if missing."""
 
-LEFT_OUT = ("worker/test_asynchronous_work.py::test_asynchronous_work_is_timed_in_full",)
+LEFT_OUT = ("release/test_asynchronous_work.py::test_asynchronous_work_is_timed_in_full",)
 """A test that fails on a busy machine; with all of its parameters."""
