@@ -15,8 +15,6 @@ from snnbench.report import tidy
 from tests.bench import SMALL
 from tests.recordings import failed, timed
 
-pytestmark = pytest.mark.quiet
-
 
 def disturbed(name: str = "a", attempt: int = 0, cpus: float = 0.5, **fields: Any) -> Record:
     """A time with this many foreign CPUs; flagged if more than a tenth of a CPU."""

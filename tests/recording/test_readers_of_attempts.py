@@ -25,8 +25,6 @@ from tests.bench import SMALL
 from tests.recording.test_attempts import attempted, disturbed, written
 from tests.recordings import recording, timed
 
-pytestmark = pytest.mark.quiet
-
 
 def test_lost_job_is_recorded_as_its_attempt(tmp_path: Path) -> None:
     """The node died during the second attempt: the first attempt counts, and the second is tried again."""

@@ -20,8 +20,6 @@ from snnbench.worker.timing import (
 )
 from tests.worker.test_timing import BUDGET, MS, Bench
 
-pytestmark = pytest.mark.quiet
-
 
 @pytest.mark.parametrize("repetitions", [1, 2, 4])
 def test_single_pass_repetitions_use_new_content(repetitions: int) -> None:

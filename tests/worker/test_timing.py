@@ -7,8 +7,6 @@ import pytest
 
 from snnbench.worker.timing import Budget, Phase, Renewal, Timing, measure
 
-pytestmark = pytest.mark.quiet
-
 BUDGET = Budget(warmup_passes=2, repetitions=4, min_repetition_ns=1, max_phase_ns=10**12)
 MS = 1_000_000
 
