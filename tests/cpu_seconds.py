@@ -83,7 +83,8 @@ def table(total: float) -> str:
     attributed = sum(tests + collection for _, tests, collection in rows)
     lines = ["", "| file | tests, CPU s | collection, CPU s |", "| --- | ---: | ---: |"]
     lines += [f"| {file} | {tests:.1f} | {collection:.1f} |" for file, tests, collection in rows]
-    return "\n".join([*lines, f"| pytest itself, and cheaper files | {total - attributed:.1f} | |", f"| total | {total:.1f} | |"])
+    lines += [f"| pytest itself, and cheaper files | {total - attributed:.1f} | |", f"| total | {total:.1f} | |"]
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":
