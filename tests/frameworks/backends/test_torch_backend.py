@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.cases.operations import (
     Average,

@@ -16,7 +16,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
     """Networks this small are slower on two threads."""
-    torch = pytest.importorskip("torch")
+    import torch
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

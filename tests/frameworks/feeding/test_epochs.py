@@ -7,9 +7,6 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-pytest.importorskip("tonic")
-torch = pytest.importorskip("torch")
-
 from snnbench.feeding import samples
 from snnbench.feeding.epoch import Loop
 from snnbench.worker.messages import Reply

@@ -9,9 +9,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pytest
-
-tonic = pytest.importorskip("tonic")
-torch = pytest.importorskip("torch")
+import tonic
+import torch
 
 from snnbench.adapter.refusal import Unavailable, Unsupported
 from snnbench.datasets.heidelberg import DatasetError

@@ -3,10 +3,7 @@
 from collections import Counter
 from typing import Any
 
-import pytest
-
-pytest.importorskip("tonic")
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.feeding.epoch import Loop
 from snnbench.feeding.feed import Feed

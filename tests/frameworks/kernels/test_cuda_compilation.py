@@ -9,8 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.adapter.refusal import Unavailable
 from snnbench.kernels import lif_cuda

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
-
 from snnbench.kernels import lif_cuda
 from snnbench.kernels.compiler import Unavailable
 from tests import stub_driver

@@ -1,8 +1,7 @@
 """Tests of what a pass of the kernel `cuda` asks of the host, counted without a GPU."""
 
-import pytest
 
-torch = pytest.importorskip("torch")
+import torch
 
 from benchmarks import launches
 from snnbench.kernels import lif, linear_lif

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.kernels import Neuron, lif_torch, one_stretch, pipeline, stretches
 from snnbench.kernels.passes import Gradients, Layer, Wanted, prepared

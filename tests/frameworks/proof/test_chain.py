@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch")
-
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Incorrect

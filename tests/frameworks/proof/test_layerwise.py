@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from snnbench.cases.outcome import Outcome
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.adapter.loading import (
     load,
@@ -21,6 +18,7 @@ from snnbench.adapter.refusal import Incorrect
 from snnbench.analysis.coverage import coverage
 from snnbench.backends.torch import Backend
 from snnbench.cases.case import Case
+from snnbench.cases.outcome import Outcome
 from snnbench.checking import records
 from snnbench.recording.reading import read as read_recording
 from snnbench.worker.measurement import Measurement

@@ -8,15 +8,12 @@ import pytest
 
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
+from snnbench.backends.torch import Backend
 from snnbench.cases.answer import Recording
 from snnbench.cases.operations import INPUT, Neurons
 from snnbench.proof.links import Links
 from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.workloads import network
-
-torch = pytest.importorskip("torch")
-
-from snnbench.backends.torch import Backend
 from tests.networks import RESNET, SMALL
 
 LOOP = Path(__file__).parents[3] / "adapters" / "torch-loop.py"

@@ -27,7 +27,6 @@ def test_operands_resemble_the_cases_own(rows: int) -> None:
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-13), ("bfloat16", 0.05)])
 def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, tolerance: float) -> None:
-    pytest.importorskip(name)
     if (name, dtype) == ("numpy", "bfloat16"):
         pytest.skip("NumPy has no bfloat16")
     case = CASE.with_(dtype=dtype)
@@ -56,7 +55,6 @@ def test_product_reuses_its_output_memory(name: str, monkeypatch: pytest.MonkeyP
 
     oneDNN's product in torch has no argument for its output, so it counts only where it is faster even so.
     """
-    pytest.importorskip(name)
     if name == "torch":
         from snnbench.kernels import onednn
 

@@ -7,25 +7,23 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import torch
 
 from snnbench.adapter.loading import load, own_rule
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
+from snnbench.backends import operations
+from snnbench.backends.torch import Backend
+from snnbench.backends.torch import operations as modules
 from snnbench.cases.operations import Convolution, Neurons
 from snnbench.cases.outcome import Outcome
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.worker import floor
+from snnbench.worker.measurement import Measurement
+from snnbench.worker.messages import Measure, Reply
 from snnbench.workloads import network
 from tests.fakes import PHASES, profile, request
 from tests.networks import RESNET, SMALL
-
-torch = pytest.importorskip("torch")
-
-from snnbench.backends import operations
-from snnbench.backends.torch import Backend
-from snnbench.backends.torch import operations as modules
-from snnbench.worker.measurement import Measurement
-from snnbench.worker.messages import Measure, Reply
 
 ROOT = Path(__file__).parents[3]
 LOOP = (ROOT / "adapters" / "torch-loop.py").read_text(encoding="utf-8")

@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from snnbench.cases.operations import Neurons
-from snnbench.workloads import network
-
-torch = pytest.importorskip("torch")
+import torch
 
 from snnbench.backends.torch import operations as modules
+from snnbench.cases.operations import Neurons
+from snnbench.workloads import network
 from tests.frameworks.workloads.test_network import LOOP, one_thread, reply_to
 from tests.networks import RESNET, SMALL
 

@@ -9,17 +9,14 @@ import pytest
 from snnbench.adapter.loading import load
 from snnbench.adapter.reading import read
 from snnbench.adapter.refusal import Unsupported
+from snnbench.backends.torch import Backend
 from snnbench.cases.outcome import Outcome
 from snnbench.worker.measurement import Measurement
 from snnbench.workloads import loading, network
 from tests.fakes import profile
-from tests.small_epochs import SMALL as FED
-
-pytest.importorskip("torch")
-
-from snnbench.backends.torch import Backend
 from tests.frameworks.workloads.test_network import LOOP, one_thread, reply_to
 from tests.networks import RESNET, SMALL
+from tests.small_epochs import SMALL as FED
 
 __all__ = ["one_thread"]
 
