@@ -87,15 +87,6 @@ def test_sides_alone_may_name_a_library(bench: Bench) -> None:
     assert f"{bench.slow} over {bench.adapter}" in done.stdout
 
 
-def test_memory_has_four_trials_by_default(bench: Bench) -> None:
-    bench.config = write_config(bench.folder, ["lib"], memory_trials=1)
-    for more, count in (([], 4), (["--set", "protocol.memory_trials=2"], 2)):
-        done = bench.ab("--fresh", *more, trials=4)
-        assert done.returncode == 0, done.stderr
-        measures = [line["measure"] for line in lines(recordings(bench.folder)[-1])]
-        assert (measures.count("time"), measures.count("memory")) == (8, 2 * count)
-
-
 def test_without_a_change_a_library_runs_against_itself(bench: Bench) -> None:
     done = bench.ab("--fail-on", "failed,missing,incomparable", trials=4)
     assert done.returncode == 0, done.stderr
@@ -117,13 +108,6 @@ def test_decided_run_stops_and_a_torn_one_continues(bench: Bench) -> None:
     assert "[3/3]" in again.stderr and "continues; 5 of 24 cells are there" in again.stderr
     assert len(read(made).records) == 8 and recordings(bench.folder) == [made]
     assert snnbench(bench.folder, "check", made).returncode == 0
-
-
-def test_progress_counts_the_cells_of_the_next_look(bench: Bench) -> None:
-    """The alpha is too small for a word, and the floor too small to call two times the same."""
-    done = bench.ab("--time-floor", "0", "--alpha", "1e-12", trials=12)
-    looks = [line for line in done.stderr.splitlines() if line.startswith("[1/")]
-    assert [line.partition("]")[0] for line in looks] == ["[1/8", "[1/4", "[1/4", "[1/8"], done.stderr
 
 
 def test_a_variable_and_an_interpreter_are_sides_too(bench: Bench) -> None:
@@ -154,21 +138,6 @@ def test_page_without_times_says_why(bench: Bench) -> None:
     assert done.returncode == 8 and "one: nothing to compare: unsupported: no such reset" in done.stderr
     page = snnbench(bench.folder, "report", "one", "--format", "html")
     assert page.returncode == 0 and "nothing to compare: unsupported: no such reset" in page.stdout, page.stderr
-
-
-def test_shards_keep_sides_together_and_merge(bench: Bench) -> None:
-    wide = write_config(bench.folder, ["lib"], memory_trials=0, neurons="[24, 32]")
-    bench.config = wide
-    for shard in ("1/2", "2/2"):
-        done = bench.ab("--new", bench.slow, "--shard", shard, "-o", shard[0], trials=4)
-        assert done.returncode == 0, done.stderr
-    merged = snnbench(bench.folder, "merge", "1", "2", "-o", "whole")
-    assert merged.returncode == 0, merged.stderr
-    whole = read(bench.folder / "whole")
-    assert len(whole.records) == 16 and not whole.config["stops_early"]
-    compared = snnbench(bench.folder, "compare", "whole", *ALLOWED)
-    assert compared.returncode == 0 and "2 cells: 2 slower" in compared.stdout, compared.stdout + compared.stderr
-    assert snnbench(bench.folder, "check", "whole").returncode == 0
 
 
 def test_table_names_the_side_beside_the_library(bench: Bench) -> None:

@@ -10,6 +10,7 @@ import pytest
 from snnbench.recording.reading import CONFIG, RECORDS
 from tests.shipped import QUICK, RESULTS
 from tests.sweep import process, snnbench
+from tests.whole import WHOLE
 
 TRAP = "from pathlib import Path\nPath('{marker}').touch()\n"
 NAMES = ("pandas", "numpy", "scipy", "jinja2", "altair", "torch", "snntorch", "sitecustomize", "usercustomize", "evil")
@@ -54,7 +55,7 @@ def test_no_command_runs_code_of_a_recording(trapped: Path) -> None:
         ["merge", here, "-o", "../merged"],
         ["site", "..", "-o", "../../site"],
     ]
-    for command in commands:
+    for command in commands if WHOLE else commands[-3:]:
         done = process(trapped, *command)
         assert done.returncode in (0, 7), (command, done.stderr)
         assert not (trapped.parent / "ran").exists(), command
