@@ -62,8 +62,8 @@ def test_the_adapter_in_the_tutorial_is_exact(exam: list[Record], adapters: dict
 def test_several_layers_in_16_bits_are_judged_layer_by_layer(
     library: str, variant: str, dtype: str, exam: list[Record]
 ) -> None:
-    work = (library, variant, dtype, 3)
-    (record,) = (one for one in exam if (one.library, one.variant, one.case.dtype, one.case.layers) == work)
+    works = [one for one in exam if getattr(one.case, "layers", 0) == 3 and one.case.dtype == dtype]
+    (record,) = (one for one in works if (one.library, one.variant) == (library, variant))
     assert record.outcome == Outcome(status="measured", verdict="equivalent")
 
 
