@@ -111,7 +111,7 @@ def test_printed_command_line_runs_the_request(workspace: Workspace, monkeypatch
     monkeypatch.setenv("JAX_COMPILATION_CACHE_DIR", "/absent")  # no worker gets it
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)  # the line has what this process lacks
     printed = workspace(
-        "request", "good", "--measure", "verify", "-c", workspace.config, "--env", "current", "--adapter", adapter
+        "request", "good", "--measure", "memory", "-c", workspace.config, "--env", "current", "--adapter", adapter
     )
     assert printed.stderr.startswith("for: ")
     line = printed.stderr.removeprefix("for: ")
