@@ -13,7 +13,7 @@ import pytest
 from snnbench.run import slots
 from snnbench.run.process import Stopped
 
-CONTEXT = multiprocessing.get_context("spawn")
+CONTEXT = multiprocessing.get_context("fork")  # a new interpreter would import this module for a second
 
 
 @pytest.fixture(autouse=True)
