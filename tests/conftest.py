@@ -46,7 +46,7 @@ SLOW = (
     "release/kernels/test_kernel_cuda.py",
     "system/test_ab.py",
     "system/test_fuzz.py",
-    "frameworks/kernels/test_cuda_compilation.py",
+    "release/kernels/test_cuda_compilation.py",
 )
 """The slowest files, in the order of their start: whole files go to processes, and a slow last one would run alone."""
 
