@@ -1,6 +1,10 @@
-"""Tests of long A/B tests on fake adapters: peaks of memory, a look after a look, and shards."""
+"""Tests of A/B tests on fake adapters: every kind of side, peaks of memory, a look after a look, and shards."""
+
+import sys
+from pathlib import Path
 
 from snnbench.recording.reading import read
+from tests.fakes import CORRECT
 from tests.sweep import lines, recordings, snnbench, write_config
 from tests.system.test_ab import ALLOWED, Bench, bench
 
@@ -36,3 +40,42 @@ def test_shards_keep_sides_together_and_merge(bench: Bench) -> None:
     compared = snnbench(bench.folder, "compare", "whole", *ALLOWED)
     assert compared.returncode == 0 and "2 cells: 2 slower" in compared.stdout, compared.stdout + compared.stderr
     assert snnbench(bench.folder, "check", "whole").returncode == 0
+
+
+def test_sides_alone_may_name_a_library(bench: Bench) -> None:
+    arguments: list[str | Path] = ["ab", "--config", bench.config, "--env", "current", "--trials", "4"]
+    arguments += ["--set", 'protocol.phases=["inference"]', "--set", "protocol.repetitions=3", "--new", bench.slow]
+    lacking = snnbench(bench.folder, *arguments)
+    assert lacking.returncode == 2 and "base has no adapter lib: name its file, too, with --base" in lacking.stderr
+    done = snnbench(bench.folder, *arguments, "--base", bench.adapter)
+    assert done.returncode == 0, done.stderr
+    assert f"{bench.slow} over {bench.adapter}" in done.stdout
+
+
+def test_without_a_change_a_library_runs_against_itself(bench: Bench) -> None:
+    done = bench.ab("--fail-on", "failed,missing,incomparable", trials=4)
+    assert done.returncode == 0, done.stderr
+    assert "as pinned over as pinned" in done.stdout
+    assert [line["side"] for line in lines(recordings(bench.folder)[0])].count("new") == 4
+
+
+def test_a_variable_and_an_interpreter_are_sides_too(bench: Bench) -> None:
+    done = bench.ab("--base", "SPECIAL=1", "--new", f"python={sys.executable}", trials=4)
+    assert done.returncode == 0, done.stderr
+    (made,) = recordings(bench.folder)
+    by_side = {line["side"]: line for line in lines(made)}
+    assert by_side["base"]["settings"]["variables"] == {"SPECIAL": "1"}
+    assert "variables" not in by_side["new"]["settings"]
+    assert by_side["base"]["environment"].startswith("current-")
+    assert by_side["new"]["environment"].startswith("python-")
+    assert snnbench(bench.folder, "check", made).returncode == 0
+
+
+def test_the_variable_of_a_side_reaches_its_workers_only(bench: Bench) -> None:
+    refusing = 'import os\nif os.environ.get("BROKEN"):\n    raise ImportError("broken")\n' + CORRECT
+    bench.adapter.write_text(refusing)
+    done = bench.ab("--new", "BROKEN=1", "--fail-on", "failed", trials=4)
+    assert done.returncode == 6, done.stderr
+    assert "failed" in done.stdout and "in new: failed: import: ImportError: broken" in done.stdout
+    statuses = {(line["side"], line["outcome"]["status"]) for line in lines(recordings(bench.folder)[0])}
+    assert statuses == {("base", "measured"), ("new", "failed")}

@@ -1,18 +1,19 @@
-"""Tests of a release on every supported Python that is here."""
+"""Tests of a release: the wheel on every supported Python that is here, and the sdist on this one."""
 
 import os
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.system.test_wheel import ROOT, installed, measured_in, release, wheel
+from tests.system.test_wheel import ROOT, installed, measured_in, release, sdist, wheel
 
-__all__ = ["release", "wheel"]
+__all__ = ["release", "sdist", "wheel"]
 
 pytestmark = pytest.mark.libraries
 
@@ -32,6 +33,10 @@ def other_python(version: str) -> Path:
 @pytest.mark.parametrize("version", OTHER_PYTHONS)
 def test_wheel_runs_on(version: str, wheel: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
     measured_in(tmp_path, installed(wheel, other_python(version), tmp_path_factory.mktemp("other")))
+
+
+def test_sdist_installs_and_runs(sdist: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+    measured_in(tmp_path, installed(sdist, sys.executable, tmp_path_factory.mktemp("sdist")))
 
 
 def test_supported_pythons_are_the_declared_ones() -> None:

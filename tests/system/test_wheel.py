@@ -99,10 +99,6 @@ def measured_in(folder: Path, program: Path) -> None:
     assert (folder / "page.html").stat().st_size > 100_000 and (folder / "site" / "index.html").is_file()
 
 
-def test_sdist_installs_and_runs(sdist: Path, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
-    measured_in(tmp_path, installed(sdist, sys.executable, tmp_path_factory.mktemp("sdist")))
-
-
 def test_installed_program_runs_a_shipped_config_by_name(program: Path, tmp_path: Path) -> None:
     """The config comes from the wheel, and the reference, which needs NumPy alone, is measured."""
     shown = run(program, "run", "--config", "quick", *REFERENCE_ALONE, cwd=tmp_path)
