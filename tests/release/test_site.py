@@ -8,9 +8,9 @@ from urllib.parse import unquote, urlparse
 import pytest
 
 from tests.processes import within
-from tests.report.test_site import Links
 from tests.sweep import snnbench
 from tests.system.test_browser import OVERFLOW, ROWS, WIDTHS, requested_addresses
+from tests.system.test_site import Links
 
 pytestmark = pytest.mark.browser
 

@@ -3,7 +3,7 @@
 from snnbench.report.site import site, timeline
 from snnbench.report.site.catalogue import Catalogue, Entry, cell_name
 from tests.recordings import timed
-from tests.report.test_site import dated, steady
+from tests.system.test_site import dated, steady
 
 NAME = cell_name(timed("fast/loop").case, "fast/loop")
 
