@@ -92,7 +92,7 @@ def test_csv_has_a_row_per_trial_phase_and_metric(finished: tuple[Workspace, Any
     assert [row["value"] for row in objects if "value" in row] == [float(row["value"]) for row in rows if row["value"]]
 
 
-def test_page_figures_and_parquet_are_written_to_files(
+def test_page_and_parquet_are_written_to_files(
     finished: tuple[Workspace, Any], recording: Path, tmp_path: Path
 ) -> None:
     workspace, done = finished
@@ -102,9 +102,6 @@ def test_page_figures_and_parquet_are_written_to_files(
     assert workspace.ask("report", recording, "--format", "parquet", "-o", data) == ""
     assert data.read_bytes().startswith(b"PAR1")
     assert workspace.ask("report", recording, "-o", table) == "" and table.read_text() == done.stdout
-    assert workspace.ask("report", recording, "--figures", tmp_path / "figures") == ""
-    names = {path.name for path in (tmp_path / "figures").iterdir()}
-    assert {"time-1.svg", "time-1.pdf", "memory-1.svg", "citation.bib", "CITATION.cff"} <= names
 
 
 @pytest.mark.parametrize(

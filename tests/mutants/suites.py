@@ -19,7 +19,7 @@ SUITES: dict[str, tuple[str, ...]] = {
     "proof/network_check": ("proof/network_check", "proof/spotcheck", "proof/sample", "proof/spotcheck_answers"),
     "proof/fresh": ("proof/fresh", "release/kept_answers_in_noise"),
     "proof/tolerance": ("proof/tolerance", "proof/rounding", "cases/rule", "proof/spotcheck_answers"),
-    "worker/floor": ("worker/floor", "worker/measured_floor"),
+    "worker/floor": ("worker/floor", "system/measured_floor"),
     "analysis/bootstrap": ("analysis/bootstrap",),
     "analysis/difference": ("analysis/difference", "analysis/paired_difference"),
     "analysis/decision": ("analysis/decision", "analysis/compare", "analysis/compare_disturbed"),

@@ -1,8 +1,12 @@
-"""Tests that the pictures of README and docs say what the recordings say, and ask nothing of a network."""
+"""Tests of pictures: those of README and docs say what the recordings say, and figures are written to files."""
+
+import os
+from pathlib import Path
 
 import pytest
 
-from tests import pictures
+from tests import in_process, pictures
+from tests.shipped import QUICK, shipped
 
 TERMINAL = "terminal.svg"
 
@@ -26,3 +30,10 @@ def test_light_and_dark_charts_differ_in_colours_only(name: str) -> None:
     light, dark = (pictures.IMAGES / f"{name}-{ground}.svg" for ground in ("light", "dark"))
     assert light.read_text(encoding="utf-8") != dark.read_text(encoding="utf-8")
     assert pictures.words(light.read_text(encoding="utf-8")) == pictures.words(dark.read_text(encoding="utf-8"))
+
+
+def test_figures_are_written_to_files(tmp_path: Path) -> None:
+    done = in_process.run(["report", shipped(QUICK), "--figures", "figures"], tmp_path, os.environ)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    names = {path.name for path in (tmp_path / "figures").iterdir()}
+    assert {"time-1.svg", "time-1.pdf", "memory-1.svg", "citation.bib", "CITATION.cff"} <= names
