@@ -35,7 +35,7 @@ from tests.whole import WHOLE
 
 ROOT = Path(__file__).parents[2]
 SOUND = RESULTS / QUICK
-EXAMPLES = 600 if WHOLE else 120
+EXAMPLES = 600 if WHOLE else 60
 """Examples of a test."""
 LONGEST_LINE = 2000
 

@@ -206,7 +206,7 @@ def forward(x):
 return Network(forward, right.backward)
 """
     )
-    base, new = pair(bench, CORRECT, hanging, timeout_s=8.0)
+    base, new = pair(bench, CORRECT, hanging, timeout_s=4.0)
     assert (base.status, new.outcome.kind) == ("measured", "timeout"), (base, new)
 
 
