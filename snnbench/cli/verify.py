@@ -59,11 +59,11 @@ def verify(
     try:
         execute([Cell(work.case, work.library, work.variant, 0, "verify") for work in works], run, kept)
     finally:  # an interrupted command prints what it has
-        if console := terminal():
+        if kept.records and (console := terminal()):
             from snnbench.report.terminal import verdict_view
 
             verdict_view.show(console, kept.records)
-        else:
+        elif kept.records:
             typer.echo(table(kept.records))
     if any(record.status == "failed" for record in kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -193,7 +193,7 @@ class Executor:
         except (KeyboardInterrupt, Stopped):
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run
-            stopped = failed("cancelled", "interrupted; the same command continues here")
+            stopped = failed("cancelled", self._store.interrupted)
             with suppress(RecordingError), self._lock:
                 for task in tasks:
                     if task.key in self._running:

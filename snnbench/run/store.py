@@ -11,7 +11,9 @@ from snnbench.recording.writer import Writer
 
 
 class Store(Protocol):
-    """A place for records."""
+    """A place for records. `interrupted` is the reason of a cell that an interrupt stopped."""
+
+    interrupted: str
 
     def done(self, retry: Collection[str]) -> dict[str, Outcome]:
         """Outcomes of the cells that need not be run again."""
@@ -28,6 +30,8 @@ class Store(Protocol):
 
 class InFolder:
     """The recording that a writer writes; marks that an earlier runner left are removed."""
+
+    interrupted = "interrupted; the same command continues here"
 
     def __init__(self, writer: Writer) -> None:
         self._writer, self.done, self.attempts = writer, writer.done, writer.attempts
@@ -47,6 +51,8 @@ class InFolder:
 
 class InMemory:
     """A list of records, in the order in which their cells ended."""
+
+    interrupted = "interrupted"
 
     def __init__(self) -> None:
         self.records: list[Record] = []

@@ -170,4 +170,5 @@ def test_interrupted_verification_keeps_what_has_ended(bench: Bench, tmp_path: P
         Executor(bench.setup(), kept, Interrupting()).execute(plan)
     assert time.monotonic() - began < 20
     assert [record.outcome.kind for record in kept.records] == [None, "cancelled"]
+    assert kept.records[1].outcome.reason == "interrupted", "no later command continues here"
     assert not any(alive(pid) for pid in loads(path))
