@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from snnbench.cases.rule import Rule, rule_of
-from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes, verdict
+from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, verdict
 from snnbench.worker.messages import Reply
 from tests.fakes import CASE
 
@@ -169,3 +169,13 @@ def test_worst_gradient_of_a_name_is_recorded() -> None:
     for off in (1e-7, 3e-6, 1e-8):
         compare_gradient(finding, "bias", np.array([1 + off]), np.array([1.0]), 1e-5)
     assert finding.correct and finding.gradient_errors["bias"] == pytest.approx(3e-6)
+
+
+def test_part_of_a_gradient_that_is_off_is_named() -> None:
+    expected = np.array([[3.0, 4.0], [3.0, 4.0], [3.0, 4.0]])
+    honest, wrong = Finding(), Finding()
+    compare_parts(honest, "weight", expected.copy(), expected, 1e-3, (0, 1))
+    assert honest.complaints == []
+    off = np.array([[0.0, 0.0], [0.0, 0.0], [0.0, 0.5]])
+    compare_parts(wrong, "weight", expected + off, expected, 1e-3, (0, 1))
+    assert wrong.complaints == ["gradient of weight is off by 0.1 at 2 of axis 0 (0.001 allowed)"]
