@@ -64,8 +64,8 @@ def test_importer_with_another_reading_deviates(tmp_path: Path) -> None:
     ],
 )
 def test_every_answer_has_one_clear_line(tmp_path: Path, change: Any, verdict: str, reason: str) -> None:
-    asked = ImportRequest(graph=str(dense(tmp_path / "small.nir")), dt=1e-3, time_steps=30, batch=3, seed=0)
-    outcome = reply_to(asked, read_and_load(fake(tmp_path, "fake", change))).outcome
+    request = ImportRequest(graph=str(dense(tmp_path / "small.nir")), dt=1e-3, time_steps=30, batch=3, seed=0)
+    outcome = reply_to(request, read_and_load(fake(tmp_path, "fake", change))).outcome
     assert outcome is not None and (outcome.verdict or outcome.kind) == verdict
     assert reason in str(outcome.reason) and "\n" not in str(outcome.reason)
 
