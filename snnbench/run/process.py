@@ -26,6 +26,8 @@ from snnbench.worker.messages import NOTE, Announce, Measure, Reply, decode_repl
 from snnbench.worker.server import LAST
 
 LOG_TAIL_BYTES = 8192
+LONGEST_END_S = 5.0
+"""How long a server may take to end after its input."""
 VMSTAT = Path("/proc/vmstat")
 PACKAGE = Path(snnbench.__file__).parent
 
@@ -211,6 +213,19 @@ def serving(python: Path, adapter: Path, env: Mapping[str, str], stale_s: float)
     """
     with _process(python, adapter, ("--serve",), subprocess.PIPE, env, stale_s) as worker:
         yield worker
+        if not worker.ended:  # it ends by itself: the locks of a worker that is killed would be released
+            _end_input(worker.process)
+
+
+def _end_input(process: "subprocess.Popen[bytes]") -> None:
+    """Close a server's input, and wait until it has ended, without reaping it."""
+    assert process.stdin is not None
+    process.stdin.close()
+    pidfd = os.pidfd_open(process.pid)
+    try:
+        select.select([pidfd], [], [], LONGEST_END_S)
+    finally:
+        os.close(pidfd)
 
 
 @contextmanager

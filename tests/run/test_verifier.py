@@ -7,10 +7,13 @@ import pytest
 
 from snnbench.adapter import reading
 from snnbench.cases.outcome import Outcome
+from snnbench.environments import compiler_caches
+from snnbench.files import home
 from snnbench.machine import cpus
 from snnbench.plan.cell import Cell
 from snnbench.run.executor import Executor
 from snnbench.run.groups import Sharing
+from snnbench.run.process import environment
 from snnbench.run.store import InMemory
 from tests.bench import HERE, SMALL, Bench, Watcher, bench
 from tests.fakes import CORRECT, write
@@ -119,6 +122,15 @@ def test_cells_of_one_adapter_share_a_process(bench: Bench, tmp_path: Path) -> N
     honest = ["honest", *(f"after-{name}" for name in VARIANTS)]
     assert set(outcomes(bench, path, honest).values()) == {EXACT}
     assert len(loads(path)) == 1
+
+
+def test_end_of_a_server_leaves_the_locks_of_others(bench: Bench, tmp_path: Path) -> None:
+    """Another worker of this Python may compile an extension meanwhile."""
+    lock = compiler_caches.extensions_folder(environment(1, home()), HERE.python) / "dynamics" / "lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    assert set(outcomes(bench, adapter(tmp_path), ["honest", "after-lies"]).values()) == {EXACT}
+    assert lock.exists()
 
 
 def test_failure_in_a_shared_process_alone_does_not_stand(bench: Bench, tmp_path: Path) -> None:
