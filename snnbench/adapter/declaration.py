@@ -17,6 +17,8 @@ WAYS = {
 becomes a variant: the default variant, or the one that the adapter names, run that way."""
 ONLY_VARIANT = "default"
 """The variant of an adapter without VARIANTS; its name is never shown."""
+NAME = r"[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}"
+"""The pattern of names in a recording: of libraries and variants, and of all that a worker names."""
 PACKAGE = Path(snnbench.__file__).parent
 
 

@@ -32,13 +32,13 @@ All constants are literals, and each but VARIANTS, WAYS and NO_NIR may be a dict
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from snnbench.adapter import pins
-from snnbench.adapter.declaration import ONLY_VARIANT, WAYS, Adapter, Variant
+from snnbench.adapter.declaration import NAME, ONLY_VARIANT, WAYS, Adapter, Variant
 from snnbench.adapter.refusal import AdapterError
 from snnbench.cases.case import PROFILES
 
@@ -116,8 +116,10 @@ def read(path: Path) -> Adapter:
     if "BACKEND" not in constants:
         raise AdapterError(f"{path}: no BACKEND = {BACKENDS}")
     about = (ast.get_docstring(tree) or "").split("\n\n")[0].replace("\n", " ")
+    name = path.stem.replace("_", "-")
+    _require_names(path, "the library's name, from the file's", [name])
     return Adapter(
-        name=path.stem.replace("_", "-"),
+        name=name,
         path=path,
         about=about,
         api=api,
@@ -127,6 +129,14 @@ def read(path: Path) -> Adapter:
         nir=tuple(own.get("nir", ())),
         no_nir=_reason(path, constants.get("NO_NIR", "")),
     )
+
+
+def _require_names(path: Path, what: str, names: Iterable[str]) -> None:
+    """Raise AdapterError for a name that no recording can hold."""
+    for name in names:
+        if not re.fullmatch(NAME, name):
+            allowed = "1 to 100 of the letters a to z and A to Z, digits, and _ . + -, a letter or digit first"
+            raise AdapterError(f"{path}: {what}: {name!r} should be {allowed}")
 
 
 def _reason(path: Path, value: Any) -> str:
@@ -141,6 +151,7 @@ def _variants(path: Path, constants: dict[str, Any], header: dict[str, Any], abo
     given = constants.get("VARIANTS") or {ONLY_VARIANT: about}
     if not (isinstance(given, dict) and all(isinstance(word, str) for pair in given.items() for word in pair)):
         raise AdapterError(f'{path}: VARIANTS: expected {{"name": "description"}}')
+    _require_names(path, "VARIANTS", given)
     named = {name: _by_variant(path, name, constants.get(name), given) for name in CONSTANTS}
     for variant in header.get("tool", {}).get("snnbench", {}).get("variants", {}):
         if variant not in given:

@@ -148,7 +148,7 @@ def versions(python: Path) -> dict[str, str]:
     if record := _read(python.parent.parent):
         return dict(record.versions)
     found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # the first on the path wins in a dictionary
-    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name))
+    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name and version))
 
 
 def python_version(python: Path) -> str:

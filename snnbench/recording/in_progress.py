@@ -18,9 +18,10 @@ SUFFIX = ".running"
 
 
 def put(folder: Path, record: Record) -> None:
-    """Mark a cell as running."""
+    """Mark a cell as running. Raises RecordingError before it is measured if its record could not be read back."""
+    line = records.readable_line(record, folder)
     with writing(folder):
-        _path(folder, record.cell).write_text(record.encode(), encoding="utf-8")
+        _path(folder, record.cell).write_text(line, encoding="utf-8")
 
 
 def remove(folder: Path, cell: str) -> None:

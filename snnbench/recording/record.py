@@ -115,6 +115,16 @@ def parse(line: str, folder: Path) -> Record | None:
         return None
 
 
+def readable_line(record: Record, folder: Path) -> str:
+    """The record as a line. Raises RecordingError if a reader would refuse it: its cell would be lost without a word.
+    """
+    line = record.encode()
+    if parse(line, folder) is None:
+        wrong = schema.complaint("record", loaded(line)) or "it is no record"
+        raise RecordingError(f"{folder}: cannot hold {record.label}, {record.measure} {record.trial}: {wrong}")
+    return line
+
+
 def loaded(text: str) -> Any:
     """The JSON document in `text`, without control characters for a terminal. NaN and infinities raise ValueError."""
     document = json.loads(text, parse_constant=_no_number)

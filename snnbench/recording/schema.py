@@ -10,6 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from typing_extensions import TypedDict
 
 from snnbench import workloads
+from snnbench.adapter.declaration import NAME
 from snnbench.cases.case import PROFILES, CountOrNone
 from snnbench.plan.config import MOST_ATTEMPTS
 from snnbench.printable import printable
@@ -29,7 +30,7 @@ Elapsed = Annotated[int, Field(ge=1, le=MOST_NS)]
 Bytes = Annotated[int, Field(ge=-(10**18), le=10**18)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Ratio = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.+-]{0,99}$")]
+Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{0,100}$")]
 PhaseName = Literal[workloads.PHASES]  # type: ignore[valid-type]
 

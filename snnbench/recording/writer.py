@@ -17,10 +17,10 @@ from typing import Any
 
 from snnbench.cases.outcome import Outcome
 from snnbench.files import lock, write_whole
-from snnbench.recording import attempts
+from snnbench.recording import attempts, schema
 from snnbench.recording.attempts import Attempts
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
-from snnbench.recording.record import Record, RecordingError, repeated
+from snnbench.recording.record import Record, RecordingError, readable_line, repeated
 
 LOCK_AGAIN_S = 0.05
 """Seconds before a second try for the lock: a process that only asks whether a run writes holds it for less."""
@@ -95,8 +95,8 @@ class Writer:
         return attempts.of(read(self.folder))
 
     def add(self, record: Record) -> None:
-        """Append one record; it is on the disk when this returns."""
-        self._write(record.encode().encode())
+        """Append one record; it is on the disk when this returns. Raises RecordingError."""
+        self._write(readable_line(record, self.folder).encode())
 
     def replace(self, records: Iterable[Record], config: dict[str, Any], machine: dict[str, Any]) -> None:
         """Replace the whole recording, for a merge. `records` must include the records that are there."""
@@ -131,6 +131,8 @@ class Writer:
             os.fsync(self._stream.fileno())
 
     def _replace(self, name: str, value: dict[str, Any]) -> None:
+        if wrong := schema.complaint(Path(name).stem, value):
+            raise RecordingError(f"{self.folder / name}: cannot hold {wrong}")
         write_document(self.folder / name, value)
 
 

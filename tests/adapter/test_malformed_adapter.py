@@ -91,3 +91,13 @@ def test_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bytes.py").write_bytes(b"\xff\xfe")
     with pytest.raises(AdapterError, match=r"bytes\.py: 'utf-8' codec can't decode"):
         read(tmp_path / "bytes.py")
+
+
+@pytest.mark.parametrize("name", ["my lif", "lif=1", "lif(1)", "_lif", "lifé", "x" * 101, "lif\n"])
+def test_name_that_no_recording_can_hold_is_refused(tmp_path: Path, name: str) -> None:
+    """It was measured, and its records were lost."""
+    whole = f"BACKEND = 'numpy'{BUILD}"
+    (tmp_path / f"{name}.py").write_text(whole)
+    with pytest.raises(AdapterError, match="letters a to z"):
+        read(tmp_path / f"{name}.py")
+    assert "letters a to z" in refusal(tmp_path, f"VARIANTS = {{{name!r}: 'x'}}\n{whole}")

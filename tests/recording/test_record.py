@@ -1,15 +1,18 @@
 """Tests of recordings: a written record is read again, and only the run that a recording belongs to adds to it."""
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from snnbench.cases.outcome import Outcome
+from snnbench.recording import in_progress
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, read
 from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
 from snnbench.recording.writer import append
+from tests.fakes import CASE
 from tests.recordings import EXACT, failed, record, timed
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}
@@ -138,6 +141,18 @@ def test_nan_is_not_written(folder: Path) -> None:
     with append(folder, ABOUT, FACTS) as writer, pytest.raises(ValueError, match="JSON compliant"):
         writer.add(timed("a", memory={"host": {"peak_bytes": float("nan")}}))
     assert (folder / RECORDS).read_bytes() == b""
+
+
+@pytest.mark.parametrize("wrong", [{"case": CASE.with_(seed=10**16)}, {"flags": ["two words"]}])
+def test_record_that_cannot_be_read_back_is_not_written(folder: Path, wrong: dict[str, Any]) -> None:
+    """Its line would count as torn. A cell is marked before it is measured, so that nothing is measured in vain."""
+    with append(folder, ABOUT, FACTS) as writer:
+        for keeping in (writer.add, partial(in_progress.put, folder)):
+            with pytest.raises(RecordingError, match="cannot hold"):
+                keeping(timed("a", **wrong))
+        with pytest.raises(RecordingError, match="cannot hold"):
+            writer.environments({"one": {"numpy": None}})  # type: ignore[dict-item]
+    assert ((folder / RECORDS).read_bytes(), list(folder.glob("*.running"))) == (b"", [])
 
 
 def test_later_record_of_a_cell_counts(folder: Path) -> None:
