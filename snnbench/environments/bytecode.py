@@ -35,7 +35,7 @@ def prepare(python: Path, folder: Path, others: Iterable[Path], keep: Sequence[i
         donors = [str(other / packages.relative_to(folder)) for other in complete]
         tag = packages.parent.name.replace("python", "cpython-").replace(".", "")
         missing = _not_linked(str(packages), donors, tag)
-        command: list[str | Path] = [python, "-W", "ignore", "-c", COMPILE]
+        command: list[str | Path] = [python, "-I", "-W", "ignore", "-c", COMPILE]
         subprocess.run(
             command, input="\n".join(missing), text=True, stdout=subprocess.DEVNULL, pass_fds=list(keep), check=False
         )

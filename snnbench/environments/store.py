@@ -148,7 +148,8 @@ def versions(python: Path) -> dict[str, str]:
     if record := _read(python.parent.parent):
         return dict(record.versions)
     found_first = reversed(json.loads(_answer(python, LIST_VERSIONS)))  # the first on the path wins in a dictionary
-    return dict(sorted((canonicalize_name(name), version) for name, version in dict(found_first).items() if name and version))
+    named = {canonicalize_name(name): version for name, version in dict(found_first).items() if name and version}
+    return dict(sorted(named.items()))
 
 
 def python_version(python: Path) -> str:
@@ -158,9 +159,11 @@ def python_version(python: Path) -> str:
 
 def _answer(python: Path, program: str) -> str:
     """The last line that a program prints under an interpreter. Raises EnvironmentFailed."""
-    safe = os.environ | {"PYTHONSAFEPATH": "1"}  # keeps the working directory's own packages out of the answer
+    # As a worker in this Python: without packages of the working directory, and in another Python than the current one
+    # without those of PYTHONPATH and of the user's site folder.
+    alone = ["-P"] if python == current() else ["-I"]
     try:
-        printed = subprocess.check_output([python, "-c", program], env=safe, stderr=subprocess.PIPE, text=True)
+        printed = subprocess.check_output([python, *alone, "-c", program], stderr=subprocess.PIPE, text=True)
     except (OSError, subprocess.SubprocessError) as error:
         lines = (str(getattr(error, "stderr", None) or "").strip() or str(error)).splitlines()[-1]
         raise EnvironmentFailed(f"{python}: {lines}; expected a Python 3.8 or later that starts") from error

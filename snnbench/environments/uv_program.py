@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from snnbench.exits import Exit, UserError
@@ -16,6 +17,15 @@ NEXT_STEPS = (  # a pattern in uv's output -> the user's next step; the first ma
     ("Failed to build", "install what building it needs, or pin a version that comes as a wheel in {source}"),
     ("", "check the pins in {source}, then run `snnbench env sync {name}`"),
 )
+
+
+NOT_FOR_UV = (
+    "COLUMNS",  # uv would wrap the lines of its errors at it
+    "PYTHON*",  # a build would find packages that the environment lacks
+    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_PREFIX", "GIT_NAMESPACE"),  # set by a hook:
+    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),  # of its own repository
+)
+"""Patterns of environment variables that uv and its builds do not get."""
 
 
 class EnvironmentFailed(UserError):
@@ -66,12 +76,11 @@ def install(
 
 
 def settings(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment variables for uv: all of `environ`, and pip's settings if uv's own are not set.
-
-    COLUMNS is removed, for uv would wrap the lines of its errors at it.
+    """The environment variables for uv: those of `environ` that are not in NOT_FOR_UV, and pip's settings if uv's own
+    are not set.
     """
-    variables = {**environ, "NO_COLOR": "1"}
-    variables.pop("COLUMNS", None)
+    passed = {name: value for name, value in environ.items() if not any(fnmatchcase(name, one) for one in NOT_FOR_UV)}
+    variables = {**passed, "PYTHONNOUSERSITE": "1", "NO_COLOR": "1"}
     if not environ.get("UV_TORCH_BACKEND"):  # an image cannot unset it, and uv does not take it empty
         variables.pop("UV_TORCH_BACKEND", None)
     for setting, *names in (

@@ -197,6 +197,21 @@ def test_versions_of_another_interpreter() -> None:
         store.versions(Path("/no/such/python"))
 
 
+def test_versions_are_those_that_a_worker_can_import(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker in another Python than this one gets no PYTHONPATH; its marker named a package of that."""
+    (tmp_path / "elsewhere" / "packaging-9.9.9.dist-info").mkdir(parents=True)
+    metadata = "Metadata-Version: 2.1\nName: packaging\nVersion: 9.9.9\n"
+    (tmp_path / "elsewhere" / "packaging-9.9.9.dist-info" / "METADATA").write_text(metadata)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "elsewhere"))
+    made = store.sync(plan(adapter(), cuda=False), quiet)
+    assert store.versions(made.python) == {"packaging": "24.2"}
+    (made.folder / "snnbench.json").unlink()  # as an interpreter that the user names
+    assert store.versions(made.python)["packaging"] == "24.2"
+    assert store.versions(store.current())["packaging"] == "9.9.9"
+
+
 def test_marker_is_plain_json(home: Path) -> None:
     made = store.sync(plan(adapter(), cuda=False), quiet)
     marker = json.loads((made.folder / "snnbench.json").read_text())

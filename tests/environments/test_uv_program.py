@@ -11,6 +11,8 @@ from snnbench.environments.uv_program import EnvironmentFailed
 from tests.environments.test_store import adapter, home, plan, quiet
 
 __all__ = ["home"]
+ALWAYS = {"PYTHONNOUSERSITE": "1", "NO_COLOR": "1"}
+"""Variables that uv always gets."""
 
 
 def test_missing_uv_error_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +127,7 @@ def test_pip_settings_are_passed_to_uv(tmp_path: Path, monkeypatch: pytest.Monke
         "UV_DEFAULT_INDEX": "https://index.example/simple",
         "UV_INDEX": "https://a.example https://b.example",
         "SSL_CERT_FILE": "/certificates.pem",
-        "NO_COLOR": "1",
+        **ALWAYS,
     }
 
 
@@ -137,11 +139,16 @@ def test_uv_keeps_its_own_settings(tmp_path: Path) -> None:
         "SSL_CERT_FILE": "/own.pem",
     }
     pip = dict.fromkeys(("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_CERT"), str(tmp_path))
-    assert uv_program.settings(own | pip) == own | pip | {"NO_COLOR": "1"}
+    assert uv_program.settings(own | pip) == own | pip | ALWAYS
     assert "UV_FIND_LINKS" not in uv_program.settings({})
 
 
 def test_empty_torch_backend_is_not_passed_to_uv() -> None:
     """An image cannot unset a variable, and uv stops at an empty one."""
-    assert uv_program.settings({"UV_TORCH_BACKEND": ""}) == {"NO_COLOR": "1"}
-    assert uv_program.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", "NO_COLOR": "1"}
+    assert uv_program.settings({"UV_TORCH_BACKEND": ""}) == ALWAYS
+    assert uv_program.settings({"UV_TORCH_BACKEND": "cpu"}) == {"UV_TORCH_BACKEND": "cpu", **ALWAYS}
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "PYTHONOPTIMIZE", "GIT_DIR", "GIT_WORK_TREE"])
+def test_uv_and_its_builds_get_no_packages_and_no_repository_of_the_caller(name: str) -> None:
+    assert uv_program.settings({name: "/elsewhere", "GIT_SSH_COMMAND": "ssh"}) == {"GIT_SSH_COMMAND": "ssh", **ALWAYS}
