@@ -204,9 +204,9 @@ def _interpreter(text: str) -> Path:
 
 def _of_revision(folder: Path, revision: str) -> tuple[str, str]:
     """(direct reference to a commit of a local repository, commit). It names the commit, since a branch may move."""
-    root = _git(folder, "rev-parse", "--show-toplevel", lacking="is in no git repository")
+    root = _git(folder, "rev-parse", "--show-toplevel")
     commit = _git(folder, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", lacking=f"has no {revision!r}")
-    inside = _git(folder, "rev-parse", "--show-prefix", lacking="is in no git repository").rstrip("/")
+    inside = _git(folder, "rev-parse", "--show-prefix").rstrip("/")
     address = f"git+{Path(root).as_uri()}@{commit}" + (f"#subdirectory={quote(inside)}" if inside else "")
     path = f"{inside}/pyproject.toml".lstrip("/")
     unnamed = f"says no name in {path} at {revision}; write NAME @ {address}"
@@ -226,13 +226,17 @@ def _name(text: str) -> str:
         return ""
 
 
-def _git(folder: Path, *arguments: str, lacking: str) -> str:
+def _git(folder: Path, *arguments: str, lacking: str = "") -> str:
+    """What git prints. Raises SideError, which says what the folder lacks, or else git's first and last words."""
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}  # a hook's repository
     try:
-        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False)
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, check=False, env=env)
     except FileNotFoundError:
         raise SideError(f"{folder}: a revision needs git, which is not here") from None
     if done.returncode:
-        raise SideError(f"{folder} {lacking}")
+        lines = [line.strip() for line in done.stderr.decode(errors="replace").splitlines() if line.strip()]
+        words = ": ".join(dict.fromkeys([*lines[:1], *lines[-1:]])) or f"exit status {done.returncode}"
+        raise SideError(f"{folder} {lacking}" if lacking else f"{folder}: git says {words}")
     return done.stdout.decode(errors="replace").strip()
 
 

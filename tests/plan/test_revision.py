@@ -62,7 +62,7 @@ def test_missing_revision_is_refused(repository: Path, revision: str, complaint:
 
 
 def test_folder_without_git_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SideError, match="is in no git repository"):
+    with pytest.raises(SideError, match="not a git repository"):
         parse([f"{tmp_path}@main"])
 
 
@@ -96,3 +96,26 @@ def test_missing_project_file_is_refused(repository: Path) -> None:
 def test_missing_folder_is_refused() -> None:
     with pytest.raises(SideError, match="no folder norse here, and no address such as git"):
         parse(["norse@main"])
+
+
+def test_repository_of_a_hook_is_not_asked(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git sets GIT_DIR for a hook; the commit of the hook's repository was built in place of the one named."""
+    expected = parse([f"{repository}@v1"])
+    other = tmp_path / "other"
+    other.mkdir()
+    git(other, "init", "--quiet")
+    git(other, "commit", "--quiet", "--allow-empty", "-m", "x")
+    git(other, "tag", "v1")
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    assert parse([f"{repository}@v1"]) == expected
+
+
+def test_git_says_itself_why_it_refuses_a_repository(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of another user's repository git says how to trust it."""
+    fake = repository.parent / "git"
+    said = r"fatal: dubious ownership\nTo add an exception:\n\n\ttrust it so\n"
+    fake.write_text(f"#!/bin/sh\nprintf '{said}' >&2; exit 128\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake.parent))
+    with pytest.raises(SideError, match="git says fatal: dubious ownership: trust it so"):
+        parse([f"{repository}@v1"])
