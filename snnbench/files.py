@@ -1,7 +1,9 @@
 """Files: the home folder, files written whole or not at all, and locks against other processes."""
 
+import errno
 import fcntl
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +39,43 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file under another name, and rename it once it is on the disk. Raises OSError."""
     with draft(path) as unfinished:
         unfinished.write_bytes(content)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file that a user names: whole, or not at all. Raises OSError, also if its folder is missing.
+
+    A link stays a link, and a file keeps its mode. A pipe or a device is written as it is.
+    """
+    if _is_device(path):
+        path.write_bytes(content)
+        return
+    try_file(path)
+    target = path.resolve()
+    with draft(target) as unfinished:
+        unfinished.write_bytes(content)
+        if target.exists():
+            unfinished.chmod(target.stat().st_mode)
+
+
+def try_file(path: Path) -> None:
+    """Raise OSError if no file can be written at `path`. Nothing changes there."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    if not _is_device(path):
+        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+
+
+def try_folder(path: Path) -> None:
+    """Raise OSError if no file can be written in a folder, or if a missing one cannot be made. Nothing changes there."""
+    whole = path.absolute()
+    tempfile.TemporaryFile(dir=next(each for each in (whole, *whole.parents) if each.exists())).close()
+
+
+def _is_device(path: Path) -> bool:
+    """Whether this is a pipe or device, or a name of an open file as /dev/stdout: such a file is not replaced."""
+    return path.exists() and not (path.is_file() and path.absolute().parts[1] not in ("dev", "proc"))
 
 
 def lock(stream: IO[Any] | int, shared: bool = False, wait: bool = True) -> bool:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption
+from snnbench.cli.options import AdapterOption, EnvOption, save, tried, writing
 from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
@@ -61,6 +61,10 @@ def nir(
     from snnbench.run import importers
     from snnbench.run.progress import say
 
+    if output is not None:
+        with writing(output):
+            output.parent.mkdir(parents=True, exist_ok=True)
+        tried(output)
     if len(files) == 1 and files[0].suffix == ".json":
         recorded = conformance.read(files[0])
     else:
@@ -87,14 +91,13 @@ def nir(
             ),
             say,
         )
-    if output is not None:
-        conformance.write(output, recorded)
-        typer.echo(f"{output}: written", err=True)
     if form is NirFormat.table and (console := terminal()):
         from snnbench.report.terminal import nir_view
 
         nir_view.show(console, recorded)
     else:
         typer.echo(nir_table.FORMATS["markdown" if form is NirFormat.table else form](recorded), nl=False)
+    if output is not None:  # after the table, which stays if the file cannot be written
+        save(conformance.encoded(recorded), output)
     if any(row.outcome.status == "failed" for row in recorded.rows):
         raise typer.Exit(Exit.FAILED_CELLS)

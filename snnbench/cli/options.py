@@ -1,12 +1,14 @@
 """Options that several commands share."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench import files
 from snnbench.environments import Env
 from snnbench.exits import Exit, UserError
 from snnbench.suggestions import unknown
@@ -25,6 +27,27 @@ class Where(StrEnum):
 
 class Unfinished(UserError):
     """A run ended without all of its cells; the message says why and what to do."""
+
+
+class Unwritable(UserError):
+    """A file or folder that the user named cannot be written; the message says what to do."""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn an OSError into Unwritable."""
+    try:
+        yield
+    except OSError as error:
+        raise Unwritable(f"{path}: cannot be written ({error.strerror or error}); name another place") from error
+
+
+def tried(path: Path | None) -> Path | None:
+    """The file of an option, if it can be written: a command says so before its work. Raises Unwritable."""
+    if path is not None:
+        with writing(path):
+            files.try_file(path)
+    return path
 
 
 ConfigOption = Annotated[
@@ -135,7 +158,8 @@ class ComparisonFormat(StrEnum):
 
 FormatOption = Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.", callback=tried),
 ]
 
 
@@ -179,8 +203,14 @@ def emit(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
     else:
-        output.write_text(text, encoding="utf-8")
-        typer.echo(f"{output}: written", err=True)
+        save(text.encode(), output)
+
+
+def save(content: bytes, output: Path) -> None:
+    """Write a file, whole or not at all, and say so. Raises Unwritable."""
+    with writing(output):
+        files.replace_file(output, content)
+    typer.echo(f"{output}: written", err=True)
 
 
 def exit_of(comparison: "Comparison", failing: Collection[str]) -> int:

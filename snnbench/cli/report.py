@@ -1,16 +1,13 @@
 """`snnbench report`: it shows recordings as tables, tidy data, a page or figures."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import OutputOption, RecordingsArgument
+from snnbench.cli.options import OutputOption, RecordingsArgument, save, tried, writing
 from snnbench.cli.screen import terminal
-from snnbench.exits import UserError
 
 if TYPE_CHECKING:
     from snnbench.recording.reading import Recording
@@ -26,10 +23,6 @@ class Format(StrEnum):
     html = "html"
 
 
-class Unwritable(UserError):
-    """A file or folder that the user named cannot be written; the message says what to do."""
-
-
 def report(
     recordings: RecordingsArgument,
     form: Annotated[
@@ -43,7 +36,12 @@ def report(
     ] = None,
     splice: Annotated[
         Path | None,
-        typer.Option("--splice", metavar="FILE", help="Put the tables between the marks in a Markdown file instead."),
+        typer.Option(
+            "--splice",
+            metavar="FILE",
+            help="Put the tables between the marks in a Markdown file instead.",
+            callback=tried,
+        ),
     ] = None,
     mark: Annotated[
         str,
@@ -60,7 +58,8 @@ def report(
 
     loaded = [reading.read(folder) for folder in recordings]
     if splice:
-        splicing.splice(splice, markdown(loaded, heading="###"), mark)
+        with writing(splice):
+            splicing.splice(splice, markdown(loaded, heading="###"), mark)
         typer.echo(f"{splice}: tables replaced", err=True)
     if figures:
         _draw(loaded, figures)
@@ -95,22 +94,12 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
     if output is None:
         typer.echo(content, nl=False)
         return
-    with _writing(output):
-        output.write_bytes(content)
-    typer.echo(f"{output}: written", err=True)
+    save(content, output)
 
 
 def _draw(recordings: list["Recording"], folder: Path) -> None:
     from snnbench.report.page import figures
 
-    with _writing(folder):
+    with writing(folder):
         for path, shown in figures.write(recordings, folder):
             typer.echo(f"{path}: {shown}", err=True)
-
-
-@contextmanager
-def _writing(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise Unwritable(f"{path}: cannot be written ({error.strerror or error}); name another place") from error

@@ -12,6 +12,7 @@ from snnbench.cli.groups import Running, grouped, require_finished
 from snnbench.cli.options import ConfigOption, config_path, default_threads
 from snnbench.cli.screen import terminal
 from snnbench.exits import Exit
+from snnbench.files import replace_file
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -102,7 +103,7 @@ def _open(recording: "Recording") -> None:
     from snnbench.report.page import page
 
     path = Path(recording.folder, "page.html").resolve()
-    path.write_text(page.html([recording]), encoding="utf-8")
+    replace_file(path, page.html([recording]).encode())
     opened = typer.launch(path.as_uri()) == 0
     print(f"{path}: {'opened' if opened else 'written; no browser could be started here'}", file=sys.stderr)
 

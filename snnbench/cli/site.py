@@ -5,6 +5,9 @@ from typing import Annotated
 
 import typer
 
+from snnbench import files
+from snnbench.cli.options import writing
+
 
 def site(
     results: Annotated[
@@ -25,8 +28,10 @@ def site(
     from snnbench.report.site import catalogue, site
     from snnbench.run.progress import bar
 
+    with writing(output):
+        files.try_folder(output)
     loaded = catalogue.load(results)
-    with bar("pages written") as each:
+    with writing(output), bar("pages written") as each:
         count = site.write(loaded, output, each)
     typer.echo(
         f"{output / 'index.html'}: written, with {count - 1:,} other files on {len(loaded.recordings)} recordings"

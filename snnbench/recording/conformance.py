@@ -13,7 +13,6 @@ import snnbench
 from snnbench.cases import outcome
 from snnbench.cases.outcome import Outcome
 from snnbench.exits import UserError
-from snnbench.files import write_whole
 
 KIND = "snnbench nir"
 SCHEMA = 1
@@ -63,9 +62,9 @@ class Conformance:
         return {"kind": KIND, "schema": SCHEMA} | asdict(self) | {"rows": rows}
 
 
-def write(path: Path, conformance: Conformance) -> None:
-    """Write a recording. Raises OSError."""
-    write_whole(path, (json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n").encode())
+def encoded(conformance: Conformance) -> bytes:
+    """The content of a recording's file."""
+    return (json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n").encode()
 
 
 def read(path: Path) -> Conformance:

@@ -5,7 +5,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from snnbench import __version__
+from snnbench import __version__, files
 from snnbench.adapter import contender
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
@@ -18,13 +18,16 @@ from snnbench.plan.cell import Cell, cells
 from snnbench.plan.config import baseline_of
 from snnbench.recording import reading, record
 from snnbench.recording.reading import Recording
-from snnbench.recording.writer import Writer, append, choose
+from snnbench.recording.writer import Writer, append, choose, writing
 from snnbench.run.executor import Executor
 from snnbench.run.preparation import content, prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import ABTest, Request
 from snnbench.run.setup import Run, Setup
 from snnbench.run.store import InFolder, InMemory
+
+RESULTS = Path("results")
+"""The folder of dated recordings."""
 
 
 def run(request: Request) -> Recording:
@@ -35,6 +38,9 @@ def run(request: Request) -> Recording:
     works = request.of_shard(all_works)
     plan = cells(works, request.config.protocol, request.sides)
     cards = cards_for(works, request.devices)
+    place = request.output or RESULTS
+    with writing(place):  # before environments are made, which takes minutes
+        files.try_folder(place)
     machine = description.facts()
     setups = prepare(request, works, adapters, cuda)
     same = Run(setups, request.config.protocol, machine["model"], description.memory_bytes(machine), say)
@@ -84,7 +90,7 @@ def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
     name, shard = request.config.name, request.shard
     name = f"{name}-{shard.index}of{shard.count}" if shard else name
     again = bool(request.retry)
-    return choose(Path("results"), name, header["identity"], header["machine"], date.today(), request.fresh, again)
+    return choose(RESULTS, name, header["identity"], header["machine"], date.today(), request.fresh, again)
 
 
 def require_room(output: Path) -> None:

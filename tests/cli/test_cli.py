@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from snnbench.report.text.splicing import marks
+from tests.recording.test_torn_lines import file_size_limit
 from tests.sweep import Workspace, lines, recordings
 
 
@@ -123,6 +124,37 @@ def test_unwritable_report_is_one_line_and_an_exit_code(
     done = finished[0]("report", recording, *arguments)
     assert (done.returncode, done.stdout) == (code, "") and message in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_output_is_replaced_whole_or_not_at_all(
+    finished: tuple[Workspace, Any], recording: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("yesterday's")
+    for command in (["report", recording, "--format", "html"], ["rank", recording, "--format", "csv"]):
+        with file_size_limit(20):
+            done = finished[0](*command, "-o", page)
+        assert (done.returncode, page.read_text()) == (1, "yesterday's")
+        assert done.stderr == f"snnbench: {page}: cannot be written (File too large); name another place\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+    assert finished[0].ask("rank", recording, "--format", "csv", "-o", "/dev/null") == ""
+    assert Path("/dev/null").is_char_device()
+
+
+@pytest.mark.parametrize("option", ["-o", "--splice"])
+@pytest.mark.parametrize("place", [".", "absent/file"])
+def test_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path, place: str, option: str) -> None:
+    """The recording, which would be read first, is missing."""
+    done = Workspace(tmp_path)("report", "no-recording", option, place)
+    assert done.returncode == 1 and f"{place}: cannot be written" in done.stderr
+
+
+def test_run_into_a_place_that_cannot_be_written_makes_no_environment(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    workspace = Workspace(tmp_path)
+    done = workspace("run", "--config", workspace.config, "--adapter", workspace.adapters[0], "-o", "file/one")
+    assert done.returncode == 1 and "file/one: cannot be written (Not a directory)" in done.stderr
+    assert "making environment" not in done.stderr
 
 
 def test_tables_are_spliced_into_a_document(finished: tuple[Workspace, Any], recording: Path, tmp_path: Path) -> None:

@@ -58,6 +58,18 @@ def test_recording_prints_again_in_every_format(tmp_path: Path) -> None:
     assert (check.returncode, check.stderr) == (0, "a.json: 1 rows of snnbench nir, nothing timed\n")
 
 
+def test_place_that_cannot_be_written_loses_no_work(tmp_path: Path) -> None:
+    dense(tmp_path / "good.nir")
+    late = fake(tmp_path, "late", LATE)
+    options = ["--dt", "0.001", "--env", "current", "--adapter", late, "--library", "late"]
+    (tmp_path / "file").touch()
+    before = nir("good.nir", *options, "-o", "file/a.json", cwd=tmp_path)
+    assert (before.returncode, before.stdout) == (1, "") and "late" not in before.stderr
+    after = nir("good.nir", *options, "-o", "/dev/full", cwd=tmp_path)  # which shows itself only when it is written
+    assert after.returncode == 1 and "| good | 0.001 | late |" in after.stdout
+    assert "/dev/full: cannot be written" in after.stderr
+
+
 def test_failed_importer_sets_the_exit_code(tmp_path: Path) -> None:
     dense(tmp_path / "good.nir")
     broken = fake(tmp_path, "broken", ("pass  # importing", "path.absent"))

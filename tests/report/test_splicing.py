@@ -10,6 +10,7 @@ import pytest
 from snnbench.report.text.splicing import SpliceError, marks, splice
 from tests import in_process
 from tests.documents import ROOT, written
+from tests.recording.test_torn_lines import file_size_limit
 from tests.shipped import QUICK
 
 START, END = marks()
@@ -53,6 +54,23 @@ def test_named_marks_are_separate(document: Path) -> None:
     assert document.read_text(encoding="utf-8") == f"{before}{start}\n| named |\n{end}"
     with pytest.raises(SpliceError, match="snnbench report others: start"):
         splice(document, "| named |\n", "others")
+
+
+def test_document_stays_whole_on_a_full_disk(document: Path) -> None:
+    before = document.read_bytes()
+    with file_size_limit(len(before)), pytest.raises(OSError, match="too large"):
+        splice(document, "| new |\n" * 100)
+    assert (document.read_bytes(), [path.name for path in document.parent.iterdir()]) == (before, [document.name])
+
+
+def test_document_keeps_its_line_endings_its_mode_and_its_link(document: Path, tmp_path: Path) -> None:
+    document.write_bytes(document.read_bytes().replace(b"\n", b"\r\n"))
+    document.chmod(0o640)
+    (tmp_path / "link.md").symlink_to(document)
+    splice(tmp_path / "link.md", "| new |\n| rows |\n")
+    expected = f"{BEFORE}{START}\n| new |\n| rows |\n{END}{AFTER}".replace("\n", "\r\n")
+    assert (document.read_bytes(), document.stat().st_mode & 0o777) == (expected.encode(), 0o640)
+    assert (tmp_path / "link.md").is_symlink()
 
 
 GUIDE = ROOT / "docs" / "guides" / "read-a-report.md"

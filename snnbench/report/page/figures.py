@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from snnbench.files import replace_file
 from snnbench.recording.reading import Recording
 from snnbench.report.page import citation
 from snnbench.report.page.outline import outline
@@ -29,12 +30,12 @@ def write(recordings: Sequence[Recording], folder: Path) -> Iterator[tuple[Path,
         for chart in (chart for section in outline(recording) for chart in section.charts):
             names = (f"{chart.name}.svg", f"{chart.name}-dark.svg", f"{chart.name}.pdf")
             svg, on_dark, pdf = (folder / f"{prefix}{name}" for name in names)
-            svg.write_text(drawn(chart, "light"), encoding="utf-8")
-            on_dark.write_text(drawn(chart, "dark"), encoding="utf-8")
-            pdf.write_bytes(vl_convert.vegalite_to_pdf(_specification(chart, "light")))
+            replace_file(svg, drawn(chart, "light").encode())
+            replace_file(on_dark, drawn(chart, "dark").encode())
+            replace_file(pdf, vl_convert.vegalite_to_pdf(_specification(chart, "light")))
             yield svg, f"(and {on_dark.name}, {pdf.suffix}) {chart.words}"
     for name, text in (("citation.bib", citation.bibtex(recordings)), ("CITATION.cff", citation.cff(recordings))):
-        (folder / name).write_text(text, encoding="utf-8")
+        replace_file(folder / name, text.encode())
         yield folder / name, "how to cite this"
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from snnbench.files import replace_file
 from snnbench.recording import schema
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
@@ -33,7 +34,7 @@ def write(catalogue: Catalogue, folder: Path, each: Callable[[int, int], None] =
     for address, content in files(catalogue):
         path = folder / address
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
+        replace_file(path, content)
         count += 1
         done += address.endswith(".html")
         each(done, pages_)
