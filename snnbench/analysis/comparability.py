@@ -9,6 +9,7 @@ from typing import Any
 
 from snnbench.cases.case import Case
 from snnbench.exits import Exit, UserError
+from snnbench.plan.config import Protocol
 from snnbench.recording.facts import flat
 from snnbench.recording.reading import Recording
 
@@ -95,7 +96,7 @@ def _facts(base: Recording, new: Recording) -> Iterator[Fact]:
     models = base.model, new.model
     if models[0] != models[1] or models[0] is None:
         yield "machine", f"machine: {_said(models[0])} in {base.name}, {_said(models[1])} in {new.name}"
-    old, other = base.protocol, new.protocol
+    old, other = map(Protocol.completed, (base.protocol, new.protocol))
     for key in dict.fromkeys((*old, *other)):
         if key not in FREE_KEYS and old.get(key) != other.get(key):
             there = f"{_said(old.get(key))} in {base.name}, {_said(other.get(key))} in {new.name}"

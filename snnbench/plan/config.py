@@ -4,7 +4,7 @@ A sweep is the product of its axes. Any value of a case may be a list. A value i
 not give its own. Values that choose a measurement have no default: a missing one is an error.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -85,6 +85,12 @@ class Protocol(BaseModel, frozen=True, extra="forbid"):
     memory_limit_gib: Positive | None = None  # None: the machine's memory
     seed: CountOrNone  # of the order of trials
     remeasure: Attempts = 2  # how often a disturbed cell is measured again
+
+    @classmethod
+    def completed(cls, recorded: Mapping[str, Any]) -> dict[str, Any]:
+        """A recorded protocol, with the defaults of keys that are younger than the recording."""
+        defaults = {name: key.default for name, key in cls.model_fields.items() if not key.is_required()}
+        return defaults | dict(recorded)
 
     @property
     def digest(self) -> str:

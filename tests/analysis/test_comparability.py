@@ -43,6 +43,13 @@ def test_differing_fact_is_refused_unless_allowed(new: Recording, kind: str, fac
     assert (list(cases), facts) == ([CASE], [fact])
 
 
+def test_protocol_older_than_a_key_is_read_with_its_default() -> None:
+    """Nine shipped recordings lack `energy` and `neuron_share`; --allow protocol would have hidden real changes."""
+    assert matched(OLD, other(check_seconds=2.0, energy=False, neuron_share=False, memory_limit_gib=None))[1] == []
+    with pytest.raises(Incomparable, match=r"protocol\.energy: False in old, True in new"):
+        matched(OLD, other(energy=True))
+
+
 def test_two_unknown_machines_are_not_the_same() -> None:
     unknown, too = replace(OLD, machine={}), replace(other(), machine={"cpu": "fast"})
     with pytest.raises(Incomparable, match="machine: unknown in old, unknown in new"):
