@@ -68,7 +68,7 @@ def try_file(path: Path) -> None:
 
 
 def try_folder(path: Path) -> None:
-    """Raise OSError if no file can be written in a folder, or if a missing one cannot be made. Nothing changes there."""
+    """Raise OSError if no file can be written in a folder, or a missing one cannot be made. Nothing changes there."""
     whole = path.absolute()
     tempfile.TemporaryFile(dir=next(each for each in (whole, *whole.parents) if each.exists())).close()
 

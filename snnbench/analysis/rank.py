@@ -70,7 +70,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Every ranking of a recording by `metric`, and their means; `allowed` lists the facts that the user allowed."""
+    """Every ranking of a recording by `metric`, and their means; `allowed` lists the facts that the user allowed.
+
+    `lacking` says how many of the planned cells are there, if not all are.
+    """
 
     recording: str
     baseline: str
@@ -79,6 +82,7 @@ class Ranked:
     means: list[Mean]
     allowed: list[str]
     metric: str = "time"
+    lacking: str = ""
 
 
 def rank(

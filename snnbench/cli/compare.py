@@ -18,6 +18,7 @@ from snnbench.cli.options import (
     emit,
     exit_of,
     listed,
+    say_gaps,
     thresholds_of,
 )
 from snnbench.cli.screen import terminal
@@ -111,6 +112,7 @@ def _compared(
         rule = Rule(thresholds, tuple(phases), allowed)
         return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
     newer = reading.read(new)
+    say_gaps([older, newer])
     known = noise.known(str(newer.model)) if not thresholds.chance else None
     limit = known.by_chance if known else None
     return comparing.compare(older, newer, thresholds, phases, allowed, explained, limit), known

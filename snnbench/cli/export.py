@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import OutputOption, emit
+from snnbench.cli.options import OutputOption, emit, say_gaps
 
 
 class ExportFormat(StrEnum):
@@ -36,4 +36,5 @@ def export(
     if (to is ExportFormat.asv) != (commit is not None):
         raise typer.BadParameter("asv needs the commit, and no other format takes it", param_hint="--commit")
     loaded = reading.read(recording)
+    say_gaps([loaded])
     emit(exports.asv(loaded, commit) if commit else exports.FORMATS[to](loaded), output)

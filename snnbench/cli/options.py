@@ -1,6 +1,6 @@
 """Options that several commands share."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -16,6 +16,7 @@ from snnbench.suggestions import unknown
 if TYPE_CHECKING:
     from snnbench.analysis.compare import Comparison
     from snnbench.analysis.decision import Thresholds
+    from snnbench.recording.reading import Recording
 
 
 class Where(StrEnum):
@@ -211,6 +212,14 @@ def save(content: bytes, output: Path) -> None:
     with writing(output):
         files.replace_file(output, content)
     typer.echo(f"{output}: written", err=True)
+
+
+def say_gaps(recordings: "Iterable[Recording]") -> None:
+    """Say on standard error which recordings are not whole: many formats have no place for it."""
+    from snnbench.report.wording import gaps
+
+    for line in gaps(recordings):
+        typer.echo(f"snnbench: {line}", err=True)
 
 
 def exit_of(comparison: "Comparison", failing: Collection[str]) -> int:

@@ -1,5 +1,6 @@
 """`snnbench rank`: it ranks the contenders of one recording."""
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,6 +14,7 @@ from snnbench.cli.options import (
     TimeFloorOption,
     emit,
     listed,
+    say_gaps,
     thresholds_of,
 )
 from snnbench.cli.screen import terminal
@@ -63,14 +65,18 @@ def rank(
     from snnbench.analysis.results import headline
     from snnbench.recording import reading
     from snnbench.report.text import rank_table
+    from snnbench.report.wording import missing
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
     recorded = reading.read(recording)
+    if form is RankingFormat.csv:
+        say_gaps([recorded])
     if recorded.sides:
         raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
     phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
     ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed, metric)
+    ranking = replace(ranking, lacking=missing(recorded))
     if metric is RankedMetric.energy and not any(one.entries for one in ranking.rankings):
         raise typer.BadParameter(f"{recording}: holds no energy; set protocol.energy = true in a config and run it")
     if form is RankingFormat.table and output is None and (console := terminal()):

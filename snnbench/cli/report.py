@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import OutputOption, RecordingsArgument, save, tried, writing
+from snnbench.cli.options import OutputOption, RecordingsArgument, save, say_gaps, tried, writing
 from snnbench.cli.screen import terminal
 
 if TYPE_CHECKING:
@@ -78,6 +78,8 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
 
     if form is Format.parquet and output is None:
         raise typer.BadParameter("parquet is not text; say where to with -o FILE", param_hint="--format")
+    if form not in (Format.markdown, Format.html):
+        say_gaps(recordings)
     match form:
         case Format.markdown:
             content = markdown(recordings).encode()

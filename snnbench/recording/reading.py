@@ -89,6 +89,11 @@ class Recording:
         return str(self.config.get("closed", ""))
 
     @property
+    def unfinished(self) -> bool:
+        """Whether its run was stopped or still goes on. Without an identity it is of no run."""
+        return "identity" in self.config and not self.finished and not self.closed
+
+    @property
     def planned(self) -> int | None:
         """The number of planned cells, None if it is unknown."""
         return self.config.get("planned")

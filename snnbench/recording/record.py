@@ -116,8 +116,7 @@ def parse(line: str, folder: Path) -> Record | None:
 
 
 def readable_line(record: Record, folder: Path) -> str:
-    """The record as a line. Raises RecordingError if a reader would refuse it: its cell would be lost without a word.
-    """
+    """The record as a line. Raises RecordingError if a reader would refuse it, and its cell be lost without a word."""
     line = record.encode()
     if parse(line, folder) is None:
         wrong = schema.complaint("record", loaded(line)) or "it is no record"

@@ -33,9 +33,9 @@ def coverage(recording: Recording) -> str:
     records = recording.records
     others = Counter(str(record.outcome.kind) for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
-    rest = f": {_kinds(others)}" if others else ""
-    lacking = f"; {missing}" if (missing := wording.missing(recording)) else ""
-    return f"{measured} of {counted(len(records), 'cell')} measured{rest}{lacking}"
+    lacking = f"; {wording.missing(recording)}" if recording.closed else ""
+    rest = f"{', ' if recording.unfinished else ': '}{_kinds(others)}" if others else ""
+    return f"{wording.measured_of(recording, measured)}{rest}{lacking}"
 
 
 def _kinds(counts: Counter[str]) -> str:
@@ -43,10 +43,12 @@ def _kinds(counts: Counter[str]) -> str:
 
 
 def summary(findings: Findings) -> list[str]:
-    """Two to four sentences: the answers or, of many, the cases that each contender leads; then the failed cells."""
+    """Two to five sentences: the answers or, of many, the cases that each contender leads; failed and missing cells."""
     failures = [record for record in findings.recording.records if record.status == "failed"]
     kinds = Counter(str(record.outcome.kind) for record in failures)
     failed = [f"{counted(len(failures), 'cell')} failed: {_kinds(kinds)}."] if failures else []
+    if findings.recording.unfinished:
+        failed.append(f"{wording.missing(findings.recording)}.")
     if not findings.headline:
         return [UNTIMED, *failed]
     each = answers(findings)

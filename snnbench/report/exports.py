@@ -18,7 +18,7 @@ from typing import Any
 from snnbench.analysis.results import Result, results_by_case
 from snnbench.exits import UserError
 from snnbench.recording.reading import Recording
-from snnbench.report.wording import title
+from snnbench.report.wording import missing, title
 from snnbench.units import MS, S, number
 from snnbench.worker.durations import Summary
 
@@ -75,11 +75,12 @@ def bmf(recording: Recording) -> str:
 def github_action_benchmark(recording: Recording) -> str:
     """github-action-benchmark's `customSmallerIsBetter`."""
     entries = []
+    lacking = f"; {words}" if (words := missing(recording)) else ""
     for each in measured(recording):
         unit, size = ("ms", MS) if each.is_time else ("bytes", 1.0)
         low, high = number(each.summary.low / size), number(each.summary.high / size)
         entry = {"name": each.name, "unit": unit, "value": each.summary.median / size}
-        about = f"{each.result.verdict}, version {each.result.version}, {each.summary.count} trials"
+        about = f"{each.result.verdict}, version {each.result.version}, {each.summary.count} trials{lacking}"
         entries.append(entry | {"range": f"{low} to {high}", "extra": about})
     return _json(entries)
 
@@ -91,7 +92,9 @@ def pyperf(recording: Recording) -> str:
         runs = [{"values": [ns / S for ns in trial]} for trial in each.repetitions if trial]
         about = {"name": each.name, "unit": "second", "loops": 1, "description": f"snnbench, {each.result.verdict}"}
         benchmarks.append({"metadata": about, "runs": runs})
-    return _json({"version": "1.0", "metadata": {"hostname": recording.model or "unknown"}, "benchmarks": benchmarks})
+    about = {"hostname": recording.model or "unknown"}
+    about |= {"description": lacking} if (lacking := missing(recording)) else {}
+    return _json({"version": "1.0", "metadata": about, "benchmarks": benchmarks})
 
 
 def asv(recording: Recording, commit: str) -> str:

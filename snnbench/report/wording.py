@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 from snnbench.analysis.families import FEWEST_VALUES, families, setting, settings, size, swept
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
+from snnbench.report.numbers import counted
 
 __all__ = ["FEWEST_VALUES", "families", "setting", "settings", "size", "swept"]
 HIDDEN_FIELDS = ("workload", "reset", "detach_reset", "device")
@@ -17,11 +18,33 @@ def model(recording: Recording) -> str:
 
 
 def missing(recording: Recording) -> str:
-    """`25 of 32 planned cells are missing: the card was gone`, of a recording that was closed; else ""."""
-    if not recording.closed:
+    """`12 of 39 planned cells, unfinished`; if closed, `25 of 32 planned cells are missing: no card`; else ""."""
+    planned, count = recording.planned or 0, len(recording.records)
+    if recording.closed:
+        return f"{planned - count} of {planned} planned cells are missing: {recording.closed}"
+    if recording.unfinished:
+        return f"{count} of {planned} planned cells, unfinished" if planned else f"{counted(count, 'cell')}, unfinished"
+    return ""
+
+
+def torn(recording: Recording) -> str:
+    """A sentence on lines that are no records, without its full stop; "" if all are."""
+    if not recording.torn:
         return ""
-    planned = recording.planned or 0
-    return f"{planned - len(recording.records)} of {planned} planned cells are missing: {recording.closed}"
+    return f"{counted(recording.torn, 'line')} of the recording could not be read: a kill or a full disk tore them"
+
+
+def gaps(recordings: Iterable[Recording]) -> list[str]:
+    """A line on each recording that is not whole, for a reader of a format that has no place for it."""
+    parts = ((each.name, "; ".join(filter(None, (missing(each), torn(each))))) for each in recordings)
+    return [f"{name}: {words}" for name, words in parts if words]
+
+
+def measured_of(recording: Recording, measured: int) -> str:
+    """`9 of 12 cells measured`; if the run is unfinished, with the number of planned cells."""
+    if recording.unfinished:
+        return f"{missing(recording)}: {measured} measured"
+    return f"{measured} of {counted(len(recording.records), 'cell')} measured"
 
 
 def told_apart(case: Case, among: Collection[Case]) -> str:

@@ -1,5 +1,6 @@
 """Tests of closed recordings: their missing cells are said everywhere, and their run may still continue them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from snnbench.recording.closing import CannotClose
 from snnbench.recording.record import RecordingError
 from snnbench.report import answer
 from snnbench.report.page import page
+from snnbench.report.site.catalogue import Catalogue
 from snnbench.report.text.recording_tables import markdown
 from tests.shipped import QUICK, copied, edited, edited_record, keep_lines
 from tests.sweep import snnbench
@@ -39,6 +41,34 @@ def test_closed_recording_is_sound_and_names_its_gap(partial: Path) -> None:
     assert f"; {words}." in markdown([closed])
     assert page.html([closed]).count(words) >= 2
     assert f", closed: {REASON}" in next(lines(partial))
+
+
+def test_unfinished_recording_says_so_in_every_format(partial: Path) -> None:
+    """Of twelve cells of a stopped run every report said "12 of 12"."""
+    with (partial / reading.RECORDS).open("a") as stream:
+        stream.write('{"torn')
+    stopped = reading.read(partial)
+    words = f"{len(stopped.records)} of {stopped.planned} planned cells, unfinished"
+    summaries = Catalogue([stopped]).summaries.values()
+    assert all(words in text for text in (answer.coverage(stopped), markdown([stopped]), page.html([stopped])))
+    assert all(words in text for text in summaries)
+    torn = "1 line of the recording could not be read"
+    assert torn in markdown([stopped]) and torn in page.html([stopped])
+    for command in (["rank"], ["rank", "--format", "markdown"], ["rank", "--format", "json"]):
+        assert words in snnbench(partial.parent, command[0], partial, *command[1:]).stdout
+    for command in (["rank", "--format", "csv"], ["report", "--format", "csv"], ["export", "--to", "bmf"]):
+        assert words in snnbench(partial.parent, command[0], partial, *command[1:]).stderr
+    assert words in snnbench(partial.parent, "compare", partial, partial).stderr
+    assert words in snnbench(partial.parent, "export", partial, "--to", "github-action-benchmark").stdout
+
+
+def test_site_prefers_a_finished_recording_to_a_newer_unfinished_one(partial: Path, tmp_path: Path) -> None:
+    finished = reading.read(copied(tmp_path / "older", QUICK))
+    stopped = reading.read(partial)
+    later = [replace(record, started="2099-01-01T00:00:00+00:00") for record in stopped.records]
+    site = Catalogue([finished, replace(stopped, records=later)])
+    assert site.latest == [finished] and site.entries[0].recording is finished
+    assert site.recordings[0].unfinished, "it is listed as the newest"
 
 
 def test_wrong_cell_of_a_closed_recording_is_still_named(partial: Path) -> None:

@@ -1,8 +1,7 @@
 """The headline section of the page: the answer for each setting and size, and the outcomes of cells."""
 
-from snnbench.report import answer
+from snnbench.report import answer, wording
 from snnbench.report.findings import Findings
-from snnbench.report.numbers import counted
 from snnbench.report.section import Section
 
 MAX_ANSWERS = 40
@@ -11,9 +10,8 @@ MAX_ANSWERS = 40
 def section(findings: Findings) -> Section:
     """For each setting the leaders at each size; then the coverage and the trials that this rests on."""
     about = [f"{answer.coverage(findings.recording)}."]
-    if findings.recording.torn:
-        torn = counted(findings.recording.torn, "line")
-        about.append(f"{torn} of the recording could not be read: a kill or a full disk tore them.")
+    if torn := wording.torn(findings.recording):
+        about.append(f"{torn}.")
     if not findings.headline:
         return Section("answer", "In short", [answer.UNTIMED], closing=about)
     answers = answer.answers(findings)

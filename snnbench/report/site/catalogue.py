@@ -83,9 +83,9 @@ class Catalogue:
 
     @cached_property
     def entries(self) -> list[Entry]:
-        """Every result with a verdict or a failure, of the newest recording first."""
+        """Every result with a verdict or a failure, of the newest recording first, and of unfinished ones last."""
         entries = []
-        for recording in (each for each in self.recordings if not each.sides):
+        for recording in (each for each in self._preferred if not each.sides):
             phase = next(iter(headline(recording.records)), "")
             records: dict[tuple[Case, str], list[Record]] = {}
             for record in recording.records:
@@ -121,11 +121,16 @@ class Catalogue:
         """The answer of each recording in two to four sentences, by the recording's name."""
         return {recording.name: " ".join(answer.summary(find(recording))) for recording in self.recordings}
 
+    @property
+    def _preferred(self) -> list[Recording]:
+        """The newest first, and unfinished ones, which show a part of the work, last."""
+        return sorted(self.recordings, key=lambda each: each.unfinished)
+
     @cached_property
     def latest(self) -> list[Recording]:
-        """The newest recording of each question on each model of machine."""
+        """The newest recording of each question on each model of machine; an unfinished one if there is no other."""
         newest: dict[tuple[str, str], Recording] = {}
-        for recording in self.recordings:
+        for recording in self._preferred:
             newest.setdefault((question(recording), model(recording)), recording)
         return list(newest.values())
 

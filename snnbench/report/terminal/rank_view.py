@@ -21,8 +21,8 @@ def show(console: Console, ranked: Ranked) -> None:
     what = f": {NAMES[ranked.metric]} over those of {ranked.baseline}"
     console.print(Text.assemble((ranked.recording, "bold"), what))
     note(console, f"all cases: {common}")
-    for fact in ranked.allowed:
-        note(console, f"allowed: {fact}")
+    for fact in [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]:
+        note(console, fact)
     tables = [
         (_heading(one, own[one.case]), ranking_table(one, ranked.baseline, ranked.metric))
         for one in ranked.rankings

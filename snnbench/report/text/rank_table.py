@@ -65,6 +65,7 @@ def to_json(ranked: Ranked) -> str:
         for one in ranked.means
     ]
     document: dict[str, Any] = {"recording": ranked.recording, "baseline": ranked.baseline, "allowed": ranked.allowed}
+    document |= {"lacking": ranked.lacking} if ranked.lacking else {}
     document |= {"rankings": rankings, "means": means}
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
@@ -76,7 +77,8 @@ def _lines(ranked: Ranked, mark: str, shown: Callable[[Table], str]) -> Iterator
     common, own = captions({ranking.case: None for ranking in ranked.rankings})
     yield f"{ranked.recording}: {NAMES[ranked.metric]} over those of {ranked.baseline}; {one_rank(ranked.metric)}"
     yield f"{'' if not mark else chr(10)}all cases: {common}"
-    yield from (f"{'' if not mark else chr(10)}allowed: {fact}" for fact in ranked.allowed)
+    facts = [*([ranked.lacking] if ranked.lacking else []), *(f"allowed: {fact}" for fact in ranked.allowed)]
+    yield from (f"{'' if not mark else chr(10)}{fact}" for fact in facts)
     for ranking in ranked.rankings:
         heading = ", ".join(part for part in (ranking.phase, own[ranking.case]) if part)
         yield f"\n{mark}{heading or 'not timed'}\n"

@@ -12,7 +12,7 @@ from snnbench.report.section import Table
 from snnbench.report.text import crossover_table, epoch_table, share_table
 from snnbench.report.text import table as tables
 from snnbench.report.text.pipeline_table import TITLE, predictions
-from snnbench.report.wording import missing, model, title
+from snnbench.report.wording import measured_of, missing, model, title, torn
 from snnbench.units import MIB, number
 from snnbench.worker.durations import Summary
 
@@ -38,7 +38,8 @@ def coverage(recording: Recording) -> str:
     others = Counter(record.outcome.kind for record in records if record.status != "measured")
     measured = sum(record.status == "measured" for record in records)
     rest = ", ".join(f"{count} {kind}" for kind, count in sorted(others.items()))
-    parts = [f"{measured} of {len(records)} cells measured", rest, missing(recording)]
+    lacking = missing(recording) if recording.closed else ""
+    parts = [measured_of(recording, measured), rest, lacking, torn(recording)]
     return "; ".join(part for part in parts if part)
 
 
