@@ -30,7 +30,7 @@ FAILURES: dict[str, str] = {
     "timeout": "the worker did not finish in time and was killed",
     "crash": "the worker raised an exception, or died of a signal or with an exit status",
     "lost": "the worker ended as if all were well, without a whole reply, or its node was lost (then it is run again)",
-    "cancelled": "the user or a scheduler stopped it; the same command runs it again",
+    "cancelled": "the user, a scheduler, or a full disk or the like stopped it; the same command runs it again",
     "below-floor": "the time is less than this machine can need for the work",
 }
 DISPROVED = ("incorrect", "recompiled", "below-floor")

@@ -1,5 +1,8 @@
 """The outcome and the record of a cell, from how its worker ended."""
 
+import errno
+import os
+import re
 import signal
 from collections.abc import Collection
 from contextlib import suppress
@@ -16,9 +19,31 @@ from snnbench.run.process import Ending
 from snnbench.run.setup import Run
 from snnbench.worker.messages import Reply
 
+STATES = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+"""Errors that the state of the machine makes: too many open files, no space left, a file system for reading only."""
+BROKEN = re.compile(
+    "|".join([*map(re.escape, map(os.strerror, STATES)), rf"\[Errno ({'|'.join(map(str, STATES))})\]"])
+)
+
 
 def outcome_of(ending: Ending, timeout_s: float) -> Outcome:
-    """The outcome in the reply; without a valid reply, a failure."""
+    """The outcome in the reply; without a valid reply, a failure. The machine's state accuses nobody."""
+    outcome = _outcome(ending, timeout_s)
+    return blameless(outcome, ending.log) if outcome.kind in ("crash", "import", "lost") else outcome
+
+
+def blameless(outcome: Outcome, log: str = "") -> Outcome:
+    """The outcome of a cell; if the state of the machine broke it, one that the same command runs again.
+
+    Its reason says so, or an error in the chain of exceptions that its worker printed.
+    """
+    errors = [line for line in log.splitlines() if re.match(r"\w*Error: ", line)]
+    if any(map(BROKEN.search, [str(outcome.reason), *errors])):
+        return failed("cancelled", f"the state of the machine broke it: {outcome.reason}")
+    return outcome
+
+
+def _outcome(ending: Ending, timeout_s: float) -> Outcome:
     if ending.timed_out:
         return failed("timeout", f"no reply within {timeout_s:g} s; killed")
     if ending.oom_killed:

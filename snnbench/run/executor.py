@@ -21,7 +21,7 @@ from snnbench.recording.record import Record, RecordingError
 from snnbench.run import known_outcomes, verifier
 from snnbench.run.endings import record_of
 from snnbench.run.groups import Sharing, deal, together
-from snnbench.run.process import Stopped, stopping
+from snnbench.run.process import Broken, Stopped, stopping
 from snnbench.run.runner import Task, known_outcome, measure_in_relay, measure_together
 from snnbench.run.setup import Run
 from snnbench.run.store import Store
@@ -185,15 +185,18 @@ class Executor:
             self.progress.note(cell, note)
 
     def _measure(self, tasks: Sequence[Task], records: Generator[Record]) -> None:
-        """Add the record of each task. Tasks that are interrupted while they run are recorded as cancelled."""
+        """Add the record of each task. Tasks that are interrupted while they run are recorded as cancelled.
+
+        So are those that the state of the machine breaks.
+        """
         try:
             with closing(records):
                 for task, record in zip(tasks, records, strict=True):
                     self._add(task, record)
-        except (KeyboardInterrupt, Stopped):
+        except (KeyboardInterrupt, Stopped, Broken) as error:
             if self._silent:
                 raise  # the mark stays for the scheduler that ended the run
-            stopped = failed("cancelled", self._store.interrupted)
+            stopped = failed("cancelled", str(error) if isinstance(error, Broken) else self._store.interrupted)
             with suppress(RecordingError), self._lock:
                 for task in tasks:
                     if task.key in self._running:

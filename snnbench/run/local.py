@@ -11,6 +11,7 @@ from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.analysis import abtest
+from snnbench.cases.outcome import Outcome
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
@@ -49,7 +50,11 @@ def run(request: Request) -> Recording:
         writer.plan(counts(request, plan, all_works))
         writer.environments(versions(setups))
         measure(request, plan, same, cards, writer)
-        writer.finish()
+        recording = reading.read(writer.folder)
+        again = sum(record.repeated(one.outcome) for one in recording.records)
+        writer.finish(not again)
+    if again:
+        say(f"{writer.folder}: the state of the machine broke {again} cells; the same command runs them again")
     return reading.read(writer.folder)
 
 
@@ -119,7 +124,8 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
     if left:
         writer.finish(False)
     if len(left) < len(plan):
-        say(f"{writer.folder}: continues; {len(plan) - len(left)} of {len(plan)} cells are there")
+        there = f"{len(plan) - len(left)} of {len(plan)} cells are there"
+        say(f"{writer.folder}: continues; {there}{_failed(done, request)}")
     try:
         for part in parts(plan, request.test, writer.folder, same):
             done = writer.done(request.retry)
@@ -131,6 +137,13 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         raise
     if request.test and request.test.stops_early:
         writer.plan({"planned": len(reading.read(writer.folder).records)})
+
+
+def _failed(done: Mapping[str, Outcome], request: Request) -> str:
+    """How many of the cells that are there failed, and what runs them again, as the end of a line."""
+    kinds = [str(outcome.kind) for outcome in done.values() if outcome.status == "failed"]
+    option = "--fresh" if request.test else f"--retry {','.join(sorted(set(kinds)))}"
+    return f"; {len(kinds)} failed: {option} runs them again" if kinds else ""
 
 
 def execute(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:

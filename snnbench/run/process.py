@@ -4,6 +4,7 @@ A worker prints to a file, so that no process has to read its output while it is
 pipe. It runs in its own session, so that a kill reaches its children.
 """
 
+import errno
 import os
 import select
 import signal
@@ -20,6 +21,7 @@ from typing import IO, Protocol
 import snnbench
 from snnbench.digest import digest
 from snnbench.environments import compiler_caches
+from snnbench.exits import UserError
 from snnbench.run import survivors
 from snnbench.run.pipes import Ends
 from snnbench.worker.messages import NOTE, Announce, Measure, Reply, decode_reply, silent, split_notes
@@ -34,6 +36,13 @@ PACKAGE = Path(snnbench.__file__).parent
 
 class CannotWait(Exception):
     """This machine cannot wait for a process without polling; the message says so."""
+
+
+class Broken(UserError):
+    """The state of the machine breaks every worker: no file can be opened, or none written. The message says so."""
+
+    def __init__(self, error: OSError) -> None:
+        super().__init__(f"{error}: no worker can be started; the same command continues once that has changed")
 
 
 class Stopped(Exception):
@@ -310,6 +319,8 @@ def _wait(
     try:
         pidfd = os.pidfd_open(process.pid)
     except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOMEM):
+            raise Broken(error) from error
         reason = f"the kernel has no pidfd_open ({error.strerror}), by which a worker is waited for"
         raise CannotWait(f"{reason}: it takes Linux 5.3 or newer; gVisor has none") from error
     poller.register(read_fd, select.POLLIN | select.POLLHUP)

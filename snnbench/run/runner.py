@@ -15,7 +15,7 @@ from snnbench.machine.gpus import Card, Watch
 from snnbench.plan.cell import Cell
 from snnbench.recording.record import Record
 from snnbench.run import known_outcomes, pipes, process, slots
-from snnbench.run.endings import record_of
+from snnbench.run.endings import blameless, record_of
 from snnbench.run.process import Ending, Worker
 from snnbench.run.setup import Run
 from snnbench.worker.messages import Announce, silent
@@ -119,7 +119,7 @@ def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lan
     if refusal := cell.refusal(setup.adapters[cell.library]):
         return skipped("unsupported", refusal)
     if problem := setup.interpreter(cell.contender, cell.case).problem:
-        return failed("environment", problem)
+        return blameless(failed("environment", problem))
     if cell.case.device.startswith("cuda") and not gpus.has_cuda():
         return skipped("unavailable", "no CUDA device on this machine; run it on one")
     if predicted := known.predict(cell):
@@ -172,12 +172,16 @@ def _start(
     card: Card | None = None,
     lane: int = 0,
 ) -> Worker | Outcome:
-    """A cell's worker, which is gone when the stack closes; an outcome if it cannot be started."""
+    """A cell's worker, which is gone when the stack closes; an outcome if its Python cannot be started.
+
+    Raises process.Broken if no Python could be.
+    """
     setup = run.setups[cell.side]
+    python = setup.interpreter(cell.contender, cell.case).python
     try:
         return stack.enter_context(
             process.started(
-                setup.interpreter(cell.contender, cell.case).python,
+                python,
                 setup.adapters[cell.library].path,
                 request_of(cell, run, lane),
                 worker_environment(cell, run, card),
@@ -186,6 +190,8 @@ def _start(
             )
         )
     except OSError as error:
+        if error.filename != str(python):
+            raise process.Broken(error) from error
         return failed("environment", f"the worker cannot be started: {error}")
     finally:
         if ends:

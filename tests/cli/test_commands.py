@@ -56,6 +56,13 @@ def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
     assert other.stderr == f"snnbench: mine: {refusal}\n"
 
 
+def test_continued_run_says_how_failed_cells_run_again(workspace: Workspace) -> None:
+    write(workspace.folder, altered("raise RuntimeError('no')"), "good")
+    few = ("-o", "mine", "--only", "library=good", "--set", "protocol.trials=1")
+    assert workspace.run(*few).returncode == 5
+    assert "2 of 2 cells are there; 2 failed: --retry crash runs them again" in workspace.run(*few).stderr
+
+
 def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:
     write(workspace.folder, MARKING, "good")
     done = workspace.run("--dry-run")

@@ -48,6 +48,27 @@ def test_end_without_a_reply_has_its_kind_and_reason(ending: Ending, kind: str, 
     assert endings.outcome_of(ending, 2.5) == Outcome(status="failed", kind=kind, reason=reason)
 
 
+def broken(kind: str, reason: str) -> Outcome:
+    """A failure."""
+    return Outcome(status="failed", kind=kind, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"),
+    [
+        (ended(broken("crash", "OSError: [Errno 24] Too many open files: 'x'")), "cancelled"),
+        (ended(broken("import", "ImportError: lib.so: Too many open files")), "cancelled"),
+        (ended(status=1, log="OSError: [Errno 28] No space left on device"), "cancelled"),
+        (ended(broken("crash", "x"), log="OSError: [Errno 30] y\nValueError: x"), "cancelled"),
+        (ended(broken("crash", "x"), log="warning: [Errno 30] no cache"), "crash"),
+        (ended(broken("incorrect", "No space left on device")), "incorrect"),
+    ],
+)
+def test_what_the_state_of_the_machine_broke_is_run_again(ending: Ending, kind: str) -> None:
+    """It was a crash of the library, and stayed one once the disk had room again."""
+    assert endings.outcome_of(ending, 2.5).kind == kind
+
+
 @pytest.mark.parametrize("outcome", [MEASURED, OUT_OF_MEMORY, UNSUPPORTED])
 @pytest.mark.parametrize("status", [0, -signal.SIGSEGV], ids=["ended well", "died after the reply"])
 def test_whole_reply_gives_its_own_outcome(outcome: Outcome, status: int) -> None:

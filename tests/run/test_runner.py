@@ -16,7 +16,7 @@ from snnbench.machine import description, throttling
 from snnbench.machine.gpus import Card
 from snnbench.plan.cell import Cell, cells
 from snnbench.recording.reading import RECORDS, read
-from snnbench.run import executor, known_outcomes, runner
+from snnbench.run import executor, known_outcomes, process, runner
 from snnbench.run.process import ALLOCATOR
 from snnbench.run.setup import Run, Setup
 from tests.bench import PROTOCOL, SMALL, Bench, bench
@@ -96,6 +96,24 @@ def test_missing_interpreter_fails_its_own_cells_only(bench: Bench) -> None:
     assert records[0].outcome.kind == "environment"
     assert records[0].outcome.reason.startswith("the worker cannot be started: [Errno 2] No such file or directory")
     assert records[1].status == "measured"
+
+
+def test_machine_that_can_start_no_worker_ends_the_run(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every cell failed as `environment`, and the same command did not run them again."""
+    bench.add("a")
+    home = bench.folder / "home"
+    home.write_text("no folder")
+    plan = [Cell(SMALL, "a", "default", trial, "time") for trial in (0, 1)]
+    with pytest.raises(process.Broken, match="the same command continues"):
+        bench.run(plan)
+    assert {one.outcome.kind for one in read(bench.recording).records} <= {"cancelled"}
+    home.unlink()
+    assert [one.status for one in bench.run(plan)] == ["measured"] * 2
+
+
+def test_environment_that_a_full_disk_broke_is_no_failure_of_the_library(bench: Bench) -> None:
+    bench.add("a", interpreter=Interpreter(Path(), "", {}, "a: No space left on device (os error 28)"))
+    assert bench.run_cell("a").outcome.kind == "cancelled"
 
 
 def test_unavailable_device_or_cpus_start_no_worker(bench: Bench) -> None:
