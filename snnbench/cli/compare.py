@@ -18,6 +18,7 @@ from snnbench.cli.options import (
     emit,
     exit_of,
     listed,
+    require_writable,
     say_gaps,
     thresholds_of,
 )
@@ -79,6 +80,7 @@ def compare(
     failing = listed(fail_on, WORDS, "--fail-on")
     allowed = listed(allow, (*ALLOWABLE, CONTENDED, comparing.DRIFT), "--allow")
     thresholds = thresholds_of(time_floor=time_floor, memory_floor=memory_floor, alpha=alpha, chance=chance)
+    require_writable(output)
     gc.disable()  # collecting garbage among the records takes a quarter of the time, and the command ends anyway
     comparison, noise = _compared(base, new, thresholds, phase or (), allowed, explain)
     if form is ComparisonFormat.table and output is None and (console := terminal()):

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import OutputOption, emit, say_gaps
+from snnbench.cli.options import OutputOption, emit, require_writable, say_gaps
 
 
 class ExportFormat(StrEnum):
@@ -35,6 +35,7 @@ def export(
 
     if (to is ExportFormat.asv) != (commit is not None):
         raise typer.BadParameter("asv needs the commit, and no other format takes it", param_hint="--commit")
+    require_writable(output)
     loaded = reading.read(recording)
     say_gaps([loaded])
     emit(exports.asv(loaded, commit) if commit else exports.FORMATS[to](loaded), output)

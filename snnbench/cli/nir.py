@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption, save, tried, writing
+from snnbench.cli.options import AdapterOption, EnvOption, require_writable, save, writing
 from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
@@ -64,7 +64,7 @@ def nir(
     if output is not None:
         with writing(output):
             output.parent.mkdir(parents=True, exist_ok=True)
-        tried(output)
+        require_writable(output)
     if len(files) == 1 and files[0].suffix == ".json":
         recorded = conformance.read(files[0])
     else:

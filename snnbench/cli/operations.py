@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import OnlyOption, OutputOption, SetOption, config_path, default_threads, emit
+from snnbench.cli.options import (
+    OnlyOption,
+    OutputOption,
+    SetOption,
+    config_path,
+    default_threads,
+    emit,
+    require_writable,
+)
 from snnbench.cli.screen import terminal
 
 if TYPE_CHECKING:
@@ -48,6 +56,7 @@ def operations(
     from snnbench.report.text import operations_table
     from snnbench.run.progress import say
 
+    require_writable(output)
     cases = _cases(recordings or [], config, only or [], settings or [])
     works = []
     groups = operation_counts.by_work(cases)

@@ -43,12 +43,11 @@ def writing(path: Path) -> Iterator[None]:
         raise Unwritable(f"{path}: cannot be written ({error.strerror or error}); name another place") from error
 
 
-def tried(path: Path | None) -> Path | None:
-    """The file of an option, if it can be written: a command says so before its work. Raises Unwritable."""
-    if path is not None:
+def require_writable(*paths: Path | None) -> None:
+    """Raise Unwritable, before any work, for a file that an option names and that cannot be written."""
+    for path in filter(None, paths):
         with writing(path):
             files.try_file(path)
-    return path
 
 
 ConfigOption = Annotated[
@@ -159,8 +158,7 @@ class ComparisonFormat(StrEnum):
 
 FormatOption = Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")]
 OutputOption = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.", callback=tried),
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
 ]
 
 

@@ -14,6 +14,7 @@ from snnbench.cli.options import (
     TimeFloorOption,
     emit,
     listed,
+    require_writable,
     say_gaps,
     thresholds_of,
 )
@@ -69,6 +70,7 @@ def rank(
 
     thresholds = thresholds_of(time_floor=time_floor, alpha=alpha)
     allowed = listed(allow, [CONTENDED], "--allow")
+    require_writable(output)
     recorded = reading.read(recording)
     if form is RankingFormat.csv:
         say_gaps([recorded])

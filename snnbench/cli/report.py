@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from snnbench.cli.options import OutputOption, RecordingsArgument, save, say_gaps, tried, writing
+from snnbench.cli.options import OutputOption, RecordingsArgument, require_writable, save, say_gaps, writing
 from snnbench.cli.screen import terminal
 
 if TYPE_CHECKING:
@@ -36,12 +36,7 @@ def report(
     ] = None,
     splice: Annotated[
         Path | None,
-        typer.Option(
-            "--splice",
-            metavar="FILE",
-            help="Put the tables between the marks in a Markdown file instead.",
-            callback=tried,
-        ),
+        typer.Option("--splice", metavar="FILE", help="Put the tables between the marks in a Markdown file instead."),
     ] = None,
     mark: Annotated[
         str,
@@ -56,6 +51,7 @@ def report(
     from snnbench.report.text import splicing
     from snnbench.report.text.recording_tables import markdown
 
+    require_writable(output, splice)
     loaded = [reading.read(folder) for folder in recordings]
     if splice:
         with writing(splice):

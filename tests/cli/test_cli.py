@@ -152,7 +152,8 @@ def test_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Path,
 def test_run_into_a_place_that_cannot_be_written_makes_no_environment(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     workspace = Workspace(tmp_path)
-    done = workspace("run", "--config", workspace.config, "--adapter", workspace.adapters[0], "-o", "file/one")
+    adapters = [part for path in workspace.adapters for part in ("--adapter", path)]
+    done = workspace("run", "--config", workspace.config, *adapters, "-o", "file/one")
     assert done.returncode == 1 and "file/one: cannot be written (Not a directory)" in done.stderr
     assert "making environment" not in done.stderr
 
