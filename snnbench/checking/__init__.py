@@ -61,7 +61,7 @@ def check(folder: Path) -> list[Complaint]:
     complaints += _guarded("provenance", reading.MACHINE, _provenance(recording))
     complaints += _guarded("trials", reading.RECORDS, trials.complaints(recording, config))
     complaints += _guarded("learning", reading.RECORDS, epochs.learning(recording.records))
-    machine = str(recording.model)
+    machine = str(recording.named_by)
     schemas = {line["cell"]: line["schema"] for line in lines}  # the last of a cell counts
     for entry in [*recording.records, *recording.attempts]:
         again = f", attempt {entry.attempt}" if entry.attempt else ""

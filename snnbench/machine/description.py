@@ -14,7 +14,7 @@ from typing import Any
 
 from snnbench.cases import nodes
 from snnbench.digest import hashed
-from snnbench.machine import container
+from snnbench.machine import container, processor
 from snnbench.machine.cpus import CPUS, allowed_cpus, quota_cpus, usable_cpus
 from snnbench.machine.gpus import gpu, nvidia_driver, usable_gpus
 from snnbench.machine.kernel_files import ROOT, cgroup, integer_in, match_in, text_in
@@ -26,6 +26,10 @@ SETTINGS = (  # environment variables that change speed or memory; no other is r
     *("XLA_*", "JAX_*", "TORCH*", "PYTORCH_*", "TRITON_*", "UV_TORCH_BACKEND", "NVIDIA_TF32_OVERRIDE", "CUBLAS_*"),
     *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "CUDA_LAUNCH_BLOCKING", "CUDA_MODULE_LOADING"),
 )
+SOLD_GIB = sorted(2.0**power * part for power in range(-3, 16) for part in (1, 1.25, 1.5, 1.75))
+"""The sizes of memory that are sold: quarters between powers of two."""
+SLACK = 1.02
+"""A memory may be larger than the size it is sold as by so much."""
 SIMD = ("avx2", "fma", "avx512f", "avx512_vnni", "avx512_bf16", "avx512_fp16", "amx_tile", "asimd", "sve", "sve2")
 NOISE = r"\((?:r|tm|c)\)|\b(?:nvidia|geforce|intel|amd|cpu|processor|\d+-cores?|\d+th gen|with .* graphics)\b"
 
@@ -57,14 +61,30 @@ def facts(root: Path = ROOT) -> dict[str, Any]:
 
 def model(facts: Mapping[str, Any]) -> str:
     """The model name: two machines must share it for their times to be compared."""
-    cpu, gib = facts["cpu"], round(facts["memory"]["total_bytes"] / GIB)
+    cpu, memory = facts["cpu"], f"{sold_gib(facts['memory']['total_bytes']):g} GiB"
     several = [f"{facts['nodes']} nodes"] if "nodes" in facts else []
-    return ", ".join([cpu["model"], f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), f"{gib} GiB", *several])
+    return ", ".join([processor.name(cpu), f"{cpu['usable_cpus']} CPUs", *_gpu_names(facts), memory, *several])
+
+
+def sold_gib(total_bytes: int) -> float:
+    """The memory as it is sold, in GiB: the kernel keeps a part for itself, and another kernel another part."""
+    return next((size for size in SOLD_GIB if total_bytes <= size * SLACK * GIB), 0.0) if total_bytes else 0.0
+
+
+def recorded_model(facts: Mapping[str, Any]) -> str | None:
+    """The model name of recorded facts, also if an older snnbench gave them another; None if it is unknown."""
+    known = facts.get("model")
+    try:
+        own = str(known).startswith(facts["cpu"]["model"])
+        return model(facts) if own else known  # a name that is not ours, as of a recording by hand, stays
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return known
 
 
 def slug(facts: Mapping[str, Any]) -> str:
-    """A short name for files and folders: of the GPU if there is one, else of the CPU."""
-    names = _gpu_names(facts) or ["{model} {usable_cpus}cpu".format_map(facts["cpu"])]
+    """A short name for files and folders: of the GPU if there is one, else of the CPU, with its family and model."""
+    cpu = facts["cpu"]
+    names = _gpu_names(facts) or [f"{cpu['model']} {processor.number(cpu)} {cpu['usable_cpus']}cpu"]
     plain = re.sub(NOISE, " ", " ".join(names).lower())
     return re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-")
 

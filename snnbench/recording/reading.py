@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from snnbench.machine import description
 from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, RecordingError, loaded, parse
@@ -50,7 +51,12 @@ class Recording:
 
     @property
     def model(self) -> str | None:
-        """The machine's model, None if it is unknown."""
+        """The machine's model by its recorded facts, None if it is unknown."""
+        return description.recorded_model(self.machine)
+
+    @property
+    def named_by(self) -> str | None:
+        """The machine's model in the names of its cells, which the snnbench that measured gave it."""
         return self.machine.get("model")
 
     @property

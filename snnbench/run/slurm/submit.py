@@ -53,7 +53,7 @@ class Plan:
         if not (folder / reading.RECORDS).is_file() or not run.finished(shard):
             return True
         there = reading.read(folder)
-        here = Run(self.setups, self.config.protocol, str(there.model), 0)
+        here = Run(self.setups, self.config.protocol, str(there.named_by), 0)
         done = {one.cell for one in there.records if not record.repeated(one.outcome, retry)}
         return any(here.key(cell) not in done for cell in self.cells(shard))
 
