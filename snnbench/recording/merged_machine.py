@@ -1,4 +1,4 @@
-"""The machine.json of a merged recording, with the facts that vary between its machines.
+"""The machine.json of a merged or continued recording, with the facts that vary between its machines or halves.
 
 The model must be the same. Other facts may differ between machines of one model and still change a time: the kernel,
 the driver, environment variables, the image.
@@ -29,6 +29,17 @@ def joined(machines: Iterable[Machine]) -> dict[str, Any]:
     machine = min(single, key=_text) | {"hosts": sorted({host for one in parts for host in _hosts(one)})}
     differing = varying(parts)
     return machine | ({"varying": differing} if differing else {})
+
+
+def continued(machine: Machine, now: Machine, versions: tuple[str | None, str | None]) -> dict[str, Any]:
+    """The machine.json of a recording that continues on a machine with the facts `now`.
+
+    `versions` are those of the snnbench that began it, and of the one that continues it.
+    """
+    hosts = sorted({*_hosts(machine), *_hosts(now)})
+    differing = varying({**one, "snnbench": version} for one, version in zip((machine, now), versions, strict=True))
+    whole = dict(machine) | ({"hosts": hosts} if len(hosts) > 1 else {})
+    return whole | ({"varying": differing} if differing else {})
 
 
 def varying(machines: Iterable[Machine]) -> Varying:

@@ -17,8 +17,10 @@ from typing import Any
 
 from snnbench.cases.outcome import Outcome
 from snnbench.files import lock, write_whole
+from snnbench.machine import description
 from snnbench.recording import attempts, schema
 from snnbench.recording.attempts import Attempts
+from snnbench.recording.merged_machine import continued
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
 from snnbench.recording.record import Record, RecordingError, readable_line, repeated
 
@@ -76,12 +78,20 @@ class Writer:
         self.folder, self._stream = folder, stream
         known = document(folder / CONFIG)
         if known and known.get("identity") != config["identity"]:
+            there, here = (description.recorded_model(facts) for facts in (document(folder / MACHINE), machine))
+            if None not in (there, here) and there != here:
+                raise RecordingError(f"{folder}: is of another machine, {there}; this is {here}; name another folder")
             raise RecordingError(
                 f"{folder}: holds a recording of another config, choice of contenders or machine; name another folder"
             )
         if not known:
             self._replace(MACHINE, machine)
             self._replace(CONFIG, config)
+        elif machine:  # what changed since it began must stand in it
+            before = document(folder / MACHINE)
+            whole = continued(before, machine, (known.get("snnbench"), config.get("snnbench")))
+            if whole != before:
+                self._replace(MACHINE, whole)
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # ends a torn line, so that the next record has its own line
 

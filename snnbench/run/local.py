@@ -126,6 +126,8 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
     if len(left) < len(plan):
         there = f"{len(plan) - len(left)} of {len(plan)} cells are there"
         say(f"{writer.folder}: continues; {there}{_failed(done, request)}")
+        if differing := reading.read(writer.folder).machine.get("varying"):
+            say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
     try:
         for part in parts(plan, request.test, writer.folder, same):
             done = writer.done(request.retry)

@@ -1,9 +1,12 @@
 """Tests of the facts that vary between the machines of a merge."""
 
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 from snnbench.recording.merged_machine import joined
+from snnbench.recording.reading import MACHINE, document
+from snnbench.recording.writer import append
 
 
 def machine(host: str, **facts: Any) -> dict[str, Any]:
@@ -52,3 +55,29 @@ def test_joining_is_commutative_and_associative() -> None:
             == joined([last, whole, first])
             == whole
         )
+
+
+def test_what_changed_between_two_halves_stands_in_the_recording(tmp_path: Path) -> None:
+    """A run that continued under another setting said `environment: {}`, and the check was clean."""
+    about = {"identity": "x", "snnbench": "1.0"}
+    halves = (
+        (about, machine("a")),
+        (about, machine("a", load=[9.0])),
+        (about, machine("b", kernel="6.2", environment={"OMP_PROC_BIND": "true"})),
+        (about | {"snnbench": "1.1"}, machine("a", environment={"OMP_PROC_BIND": "close"})),
+    )
+    for config, facts in halves:
+        before = document(tmp_path / MACHINE)
+        with append(tmp_path, config, facts):
+            pass
+    assert before == machine("a") | {"hosts": ["a", "b"]} | {
+        "varying": {"environment.OMP_PROC_BIND": ["true", None], "kernel": ["6.1", "6.2"]}
+    }
+    assert document(tmp_path / MACHINE)["varying"] == {
+        "environment.OMP_PROC_BIND": ["close", "true", None],
+        "kernel": ["6.1", "6.2"],
+        "snnbench": ["1.0", "1.1"],
+    }
+    with append(tmp_path, about, {}):  # of a command that only marks it
+        pass
+    assert document(tmp_path / MACHINE)["hosts"] == ["a", "b"]

@@ -195,6 +195,15 @@ def test_folder_of_another_run_is_refused(folder: Path, three: list[Record]) -> 
     assert read(folder).records == three
 
 
+def test_folder_of_another_machine_is_refused_by_its_name(folder: Path, three: list[Record]) -> None:
+    keep(folder, *three)
+    with (
+        pytest.raises(RecordingError, match="is of another machine, a laptop; this is a server"),
+        append(folder, ABOUT | {"identity": "other"}, {"model": "a server"}),
+    ):
+        pass
+
+
 def test_versions_by_environment_only_grow(folder: Path) -> None:
     with append(folder, ABOUT, FACTS) as writer:
         writer.environments({"one": {"numpy": "1"}})
