@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption, require_writable, save, writing
+from snnbench.cli.options import AdapterOption, EnvOption, require_writable, writing
 from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
@@ -98,6 +98,8 @@ def nir(
     else:
         typer.echo(nir_table.FORMATS["markdown" if form is NirFormat.table else form](recorded), nl=False)
     if output is not None:  # after the table, which stays if the file cannot be written
-        save(conformance.encoded(recorded), output)
+        with writing(output):
+            conformance.write(output, recorded)
+        typer.echo(f"{output}: written", err=True)
     if any(row.outcome.status == "failed" for row in recorded.rows):
         raise typer.Exit(Exit.FAILED_CELLS)

@@ -13,6 +13,7 @@ import snnbench
 from snnbench.cases import outcome
 from snnbench.cases.outcome import Outcome
 from snnbench.exits import UserError
+from snnbench.files import replace_file
 
 KIND = "snnbench nir"
 SCHEMA = 1
@@ -62,9 +63,9 @@ class Conformance:
         return {"kind": KIND, "schema": SCHEMA} | asdict(self) | {"rows": rows}
 
 
-def encoded(conformance: Conformance) -> bytes:
-    """The content of a recording's file."""
-    return (json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n").encode()
+def write(path: Path, conformance: Conformance) -> None:
+    """Write a recording. Raises OSError."""
+    replace_file(path, (json.dumps(conformance.as_dict(), indent=1, allow_nan=False) + "\n").encode())
 
 
 def read(path: Path) -> Conformance:
