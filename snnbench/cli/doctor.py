@@ -104,21 +104,16 @@ def _plan(config: str, options: Choice) -> None:
 
 def _recorded() -> "list[Recording]":
     """The recordings in results/; a malformed one is named and left out."""
-    from snnbench.recording import lookup, reading
+    from snnbench.recording import lookup
     from snnbench.recording.record import RecordingError
     from snnbench.run.progress import say
 
-    recordings = []
     try:
-        folders = lookup.folders(Path("results"))
-    except RecordingError:
-        return []
-    for folder in folders:
-        try:
-            recordings.append(reading.read(folder))
-        except RecordingError as error:
+        return lookup.readable(lookup.folders(Path("results")), say)
+    except RecordingError as error:  # of the only one, or there is none
+        if Path("results").is_dir():
             say(f"left out: {error}")
-    return recordings
+        return []
 
 
 def _against_itself(trials: int, config: str, options: Choice) -> None:

@@ -35,8 +35,9 @@ def show(
     """
     from snnbench.recording import lookup
     from snnbench.report.text import cell_description
+    from snnbench.run.progress import say
 
-    recording, shown = lookup.find(cell, lookup.folders(where))
+    recording, shown = lookup.find(cell, lookup.folders(where), say)
     if console := terminal():
         from snnbench.report.terminal import cell_card
 

@@ -26,11 +26,11 @@ def site(
     snnbench site results -o site
     """
     from snnbench.report.site import catalogue, site
-    from snnbench.run.progress import bar
+    from snnbench.run.progress import bar, say
 
     with writing(output):
         files.try_folder(output)
-    loaded = catalogue.load(results)
+    loaded = catalogue.load(results, say)
     with writing(output), bar("pages written") as each:
         count = site.write(loaded, output, each)
     typer.echo(

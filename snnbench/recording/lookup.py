@@ -1,6 +1,6 @@
-"""Lookup of a recorded cell by the beginning of its name."""
+"""Lookup of recordings in a folder, and of a recorded cell by the beginning of its name."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from snnbench.exits import Exit, UserError
@@ -17,11 +17,17 @@ class UnknownCell(UserError):
     code = Exit.USAGE
 
 
-def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
-    """The cell with this beginning of a name, and its recording. Raises UnknownCell."""
+Say = Callable[[str], None]
+
+
+def find(name: str, folders: Sequence[Path], say: Say = lambda line: None) -> tuple[Recording, Record]:
+    """The cell with this beginning of a name, and its recording; `say` gets a line on each recording that is left out.
+
+    Raises UnknownCell.
+    """
     if len(name) < SHORTEST_NAME:
         raise UnknownCell(f"{name!r}: give at least {SHORTEST_NAME} characters of a cell's name")
-    recordings = [reading.read(folder) for folder in folders]
+    recordings = readable(folders, say)
     matches = [(recording, one) for recording in recordings for one in recording.records if one.cell.startswith(name)]
     if not matches:
         names = ", ".join(str(folder) for folder in folders) or "no recording"
@@ -32,11 +38,31 @@ def find(name: str, folders: Sequence[Path]) -> tuple[Recording, Record]:
     return matches[-1]
 
 
+def readable(folders: Sequence[Path], say: Say) -> list[Recording]:
+    """The recordings in these folders. One that cannot be read is left out, with a line, unless it is the only one.
+
+    Raises RecordingError.
+    """
+    recordings = []
+    for folder in folders:
+        try:
+            recordings.append(reading.read(folder))
+        except RecordingError as error:
+            if len(folders) == 1:
+                raise
+            say(f"left out: {error}")
+    return recordings
+
+
 def folders(where: Path) -> list[Path]:
     """The recordings in a folder, or the folder itself if it is one. Raises RecordingError without any."""
-    candidates = (
-        [where] if (where / reading.RECORDS).is_file() else sorted(p.parent for p in where.glob(f"*/{reading.RECORDS}"))
-    )
+    candidates = [where] if (where / reading.RECORDS).is_file() else inside(where)
     if not candidates:
         raise RecordingError(f"{where}: no recording here; --in DIR names one, or a folder of them")
     return candidates
+
+
+def inside(where: Path, name: str = reading.RECORDS) -> list[Path]:
+    """The folders in a folder with a file of this name, each once: a link to another of them is left out."""
+    there = sorted((path.parent for path in where.glob(f"*/{name}")), key=lambda path: (path.is_symlink(), path))
+    return sorted({path.resolve(): path for path in reversed(there)}.values())

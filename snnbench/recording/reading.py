@@ -117,7 +117,7 @@ def read(folder: Path) -> Recording:
     failures: dict[tuple[str, int], Record] = {}
     torn = 0
     with _uncollected():
-        for line in (folder / RECORDS).read_text(encoding="utf-8", errors="replace").split("\n"):
+        for line in _text(folder / RECORDS).split("\n"):
             record = parse(line, folder)
             if record is None:
                 torn += bool(line.strip())
@@ -178,6 +178,8 @@ def document(path: Path) -> dict[str, Any]:
         content = loaded(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise RecordingError(f"{path}: {error}") from error
     if not isinstance(content, dict):
@@ -185,6 +187,14 @@ def document(path: Path) -> dict[str, Any]:
     if complaint := schema.complaint(path.stem, content):
         raise RecordingError(f"{path}: {complaint}")
     return content
+
+
+def _text(path: Path) -> str:
+    """The text of a file that is there. Raises RecordingError."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise RecordingError(f"{path}: {error.strerror}") from error
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from snnbench.files import lock, write_whole
 from snnbench.machine import description
 from snnbench.recording import attempts, schema
 from snnbench.recording.attempts import Attempts
+from snnbench.recording.lookup import inside
 from snnbench.recording.merged_machine import continued
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
 from snnbench.recording.record import Record, RecordingError, readable_line, repeated
@@ -35,25 +36,25 @@ def choose(
 
     With `fresh`, always a new one. With `reopen`, the last one of the same config and machine, finished or not.
     """
-    for config in [] if fresh else sorted(root.glob(f"*/{CONFIG}"), key=_numbered, reverse=True):
+    for folder in [] if fresh else sorted(inside(root, CONFIG), key=_numbered, reverse=True):
         known: dict[str, Any] = {}
         with suppress(RecordingError):  # a malformed recording must not prevent a new one
-            known = document(config)
+            known = document(folder / CONFIG)
         same = (known.get("identity"), known.get("machine")) == (identity, machine)
         if same and (reopen or not known.get("finished")):
-            return config.parent
+            return folder
     stem = f"{today.isoformat()}_{name}_{machine}"
     taken = {path.name for path in root.glob(f"{stem}*")}
     number = 1
-    while (folder := stem if number == 1 else f"{stem}_{number}") in taken:
+    while (free := stem if number == 1 else f"{stem}_{number}") in taken:
         number += 1
-    return root / folder
+    return root / free
 
 
-def _numbered(config: Path) -> tuple[str, int]:
+def _numbered(folder: Path) -> tuple[str, int]:
     """(folder name without its number, number): a sort key that puts the tenth run of a day after the ninth."""
-    stem, _, number = config.parent.name.rpartition("_")
-    return (stem, int(number)) if stem and re.fullmatch(r"[0-9]+", number) else (config.parent.name, 1)
+    stem, _, number = folder.name.rpartition("_")
+    return (stem, int(number)) if stem and re.fullmatch(r"[0-9]+", number) else (folder.name, 1)
 
 
 @contextmanager

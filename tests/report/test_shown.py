@@ -1,15 +1,18 @@
 """Tests of `show`: one cell in full, and the comparison with its replay."""
 
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from snnbench.analysis.bootstrap import Interval
-from snnbench.recording import lookup
+from snnbench.recording import lookup, reading
 from snnbench.recording.lookup import UnknownCell
 from snnbench.recording.reading import CONFIG, MACHINE, RECORDS
 from snnbench.recording.record import Record, RecordingError
+from snnbench.recording.writer import choose
+from snnbench.report.site.catalogue import load
 from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed
@@ -40,6 +43,33 @@ def test_cell_is_found_by_the_start_of_its_name(tmp_path: Path) -> None:
         lookup.find("zzzz", folders)
     with pytest.raises(RecordingError, match="no recording here; --in DIR"):
         lookup.folders(tmp_path / "a" / "none")
+
+
+def test_recording_that_cannot_be_read_is_left_out_of_others(tmp_path: Path) -> None:
+    """One of a newer snnbench, or a config.json that is a folder, and neither show nor site nor run worked."""
+    whole, newer, odd = (written(tmp_path / name, timed(name, train=3.0)) for name in ("whole", "newer", "odd"))
+    (newer / RECORDS).write_text('{"schema": 99}\n')
+    (odd / CONFIG).unlink()
+    (odd / CONFIG).mkdir()
+    said: list[str] = []
+    (cell,) = (record.cell for record in reading.read(whole).records)
+    assert lookup.find(cell, lookup.folders(tmp_path), said.append)[0].folder == whole
+    assert [str(newer) in said[0], str(odd) in said[1], len(said)] == [True, True, 2]
+    assert [one.folder for one in load(tmp_path, said.append).recordings] == [whole]
+    today = date(2026, 11, 21)
+    assert choose(tmp_path, "quick", "x", "laptop", today).name == "2026-11-21_quick_laptop"
+    with pytest.raises(RecordingError, match="newer snnbench"):
+        lookup.find(cell, [newer])
+
+
+def test_link_to_a_recording_is_not_another_one(tmp_path: Path) -> None:
+    """results/latest counted twice in the site."""
+    made = written(tmp_path / "results" / "made", timed("a", train=3.0))
+    elsewhere = written(tmp_path / "disk" / "large", timed("b", train=3.0))
+    (tmp_path / "results" / "latest").symlink_to(made)
+    (tmp_path / "results" / "zlarge").symlink_to(elsewhere)
+    assert lookup.folders(tmp_path / "results") == [made, tmp_path / "results" / "zlarge"]
+    assert len(load(tmp_path / "results").recordings) == 2
 
 
 def test_ambiguous_name_is_refused_with_its_matches(tmp_path: Path) -> None:

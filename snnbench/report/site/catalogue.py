@@ -10,8 +10,8 @@ from snnbench.analysis.results import Result, headline, results_by_case
 from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.exits import UserError
-from snnbench.recording import reading
-from snnbench.recording.reading import RECORDS, Recording
+from snnbench.recording import lookup
+from snnbench.recording.reading import Recording
 from snnbench.recording.record import Record
 from snnbench.report import answer
 from snnbench.report.findings import find
@@ -142,12 +142,12 @@ def _grouped(entries: Iterable[Entry], key: Callable[[Entry], str]) -> dict[str,
     return groups
 
 
-def load(folder: Path) -> Catalogue:
-    """The catalogue of all recordings in a folder. Raises NoRecordings."""
-    folders = sorted(path.parent for path in folder.glob(f"*/{RECORDS}"))
-    if not folders:
+def load(folder: Path, say: Callable[[str], None] = lambda line: None) -> Catalogue:
+    """The catalogue of all recordings in a folder; `say` gets a line on each that is left out. Raises NoRecordings."""
+    recordings = lookup.readable(lookup.inside(folder), say)
+    if not recordings:
         raise NoRecordings(f"{folder}: no recording in this folder; name the folder that holds recordings, as results/")
-    return Catalogue(reading.read(each) for each in folders)
+    return Catalogue(recordings)
 
 
 def narrowed(recording: Recording, records: list[Record]) -> Recording:
