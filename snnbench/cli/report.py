@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench import files
 from snnbench.cli.options import OutputOption, RecordingsArgument, require_writable, save, say_gaps, writing
 from snnbench.cli.screen import terminal
 
@@ -52,6 +53,9 @@ def report(
     from snnbench.report.text.recording_tables import markdown
 
     require_writable(output, splice)
+    if figures:
+        with writing(figures):
+            files.try_folder(figures)
     loaded = [reading.read(folder) for folder in recordings]
     if splice:
         with writing(splice):

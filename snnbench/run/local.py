@@ -11,7 +11,6 @@ from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.discovery import discover
 from snnbench.analysis import abtest
-from snnbench.cases.outcome import Outcome
 from snnbench.digest import digest
 from snnbench.machine import description, gpus
 from snnbench.machine.gpus import Card
@@ -39,9 +38,7 @@ def run(request: Request) -> Recording:
     works = request.of_shard(all_works)
     plan = cells(works, request.config.protocol, request.sides)
     cards = cards_for(works, request.devices)
-    place = request.output or RESULTS
-    with writing(place):  # before environments are made, which takes minutes
-        files.try_folder(place)
+    require_place(request)
     machine = description.facts()
     setups = prepare(request, works, adapters, cuda)
     same = Run(setups, request.config.protocol, machine["model"], description.memory_bytes(machine), say)
@@ -54,7 +51,7 @@ def run(request: Request) -> Recording:
         again = sum(record.repeated(one.outcome) for one in recording.records)
         writer.finish(not again)
     if again:
-        say(f"{writer.folder}: the state of the machine broke {again} cells; the same command runs them again")
+        say(f"{writer.folder}: the state of the machine broke {again} of its cells; the same command runs them again")
     return reading.read(writer.folder)
 
 
@@ -98,6 +95,13 @@ def folder_for(request: Request, header: Mapping[str, Any]) -> Path:
     return choose(RESULTS, name, header["identity"], header["machine"], date.today(), request.fresh, again)
 
 
+def require_place(request: Request) -> None:
+    """Raise RecordingError, before environments are made, if the folder of a run cannot be written."""
+    place = request.output or RESULTS
+    with writing(place):
+        files.try_folder(place)
+
+
 def require_room(output: Path) -> None:
     """Raise RecordingError if the folder holds a recording already: a fresh run would add to it."""
     if (output / reading.RECORDS).exists():
@@ -125,7 +129,7 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         writer.finish(False)
     if len(left) < len(plan):
         there = f"{len(plan) - len(left)} of {len(plan)} cells are there"
-        say(f"{writer.folder}: continues; {there}{_failed(done, request)}")
+        say(f"{writer.folder}: continues; {there}{request.retries(done.values())}")
         if differing := reading.read(writer.folder).machine.get("varying"):
             say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
     try:
@@ -139,13 +143,6 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
         raise
     if request.test and request.test.stops_early:
         writer.plan({"planned": len(reading.read(writer.folder).records)})
-
-
-def _failed(done: Mapping[str, Outcome], request: Request) -> str:
-    """How many of the cells that are there failed, and what runs them again, as the end of a line."""
-    kinds = [str(outcome.kind) for outcome in done.values() if outcome.status == "failed"]
-    option = "--fresh" if request.test else f"--retry {','.join(sorted(set(kinds)))}"
-    return f"; {len(kinds)} failed: {option} runs them again" if kinds else ""
 
 
 def execute(plan: Sequence[Cell], run: Run, kept: InMemory) -> None:

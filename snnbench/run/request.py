@@ -1,6 +1,6 @@
 """Requests: all that a user asks of a run, here or on a cluster."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.analysis.abtest import Rule
+from snnbench.cases.outcome import Outcome
 from snnbench.environments import Env
 from snnbench.plan import config, selection, side
 from snnbench.plan.config import Config
@@ -73,6 +74,12 @@ class Request:
     def sides(self) -> list[str]:
         """The names of the sides that take turns; [""] without an A/B test."""
         return list(self.test.sides) if self.test else [""]
+
+    def retries(self, outcomes: Iterable[Outcome]) -> str:
+        """How many cells failed, and the option that runs them again, as the end of a line; "" if none failed."""
+        kinds = [str(outcome.kind) for outcome in outcomes if outcome.status == "failed"]
+        option = "--fresh" if self.test else f"--retry {','.join(sorted(set(kinds)))}"
+        return f"; {len(kinds)} failed: {option} runs them again" if kinds else ""
 
     def known(self, adapters: dict[str, Adapter]) -> dict[str, Adapter]:
         """These adapters, and the test's own ones with new names."""

@@ -25,7 +25,7 @@ def lines(recording: Recording, record: Record) -> Iterator[str]:
     yield f"cell {record.cell} of {recording.folder}"
     yield f"{record.label} {record.version or ''}, {record.measure} {record.trial}: {record.outcome}"
     yield title(record.case)
-    yield f"on {recording.machine.get('model', 'an unknown machine')}, started {record.started}" + (
+    yield f"on {recording.model or 'an unknown machine'}, started {record.started}" + (
         f", the worker lived {record.wall_s:g} s" if record.wall_s is not None else ""
     )
     yield f"adapter {record.adapter or 'unknown'}, environment {record.environment or 'unknown'}"

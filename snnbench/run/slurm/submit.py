@@ -18,7 +18,7 @@ from snnbench.recording import merge, reading, record
 from snnbench.recording.reading import Recording
 from snnbench.recording.record import recorded
 from snnbench.recording.writer import choose
-from snnbench.run.local import require_room
+from snnbench.run.local import require_place, require_room
 from snnbench.run.preparation import prepare
 from snnbench.run.progress import say, shown
 from snnbench.run.request import Request
@@ -70,6 +70,7 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
     cuda = gpus.has_cuda() or any(work.case.device.startswith("cuda") for work in selected)
     works = request.works(adapters, cuda)
     requested = resources(options, works)
+    require_place(request)
     run = open_run(request, shards, works)
     say(f"{run.folder}: {len(run.shards)} shards; snnbench status {run.folder} tells how far they are")
     plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
@@ -77,6 +78,9 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
         run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), requested)
     tails = [Tail(run.recording(shard)) for shard in run.shards]
     left = missing(run, plan, request.retry)
+    there = [one.outcome for recording in run.recordings() for one in recording.records]
+    if failed := request.retries(one for one in there if not record.repeated(one, request.retry)):
+        say(f"{run.folder}: {len(there)} cells are there{failed}")
     try:
         with shown(left) as progress:
             states = wait(run, tails, left, progress)
