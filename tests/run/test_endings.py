@@ -12,6 +12,7 @@ from snnbench.plan.cell import Cell
 from snnbench.recording.flags import raised
 from snnbench.run import endings, known_outcomes
 from snnbench.run.process import Ending
+from snnbench.run.request import Request
 from snnbench.worker.messages import Measure, Reply, decode_reply
 from tests.fakes import CASE
 from tests.recordings import EXACT
@@ -94,6 +95,14 @@ def test_reply_with_an_invalid_outcome_is_lost(outcome: dict[str, Any]) -> None:
     reply = decode_reply(json.dumps({"protocol": 1, "outcome": outcome}).encode() + b"\n")
     assert reply is not None and reply.outcome is None
     assert endings.outcome_of(Ending(reply, 0, False, "", 1.0), 2.5).kind == "lost"
+
+
+def test_failed_cells_are_counted_with_the_option_that_runs_them_again() -> None:
+    outcomes = [broken("timeout", "x"), broken("crash", "x"), broken("crash", "y"), MEASURED, UNSUPPORTED]
+    asked = Request(config=None)  # type: ignore[arg-type]
+    assert asked.retries(outcomes) == "; 3 failed: --retry crash,timeout runs them again"
+    assert replace(asked, test=object()).retries(outcomes).endswith("--fresh runs them again"), "ab has no --retry"
+    assert asked.retries([MEASURED]) == ""
 
 
 def test_long_last_line_is_cut() -> None:
