@@ -111,6 +111,7 @@ def _compared(
 
     older = reading.read(base)
     if new is None:
+        say_gaps([older])
         rule = Rule(thresholds, tuple(phases), allowed)
         return compare_sides(older, None if rule == Rule(Thresholds(), (), []) else rule, explained), None
     newer = reading.read(new)

@@ -57,6 +57,8 @@ def report(
         with writing(figures):
             files.try_folder(figures)
     loaded = [reading.read(folder) for folder in recordings]
+    if figures or form in (Format.csv, Format.json, Format.parquet):
+        say_gaps(loaded)
     if splice:
         with writing(splice):
             splicing.splice(splice, markdown(loaded, heading="###"), mark)
@@ -78,8 +80,6 @@ def _write(recordings: list["Recording"], form: Format, output: Path | None) -> 
 
     if form is Format.parquet and output is None:
         raise typer.BadParameter("parquet is not text; say where to with -o FILE", param_hint="--format")
-    if form not in (Format.markdown, Format.html):
-        say_gaps(recordings)
     match form:
         case Format.markdown:
             content = markdown(recordings).encode()

@@ -96,8 +96,11 @@ class Recording:
 
     @property
     def unfinished(self) -> bool:
-        """Whether its run was stopped or still goes on. Without an identity it is of no run."""
-        return "identity" in self.config and not self.finished and not self.closed
+        """Whether its run was stopped or still goes on, or planned cells are not there. Without an identity it is of no
+        run.
+        """
+        lacks = not self.finished or len(self.records) < (self.planned or 0)
+        return "identity" in self.config and lacks and not self.closed
 
     @property
     def planned(self) -> int | None:

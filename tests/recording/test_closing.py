@@ -62,6 +62,12 @@ def test_unfinished_recording_says_so_in_every_format(partial: Path) -> None:
     assert words in snnbench(partial.parent, "export", partial, "--to", "github-action-benchmark").stdout
 
 
+def test_planned_cells_that_are_not_in_the_file_are_missed(partial: Path) -> None:
+    edited(partial, reading.CONFIG, lambda config: config.update(finished=True))
+    cut = reading.read(partial)
+    assert f"{len(cut.records)} of {cut.planned} planned cells, unfinished" in markdown([cut])
+
+
 def test_site_prefers_a_finished_recording_to_a_newer_unfinished_one(partial: Path, tmp_path: Path) -> None:
     finished = reading.read(copied(tmp_path / "older", QUICK))
     stopped = reading.read(partial)

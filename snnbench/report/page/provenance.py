@@ -21,7 +21,7 @@ def section(findings: Findings) -> Section:
         ["recording", recording.name],
         ["snnbench", recording.version or "unknown"],
         ["measured", citation.measured(recording) or "unknown"],
-        ["finished", "yes" if recording.finished else missing(recording) or "no"],
+        ["finished", missing(recording) or ("yes" if recording.finished else "no")],
         *([["only", str(only)]] if (only := recording.config.get("only")) else []),
     ]
     machine = {name: value for name, value in recording.machine.items() if name not in LEFT_OUT}
