@@ -26,6 +26,8 @@ def check(recordings: RecordingsArgument) -> None:
         recording = reading.read(folder)
         summary = f"{len(complaints)} complaints" if complaints else "keeps the rules of measurement"
         lacking = f"; {missing}" if (missing := wording.missing(recording)) else ""
+        facts = recording.machine.get("varying", {})
+        lacking += f"; not the same for all cells: {', '.join(facts)}" if facts else ""
         typer.echo(f"{folder}: {len(recording.records)} cells, {summary}{lacking}", err=True)
         unsound = unsound or bool(complaints)
     if unsound:

@@ -19,11 +19,10 @@ from snnbench.run.process import Ending
 from snnbench.run.setup import Run
 from snnbench.worker.messages import Reply
 
-STATES = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EROFS)
-"""Errors that the state of the machine makes: too many open files, no space left, a file system for reading only."""
-BROKEN = re.compile(
-    "|".join([*map(re.escape, map(os.strerror, STATES)), rf"\[Errno ({'|'.join(map(str, STATES))})\]"])
-)
+STATES = (errno.EMFILE, errno.ENFILE, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EAGAIN)
+"""Errors that the state of the machine makes: too many open files or processes, no space left, nothing writable."""
+NUMBERED = rf"\[Errno ({'|'.join(map(str, STATES))})\]"
+BROKEN = re.compile("|".join([*map(re.escape, map(os.strerror, STATES)), NUMBERED, "can't start new thread"]))
 
 
 def outcome_of(ending: Ending, timeout_s: float) -> Outcome:

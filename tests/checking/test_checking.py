@@ -204,3 +204,9 @@ def test_command_has_its_own_exit_code(tmp_path: Path) -> None:
     assert done.returncode == Exit.UNSOUND == 7 and "below the floor" in done.stdout
     done = snnbench(tmp_path, "check", str(tmp_path))
     assert done.returncode == Exit.ERROR and done.stderr.count("\n") == 1 and "no recording here" in done.stderr
+
+
+def test_check_names_what_changed_between_two_halves(tmp_path: Path) -> None:
+    folder = copied(tmp_path)
+    edited(folder, MACHINE, lambda machine: machine.update(varying={"kernel": ["6.1", "6.2"]}))
+    assert "not the same for all cells: kernel" in snnbench(tmp_path, "check", str(folder)).stderr

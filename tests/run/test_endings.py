@@ -60,6 +60,7 @@ def broken(kind: str, reason: str) -> Outcome:
         (ended(broken("crash", "OSError: [Errno 24] Too many open files: 'x'")), "cancelled"),
         (ended(broken("import", "ImportError: lib.so: Too many open files")), "cancelled"),
         (ended(status=1, log="OSError: [Errno 28] No space left on device"), "cancelled"),
+        (ended(broken("crash", "RuntimeError: can't start new thread")), "cancelled"),
         (ended(broken("crash", "x"), log="OSError: [Errno 30] y\nValueError: x"), "cancelled"),
         (ended(broken("crash", "x"), log="warning: [Errno 30] no cache"), "crash"),
         (ended(broken("incorrect", "No space left on device")), "incorrect"),
