@@ -14,6 +14,7 @@ import pytest
 from snnbench.adapter.discovery import discover
 from snnbench.cli.env import _of_configs
 from snnbench.environments import store
+from snnbench.recording.reading import read
 from snnbench.run.process import environment
 from snnbench.worker.messages import decode_reply
 from tests.fakes import CORRECT, altered, write
@@ -61,6 +62,20 @@ def test_continued_run_says_how_failed_cells_run_again(workspace: Workspace) -> 
     few = ("-o", "mine", "--only", "library=good", "--set", "protocol.trials=1")
     assert workspace.run(*few).returncode == 5
     assert "2 of 2 cells are there; 2 failed: --retry crash runs them again" in workspace.run(*few).stderr
+
+
+def test_same_command_runs_again_what_the_state_of_the_machine_broke(workspace: Workspace) -> None:
+    """The recording stays open, and nobody is accused."""
+    room = workspace.folder / "room"
+    full = f"if not __import__('pathlib').Path({str(room)!r}).exists(): raise OSError(28, 'No space left on device')"
+    write(workspace.folder, altered(f"{full}\nreturn right"), "good")
+    few = ("--only", "library=good", "--set", "protocol.trials=1")
+    first = workspace.run(*few)
+    assert first.returncode == 5 and "broke 2 of its cells; the same command runs them again" in first.stderr
+    room.touch()
+    assert workspace.run(*few).returncode == 0
+    (made,) = recordings(workspace.folder)
+    assert {one.status for one in read(made).records} == {"measured"} and read(made).finished
 
 
 def test_dry_run_prints_the_cells_and_starts_nothing(workspace: Workspace) -> None:

@@ -39,6 +39,15 @@ def test_every_module_is_compiled(donor: Path) -> None:
     assert compiled(donor, "shared").is_file() and compiled(donor, "own").is_file()
 
 
+def test_settings_of_the_caller_do_not_change_the_bytecode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With PYTHONOPTIMIZE or PYTHONPYCACHEPREFIX the compiler wrote files that a worker does not read."""
+    monkeypatch.setenv("PYTHONOPTIMIZE", "2")
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path / "elsewhere"))
+    new = environment(tmp_path / "new", own="value = 1\n")
+    bytecode.prepare(Path(sys.executable), new, [])
+    assert compiled(new, "own").is_file()
+
+
 def test_bytecode_of_a_shared_file_is_linked(tmp_path: Path, donor: Path) -> None:
     new = environment(tmp_path / "new", own="value = 2\n")
     os.link(donor / PACKAGES / "shared.py", new / PACKAGES / "shared.py")
