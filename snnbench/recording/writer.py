@@ -76,7 +76,7 @@ class Writer:
     """Writes a recording; the only class that does."""
 
     def __init__(self, folder: Path, stream: FileIO, config: dict[str, Any], machine: dict[str, Any]) -> None:
-        self.folder, self._stream = folder, stream
+        self.folder, self._stream, self._config, self._machine = folder, stream, config, machine
         known = document(folder / CONFIG)
         if known and known.get("identity") != config["identity"]:
             there, here = (description.recorded_model(facts) for facts in (document(folder / MACHINE), machine))
@@ -88,11 +88,6 @@ class Writer:
         if not known:
             self._replace(MACHINE, machine)
             self._replace(CONFIG, config)
-        elif machine:  # what changed since it began must stand in it
-            before = document(folder / MACHINE)
-            whole = continued(before, machine, (known.get("snnbench"), config.get("snnbench")))
-            if whole != before:
-                self._replace(MACHINE, whole)
         if stream.seek(0, os.SEEK_END) and not _ends_line(stream):
             self._write(b"\n")  # ends a torn line, so that the next record has its own line
 
@@ -120,6 +115,14 @@ class Writer:
         known = document(self.folder / CONFIG)
         if known | cells != known:
             self._replace(CONFIG, known | cells)
+
+    def resume(self) -> list[str]:
+        """Record which facts of the machine changed since the recording began, before more cells are; returns them."""
+        before, began = document(self.folder / MACHINE), document(self.folder / CONFIG)
+        whole = continued(before, self._machine, (began.get("snnbench"), self._config.get("snnbench")))
+        if whole != before:
+            self._replace(MACHINE, whole)
+        return list(whole.get("varying", {}))
 
     def environments(self, versions: dict[str, dict[str, str]]) -> None:
         """Add the installed versions of environments."""

@@ -130,8 +130,9 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
     if len(left) < len(plan):
         there = f"{len(plan) - len(left)} of {len(plan)} cells are there"
         say(f"{writer.folder}: continues; {there}{request.retries(done.values())}")
-        if differing := reading.read(writer.folder).machine.get("varying"):
-            say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
+    disturbed = any(attempt <= same.protocol.remeasure for attempt in writer.attempts().next.values())
+    if (left or disturbed) and (differing := writer.resume()):
+        say(f"{writer.folder}: changed since it began: {', '.join(differing)}; {reading.MACHINE} has the values")
     try:
         for part in parts(plan, request.test, writer.folder, same):
             done = writer.done(request.retry)

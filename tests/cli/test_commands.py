@@ -64,6 +64,21 @@ def test_continued_run_says_how_failed_cells_run_again(workspace: Workspace) -> 
     assert "2 of 2 cells are there; 2 failed: --retry crash runs them again" in workspace.run(*few).stderr
 
 
+def test_continued_run_records_what_changed_since_it_began(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = ("-o", "mine", "--only", "library=good", "--set", "protocol.trials=1")
+    assert workspace.run(*few).returncode == 0
+    records, machine = (workspace.folder / "mine" / name for name in ("records.jsonl", "machine.json"))
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    before = machine.read_bytes()
+    assert workspace.run(*few).returncode == 0 and machine.read_bytes() == before, "nothing was measured under it"
+    records.write_text(records.read_text().splitlines(keepends=True)[0])
+    done = workspace.run(*few)
+    assert done.returncode == 0 and "changed since it began: environment.OMP_PROC_BIND" in done.stderr
+    assert json.loads(machine.read_text())["varying"] == {"environment.OMP_PROC_BIND": ["true", None]}
+
+
 def test_same_command_runs_again_what_the_state_of_the_machine_broke(workspace: Workspace) -> None:
     """The recording stays open, and nobody is accused."""
     room = workspace.folder / "room"

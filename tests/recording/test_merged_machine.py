@@ -68,8 +68,9 @@ def test_what_changed_between_two_halves_stands_in_the_recording(tmp_path: Path)
     )
     for config, facts in halves:
         before = document(tmp_path / MACHINE)
-        with append(tmp_path, config, facts):
-            pass
+        with append(tmp_path, config, facts) as writer:
+            differing = writer.resume()
+    assert differing == ["environment.OMP_PROC_BIND", "kernel", "snnbench"]
     assert before == machine("a") | {"hosts": ["a", "b"]} | {
         "varying": {"environment.OMP_PROC_BIND": ["true", None], "kernel": ["6.1", "6.2"]}
     }
@@ -78,6 +79,6 @@ def test_what_changed_between_two_halves_stands_in_the_recording(tmp_path: Path)
         "kernel": ["6.1", "6.2"],
         "snnbench": ["1.0", "1.1"],
     }
-    with append(tmp_path, about, {}):  # of a command that only marks it
+    with append(tmp_path, about, machine("c")):  # nothing is measured on it
         pass
     assert document(tmp_path / MACHINE)["hosts"] == ["a", "b"]
