@@ -43,6 +43,19 @@ def test_differing_fact_is_refused_unless_allowed(new: Recording, kind: str, fac
     assert (list(cases), facts) == ([CASE], [fact])
 
 
+def test_two_processors_of_one_name_are_not_compared() -> None:
+    """An older recording has the name without the processor's family and model."""
+
+    def facts(identity: str) -> dict[str, Any]:
+        cpu = {"model": "AMD EPYC", "identity": identity, "usable_cpus": 2}
+        return {"model": "AMD EPYC, 2 CPUs, 24 GiB", "cpu": cpu, "memory": {"total_bytes": 24 << 30}, "gpus": []}
+
+    zen4, zen5 = (replace(OLD, machine=facts(identity)) for identity in ("25-17-1", "26-2-1"))
+    with pytest.raises(Incomparable, match=r"family 25 model 17.*family 26 model 2"):
+        matched(zen4, zen5)
+    assert matched(zen4, replace(zen4, machine=facts("25-17-1")))[1] == []
+
+
 def test_protocol_older_than_a_key_is_read_with_its_default() -> None:
     """Nine shipped recordings lack `energy` and `neuron_share`; --allow protocol would have hidden real changes."""
     assert matched(OLD, other(check_seconds=2.0, energy=False, neuron_share=False, memory_limit_gib=None))[1] == []
