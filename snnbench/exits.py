@@ -20,7 +20,7 @@ class Exit(IntEnum):
     USAGE = 2, "the command line is not understood"
     CONFIG = 3, "the config is invalid"
     UNAVAILABLE = 4, "an environment or adapter is unavailable"
-    FAILED_CELLS = 5, "finished, with failed cells"
+    FAILED_CELLS = 5, "finished, with cells that failed or can prove nothing"
     FOUND = 6, "a comparison found what --fail-on names"
     UNSOUND = 7, "a recording does not keep the rules of measurement"
     INCOMPARABLE = 8, "two recordings are not of the same work, protocol, precision or machine model"

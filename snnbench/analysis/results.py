@@ -1,6 +1,7 @@
 """Results: the result of one contender in one case, over all its trials."""
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from snnbench.worker.durations import Summary, pass_ns, summarise
 
 PHASES = workloads.PHASES
 """Phases, most interesting first: contenders are ordered by the first one that was timed."""
+EVERYONE = "every contender"
 Metric = tuple[str, str]
 """(phase, metric)."""
 
@@ -113,6 +115,16 @@ def _result(name: str, records: list[Record], wrong: bool) -> Result:
     if reason := next((r.outcome.inference_only for r in records if r.outcome.inference_only), ""):
         result.reasons.insert(0, f"inference only: {reason}")
     return result
+
+
+def reasons(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """(contender, reason) for the contenders of a case; a reason that all of them share stands once."""
+    counts = Counter(reason for result in results for reason in result.reasons)
+    shared = {reason for reason, count in counts.items() if count == len(results) > 1}
+    pairs = (
+        (EVERYONE if reason in shared else result.contender, reason) for result in results for reason in result.reasons
+    )
+    return list(dict.fromkeys(pairs))
 
 
 def _floors_ns(records: Iterable[Record]) -> dict[str, float]:

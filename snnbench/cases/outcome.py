@@ -17,7 +17,7 @@ FailureKind = Literal[
     "cancelled",
     "below-floor",
 ]
-SkipKind = Literal["unsupported", "unavailable"]
+SkipKind = Literal["unsupported", "unavailable", "unprovable"]
 Verdict = Literal["exact", "equivalent", "deviates", "incorrect"]
 
 FAILURES: dict[str, str] = {
@@ -38,6 +38,7 @@ DISPROVED = ("incorrect", "recompiled", "below-floor")
 SKIPS: dict[str, str] = {
     "unsupported": "the library cannot express this case",
     "unavailable": "this machine lacks what the case needs",
+    "unprovable": "the case is too silent, too busy or too unstable to tell right work from wrong",
 }
 VERDICTS: dict[str, str] = {
     "exact": "every spike and gradient is the reference's, up to the rounding of the case's own number format",

@@ -64,15 +64,21 @@ def slopes(trace: Trace, rule: Rule) -> Array:
     return at_every_step
 
 
-def backward(cotangent: Array, trace: Trace, neuron: Neuron, given: Array | None = None) -> Array:
-    """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]; ds/du is that of the trace unless it is `given`."""
+def backward(
+    cotangent: Array, trace: Trace, neuron: Neuron, given: Array | None = None, errors: Array | float = 0.0
+) -> Array:
+    """dL/dx [T, ...] for dL/ds = `cotangent` [T, ...]; ds/du is that of the trace unless it is `given`.
+
+    `errors` [T, ...] are added to dL/du of each step.
+    """
     rule = rule_of(neuron)
     through = slopes(trace, rule) if given is None else given
     gradient = np.empty_like(cotangent)
+    off = np.broadcast_to(errors, cotangent.shape)
     gv, gi = np.zeros(cotangent.shape[1:]), np.zeros(cotangent.shape[1:])
     for t in range(len(cotangent) - 1, -1, -1):
         u, s = trace.potential[t], trace.spikes[t]
-        gu = (cotangent[t] - rule.through_reset(u) * gv) * through[t] + gv * rule.kept_in_backward(s)
+        gu = (cotangent[t] - rule.through_reset(u) * gv) * through[t] + gv * rule.kept_in_backward(s) + off[t]
         gi = gu + rule.synapse * gi
         if rule.refractory:
             gi = np.where(rule.refusing(trace.spikes, t), 0.0, gi)

@@ -65,7 +65,7 @@ def run(
     require_finished(unfinished)
     if open_page:
         _open(recording)
-    if any(each.status == "failed" for each in recording.records):
+    if any(each.status == "failed" or each.outcome.kind == "unprovable" for each in recording.records):
         raise typer.Exit(Exit.FAILED_CELLS)
 
 

@@ -65,5 +65,5 @@ def verify(
             verdict_view.show(console, kept.records)
         elif kept.records:
             typer.echo(table(kept.records))
-    if any(record.status == "failed" for record in kept.records):
+    if any(record.status == "failed" or record.outcome.kind == "unprovable" for record in kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

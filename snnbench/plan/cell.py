@@ -10,6 +10,7 @@ from snnbench.adapter.declaration import Adapter
 from snnbench.cases.case import Case
 from snnbench.digest import digest
 from snnbench.plan.config import Protocol
+from snnbench.proof import provable
 from snnbench.units import GIB
 from snnbench.worker.messages import ImportRequest, Measure, Request
 
@@ -57,6 +58,10 @@ class Cell:
     def refusal(self, adapter: Adapter) -> str:
         """Why its adapter's file excludes it; empty if it does not."""
         return adapter.variants[self.variant].refusal(self.case)
+
+    def hindrance(self) -> str:
+        """Why its case proves nothing about any library; empty if it can."""
+        return provable.hindrance(self.case)
 
     def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> Request | ImportRequest:
         """The request to its worker."""

@@ -5,19 +5,24 @@ third is on the second input with its cotangent reversed in time, so that a grad
 """
 
 from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench.cases import reference
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.problem import REVERSED, Graph, Problem
-from snnbench.proof import operations_exam
+from snnbench.cases.rule import rule_of
+from snnbench.proof import amplification, cause, operations_exam
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
 
 PASSES = ((0, 0), (1, 1), (1, REVERSED))
 """(number of the input, number of the cotangent) of each pass."""
+SINGULAR = {"weights": "weight", "biases": "bias"}
 
 
 def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = True) -> Finding:
@@ -31,15 +36,39 @@ def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = Tr
     case = problem.case
     layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
     tolerance = gradient_tolerance(case, EXAM_GRADIENT_ROUNDOFFS)
-    for which_input, which_cotangent in PASSES:
+    for number, (which_input, which_cotangent) in enumerate(PASSES):
         inputs = problem.input(which_input).astype(np.float64)
         cotangent = problem.cotangent(which_cotangent).astype(np.float64)
         traces = reference.network_forward(layers, inputs, case)
         expected = reference.network_backward(layers, inputs, traces, cotangent, case) if backward else None
-        _compare(finding, run(which_input, which_cotangent), traces[-1], expected, case, tolerance)
+        errors = partial(amplification.of_network, layers, inputs, traces, cotangent, rule_of(case), case)
+        answer = run(which_input, which_cotangent)
+        _compare(finding, answer, traces[-1], expected, case, tolerance, errors)
         if not finding.correct:
+            before = problem.input(PASSES[number - 1][0]).astype(np.float64) if number else None
+            _explain(finding, problem, (which_input, which_cotangent), before, answer, traces[-1])
             break  # later complaints follow from the first
     return finding
+
+
+def _explain(
+    finding: Finding,
+    problem: Problem,
+    content: tuple[int, int],
+    before: reference.Array | None,
+    answer: Answer,
+    trace: reference.Trace,
+) -> None:
+    """Name the cause of a wrong answer, and show the first steps of the first wrong neuron."""
+    if answer.spikes is None or answer.spikes.shape != trace.spikes.shape:
+        return
+    differs = answer.spikes != trace.spikes
+    if differs.any():
+        t, b, n = (int(axis[0]) for axis in np.nonzero(differs))
+        finding.steps = cause.first_steps(trace, t, b, n, answer.spikes)
+        finding.cause = cause.of_spikes(problem, before, content[0], answer.spikes)
+    else:
+        finding.cause = cause.of_gradient(problem, *content, answer)
 
 
 def _compare(
@@ -49,17 +78,29 @@ def _compare(
     expected: reference.Gradients | None,
     case: Case,
     tolerance: float,
+    errors: Callable[[], list[reference.Gradients]],
 ) -> None:
     if answer.spikes is None:
         finding.complaints.append("no spikes")
         return
     compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
-    if expected is None:
-        return
+    if expected is None or not finding.correct:
+        return  # gradients belong to their spikes
+    runs = cache(errors)
+
+    def compare(name: str, got: NDArray[Any] | None, part: Callable[[reference.Gradients], reference.Array]) -> None:
+        wanted = part(expected)
+
+        def magnified() -> float:
+            return amplification.allowed(wanted, map(part, runs()))
+
+        compare_gradient(finding, name, got, wanted, tolerance, magnified=magnified)
+
     for number in range(len(expected.weights)):
-        name = "weight" if case.sites == 1 else f"weight of layer {number}"
-        got = answer.weights[number] if answer.weights else None
-        compare_gradient(finding, name, got, expected.weights[number], tolerance)
-        got = answer.biases[number] if answer.biases else None
-        compare_gradient(finding, name.replace("weight", "bias"), got, expected.biases[number], tolerance)
-    compare_gradient(finding, "input", answer.input, expected.input, tolerance)
+        name = "" if case.sites == 1 else f" of layer {number}"
+        for part, layers in (("weights", answer.weights), ("biases", answer.biases)):
+            got = layers[number] if layers else None
+            compare(f"{SINGULAR[part]}{name}", got, amplification.of_layer(part, number))
+    compare("input", answer.input, lambda gradients: gradients.input)
+    if not expected.input.any():
+        finding.unprovable = "the gradient is zero: no potential comes near the threshold"

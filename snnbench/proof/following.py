@@ -14,9 +14,10 @@ from snnbench.cases import reference
 from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
+from snnbench.proof import amplification
 from snnbench.proof.jumps import Jump, jumps, near_jumps
 from snnbench.proof.sample import FirstLayer, Sample, Source
-from snnbench.proof.tolerance import of_potentials, round_to
+from snnbench.proof.tolerance import expected_differences, of_chance, of_potentials, round_to
 
 Array = NDArray[np.float64]
 
@@ -55,6 +56,12 @@ class Followed:
         return self._weight
 
     @cached_property
+    def errors(self) -> list[Array]:
+        """The errors of `gradient` by rounding, in several runs."""
+        given, of = self._input, self.sample
+        return list(amplification.errors(of.current, self.trace, given.cotangent_of(of), given.rule, given.case))
+
+    @cached_property
     def input_gradient(self) -> Array:
         """dL/d(input) of the sample."""
         return self._input.source.input_gradient(self.gradient)
@@ -70,6 +77,13 @@ class Followed:
             return []
         margin = np.where(near, self.margin(near), -1.0)
         return jumps(self.trace, margin, self.gradient, self._input.cotangent_of(self.sample), rule)
+
+    @cached_property
+    def expected_differences(self) -> float:
+        """How many spikes rounding moves, on average."""
+        rule, case = self._input.rule, self._input.case
+        summing = of_chance(rule.gain * self.sample.current, case) if case.is_exact_format else 0.0
+        return expected_differences(self.trace, rule, case.dtype, summing)
 
     def margin(self, where: NDArray[np.bool_]) -> Array | float:
         """How far rounding may have moved each potential [T, b, n]; 0 for neurons without a step in `where`."""

@@ -99,7 +99,8 @@ class Layerwise:
 
     def _compare_gradients(self, finding: Finding, answer: Answer, tolerance: Tolerance) -> None:
         case = self._links[0].problem.case
-        summed = tolerance(case.time_steps * case.batch)
+        magnified = [max(of_layer.tolerances.values(), default=0.0) for of_layer in self._findings]
+        summed = max(tolerance(case.time_steps * case.batch), *magnified)
         for number, link in enumerate(self._links):
             alone = link.answer
             if answer.weights is None or answer.biases is None or alone.weights is None or alone.biases is None:
@@ -109,7 +110,7 @@ class Layerwise:
             _compare(finding, f"bias of layer {number}", answer.biases[number], alone.biases[0], summed)
         entering = self._links[0].answer.input
         if case.input_gradient and entering is not None:
-            _compare(finding, "input", answer.input, entering, tolerance(case.neurons))
+            _compare(finding, "input", answer.input, entering, max(tolerance(case.neurons), *magnified))
 
 
 def _add(finding: Finding, of_layer: Finding, number: int) -> None:
@@ -117,12 +118,19 @@ def _add(finding: Finding, of_layer: Finding, number: int) -> None:
     finding.compared += of_layer.compared
     finding.differing += of_layer.differing
     finding.unexplained += of_layer.unexplained
+    finding.allowed += of_layer.allowed
     finding.rate = of_layer.rate
     if of_layer.first_wrong and not finding.first_wrong:
         finding.first_wrong = f"layer {number}, {of_layer.first_wrong}"
-    for values, more in ((finding.gradient_errors, of_layer.gradient_errors), (finding.cosines, of_layer.cosines)):
+    for values, more in (
+        (finding.gradient_errors, of_layer.gradient_errors),
+        (finding.tolerances, of_layer.tolerances),
+        (finding.cosines, of_layer.cosines),
+    ):
         values.update({_named(name, number): value for name, value in more.items()})
     finding.complaints += [f"layer {number} by itself: {complaint}" for complaint in of_layer.complaints]
+    if of_layer.unprovable:
+        finding.unprovable = finding.unprovable or f"layer {number} by itself: {of_layer.unprovable}"
 
 
 def _named(gradient: str, number: int) -> str:

@@ -99,7 +99,9 @@ class PhaseProof:
         if self.verified is None:
             self.spot, self.verified = self.check.check(answer), copied(answer)
             return
-        tolerance = max(self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_in)))
+        tolerances = self.spot.tolerances.values() if self.spot else ()
+        of_format = self.check.tolerance(case.summed), self.check.tolerance(max(1, case.fan_in))
+        tolerance = max(*of_format, *tolerances)
         differs = differing(answer, self.verified)
         if differs is None:
             self._add(self.check.check(answer))
@@ -135,4 +137,7 @@ class PhaseProof:
             self.fresh.gradient_errors[name] = max(error, self.fresh.gradient_errors.get(name, 0.0))
         for name, cosine in finding.cosines.items():
             self.fresh.cosines[name] = min(cosine, self.fresh.cosines.get(name, 1.0))
+        self.fresh.allowed = max(self.fresh.allowed, finding.allowed)
+        self.fresh.tolerances |= finding.tolerances
         self.fresh.complaints += finding.complaints
+        self.fresh.unprovable = self.fresh.unprovable or finding.unprovable

@@ -54,8 +54,9 @@ class RecordedCheck:
         """Compare an answer, which may have no gradients, with the recording, after the check of the recording."""
         judged = self._judged
         finding = Finding(
-            judged.compared, judged.differing, judged.unexplained, judged.first_wrong, judged.rate,
+            judged.compared, judged.differing, judged.unexplained, judged.allowed, judged.first_wrong, judged.rate,
             neurons=judged.neurons, samples=judged.samples, seed=judged.seed, complaints=list(judged.complaints),
+            tolerances=dict(judged.tolerances), unprovable=judged.unprovable,
         )  # fmt: skip
         if answer.weights is not None:
             finding.gradient_errors, finding.cosines = dict(judged.gradient_errors), dict(judged.cosines)
@@ -142,7 +143,11 @@ def _add(finding: Finding, of_site: Finding, name: str) -> None:
         finding.first_wrong = f"{name}, {of_site.first_wrong}"
     finding.gradient_errors |= {f"current of {name}": error for error in of_site.gradient_errors.values()}
     finding.cosines |= {f"current of {name}": cosine for cosine in of_site.cosines.values()}
+    finding.allowed += of_site.allowed
+    finding.tolerances |= {f"current of {name}": allowed for allowed in of_site.tolerances.values()}
     finding.complaints += [f"{name} by themselves: {complaint}" for complaint in of_site.complaints]
+    if of_site.unprovable:
+        finding.unprovable = finding.unprovable or f"{name} by themselves: {of_site.unprovable}"
 
 
 def _first(complaints: list[str]) -> list[str]:

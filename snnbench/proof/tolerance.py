@@ -85,34 +85,54 @@ def _in_fixed_point(trace: Trace, rule: Rule, current: Array, summing: Array) ->
     return margin
 
 
-def expected_differences(trace: Trace, rule: Rule, dtype: str) -> float:
+def of_chance(charge: Array, case: Case) -> Array:
+    """How far summing moves a current [T, ...], as a standard deviation: 0.3 sqrt(n) roundoffs of n terms' size.
+
+    A tensor core cuts its sums in addition (of_sums).
+    """
+    unit = UNIT_ROUNDOFF["float64" if case.dtype == "float64" else "float32"]
+    cuts = 2 * case.fan_in / TENSOR_CORE_TERMS if case.product_format == "tf32" else 0.0
+    deviation: Array = unit * (0.3 * case.fan_in**0.5 + cuts) * (np.abs(charge) + np.sqrt(np.mean(charge**2)))
+    return deviation
+
+
+def expected_differences(trace: Trace, rule: Rule, dtype: str, summing: Array | float = 0.0) -> float:
     """How many spikes of a trace [T, ...] the roundings of a state in `dtype` move, on average.
+
+    Sums move a current by the standard deviation `summing` in addition.
 
     A rounding is uniform within the unit roundoff r of its result, so its variance is (r x)^2 / 3. Roundings are
     independent, so the variance of a potential runs as the bound of `of_potentials` does:
     var_u[t] = beta^2 var_v[t-1] + r^2 / 3 (|beta * v|^2 + |i|^2 + |u|^2) and var_v = var_u + r^2 / 3 |v|^2.
-    A decay or a threshold that the format cannot hold is off by the same amount in each step, and that adds up.
+    A decay or a threshold that the format cannot hold is off by the same amount in each step, and that adds up. So does
+    a decay by less than STEADY roundoffs: each step takes a whole number of last digits off, always too many or few.
     Rounding moves a spike if it carries the potential beyond its distance d to the threshold, in one of two directions:
-    the chance is erfc(d / sqrt(2 var)) / 2.
+    the chance is erfc(d / sqrt(2 var)) / 2. In float32 and float64 a potential exactly at the threshold counts as not
+    moved: such a number comes from sums that these formats hold.
     """
     beta_off, threshold_off = (representation_error(number, dtype) for number in (rule.beta, rule.threshold))
+    if 0 < 1 - rule.beta < STEADY * UNIT_ROUNDOFF[dtype]:
+        beta_off += UNIT_ROUNDOFF[dtype]
+    is_narrow = dtype not in ("float32", "float64")
     unit_variance = UNIT_ROUNDOFF[dtype] ** 2 / 3
+    of_sums = np.broadcast_to(summing, trace.potential.shape) ** 2
     variance_v = np.zeros(trace.potential.shape[1:])
     shift_v = np.zeros_like(variance_v)
     expected = 0.0
-    for u, decayed, spikes in zip(trace.potential, trace.decayed, trace.spikes, strict=True):
-        variance = rule.beta**2 * variance_v + unit_variance * (decayed**2 + (u - decayed) ** 2 + u**2)
+    for u, decayed, spikes, of_sum in zip(trace.potential, trace.decayed, trace.spikes, of_sums, strict=True):
+        of_step = unit_variance * (decayed**2 + (u - decayed) ** 2 + u**2) + of_sum
+        variance = rule.beta**2 * variance_v + of_step
         shift = rule.beta * shift_v + (beta_off * np.abs(decayed) / rule.beta if beta_off else 0.0)
         deviation = np.sqrt(variance + (shift + threshold_off) ** 2)
         distance = rule.distance(u)
-        near = distance < FARTHEST * deviation
+        near = (distance < FARTHEST * deviation) & ((distance > 0) | is_narrow)
         expected += sum(map(math.erfc, (distance[near] / (math.sqrt(2) * deviation[near])).tolist())) / 2
         share = rule.share_kept(spikes)
         variance_v, shift_v = (variance + unit_variance * u**2) * share, shift * share
     return expected
 
 
-def allowed_in_16_bits(expected: float) -> int:
+def allowed_by_chance(expected: float) -> int:
     """How many spikes may differ if roundings move so many on average: twice, four standard deviations, and one.
 
     The average grows with the standard deviation of a potential. So twice the average allows for four times as many
@@ -123,9 +143,11 @@ def allowed_in_16_bits(expected: float) -> int:
 
 def representation_error(number: float, dtype: str) -> float:
     """How far a number is from the nearest one that a format has."""
-    return abs(float(round_to(np.array([number], np.float32), dtype)[0]) - float(np.float32(number)))
+    return 0.0 if dtype == "float64" else abs(float(round_to(np.array([number], np.float32), dtype)[0]) - number)
 
 
+STEADY = 4.0
+"""A decay by fewer roundoffs is rounded in the same direction at each step."""
 FARTHEST = 6.0
 """Standard deviations at which the chance of a difference, 1e-9, is left out."""
 UNIT_ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "tf32": 2.0**-11, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -143,6 +165,15 @@ DIFFERENCE_RATE = 1e-6
 """In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
 RATE_WINDOW = (0.01, 0.9)
 """Spikes per step: outside of this window a case is too silent or too saturated to tell right from wrong."""
+
+
+def out_of_window(rate: float, most_spikes: int = 1) -> str:
+    """Why so many spikes per step prove nothing; empty if they do."""
+    low, high = RATE_WINDOW
+    if low <= rate <= high * most_spikes:
+        return ""
+    word = "silent" if rate < low else "busy"
+    return f"too {word} to prove anything: {rate:.3g} spikes per step, outside of {low} to {high}"
 
 
 def allowed_differences(count: int) -> int:

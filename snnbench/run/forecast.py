@@ -9,7 +9,7 @@ from snnbench.analysis.prediction import Prediction
 from snnbench.plan.config import Protocol
 from snnbench.units import GIB
 
-SKIPPED = ("unsupported", "unavailable")
+SKIPPED = ("unsupported", "unavailable", "unprovable")
 TOO_LARGE = ("oom-host", "oom-device")
 
 

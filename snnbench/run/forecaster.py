@@ -26,6 +26,7 @@ from snnbench.cases import nodes
 from snnbench.cases.case import Case
 from snnbench.plan.cell import cells
 from snnbench.plan.config import Protocol
+from snnbench.proof import provable
 from snnbench.recording.reading import Recording
 from snnbench.run import cell_time
 from snnbench.run.forecast import Forecast, Limits, Plan
@@ -115,6 +116,8 @@ class Forecaster:
             return "unavailable", "no CUDA device on this machine"
         if (threads := work.case.cpus(nodes.count())) > self.limits.usable_cpus:
             return "unavailable", f"{threads} threads on {self.limits.usable_cpus} CPUs"
+        if reason := provable.hindrance(work.case):
+            return "unprovable", reason
         return "", ""
 
     def _phases(self, work: Work) -> tuple[str, ...]:

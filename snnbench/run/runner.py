@@ -124,6 +124,8 @@ def known_outcome(cell: Cell, run: Run, known: known_outcomes.KnownOutcomes, lan
         return skipped("unavailable", "no CUDA device on this machine; run it on one")
     if predicted := known.predict(cell):
         return predicted
+    if reason := cell.hindrance():
+        return skipped("unprovable", reason)
     try:
         cpus.cpus(cell.case.cpus(nodes.count()), lane=lane)
     except ValueError as error:

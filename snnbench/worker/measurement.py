@@ -8,14 +8,14 @@ from typing import Any
 
 from snnbench import workloads
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import AdapterError, Unsupported
+from snnbench.adapter.refusal import AdapterError, Incorrect, Unsupported
 from snnbench.backends import Backend, Build, Session, refuse
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import HALVES, Case
-from snnbench.cases.outcome import failed, measured
+from snnbench.cases.outcome import failed, measured, skipped
 from snnbench.cases.problem import Problem
 from snnbench.cases.rule import Rule
-from snnbench.proof import exam, state
+from snnbench.proof import cause, exam, state
 from snnbench.proof.comparison import Finding, verdict
 from snnbench.proof.fresh import Contents
 from snnbench.proof.passes import answer_of, pieces
@@ -115,7 +115,13 @@ class Measurement:
 
             def answer(which: int, cotangent: int, session: Session = session) -> Answer:
                 session.load(which, cotangent)
-                spikes, gradients = (session.inference(), None) if self.variant.inference_only else session.train()
+                try:
+                    spikes, gradients = (session.inference(), None) if self.variant.inference_only else session.train()
+                except RuntimeError as error:
+                    if not which or self.backend.failure_kind(error):
+                        raise
+                    first, *_ = str(error).split(". ")
+                    raise Incorrect(f"exam: {cause.STATE_KEPT}; it raises {type(error).__name__}: {first}") from error
                 session.synchronise((spikes, gradients))
                 return session.answer(spikes, gradients)
 
@@ -241,6 +247,9 @@ class Measurement:
         return self._accept(reply, f"spot check of {name}", finding)
 
     def _accept(self, reply: Reply, name: str, finding: Finding) -> bool:
+        if finding.correct and finding.unprovable:
+            reply.outcome = skipped("unprovable", f"{name}: {finding.unprovable}")
+            return False
         if finding.correct or (self.variant.deviation and not self.rule):
             return True
         reply.outcome = failed("incorrect", f"{name}: {finding.message}")

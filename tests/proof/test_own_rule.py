@@ -92,7 +92,7 @@ def test_silent_neuron_with_its_own_rule_is_incorrect(tmp_path: Path) -> None:
     assert reply.checks["exam-1"]["rate"] > 0.05
     silent = other(FIXED_POINT, unit="1024.0").replace("unit=1 / 128", "unit=1024.0")
     reply = replied(tmp_path, silent)
-    assert reply.outcome.kind == "incorrect" and "spikes per step, outside the window" in reply.outcome.reason
+    assert reply.outcome.kind == "incorrect" and "0 spikes per step" in reply.outcome.reason
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from snnbench.cases import reference
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof import tolerance
 from snnbench.proof.tolerance import (
-    allowed_in_16_bits,
+    allowed_by_chance,
     expected_differences,
     of_potentials,
     of_sums,
@@ -165,7 +165,7 @@ def test_number_that_the_format_cannot_hold_moves_more_spikes(monkeypatch: pytes
 
 @pytest.mark.parametrize(("expected", "allowed"), [(0.0, 1), (0.125, 3), (2.0, 13), (50.0, 141)])
 def test_allowed_differences_in_16_bits(expected: float, allowed: int) -> None:
-    assert allowed_in_16_bits(expected) == allowed
+    assert allowed_by_chance(expected) == allowed
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.875])
@@ -183,7 +183,7 @@ def test_roundings_of_bfloat16_move_as_many_spikes_as_expected(beta: float, rese
     trace = reference.forward(currents, rule, forced=got)
     differing = int((got != rule.fired(trace.potential)).sum())
     expected = expected_differences(trace, rule, "bfloat16")
-    assert expected > 20 and 0.25 * expected < differing < allowed_in_16_bits(expected)
+    assert expected > 20 and 0.25 * expected < differing < allowed_by_chance(expected)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
+from snnbench.analysis.results import reasons
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import SKIPS, VERDICTS
 from snnbench.recording.record import Record
@@ -20,6 +21,7 @@ SIGNS = {
     "incorrect": "\u2717",
     "unsupported": "\u2013",
     "unavailable": "\u2013",
+    "unprovable": "?",
     "failed": "!",
 }
 """Signs beside the words, so that a reader can scan a column."""
@@ -90,15 +92,14 @@ def _word(record: Record) -> str:
 
 def _reasons(findings: Findings) -> list[str]:
     """Each reason once: why a contender takes no part, or how it deviates. Failures have a section of their own."""
-    reasons: dict[str, list[str]] = {}
+    remarks: dict[str, list[str]] = {}
     for case, results in findings.results.items():
-        for result in results:
-            for reason in result.reasons:
-                if not reason.startswith("failed"):
-                    where = reasons.setdefault(f"{result.contender}: {reason}", [])
-                    where += [findings.name(case)] if findings.name(case) not in where else []
+        for contender, reason in reasons(results):
+            if not reason.startswith("failed"):
+                where = remarks.setdefault(f"{contender}: {reason}", [])
+                where += [findings.name(case)] if findings.name(case) not in where else []
     every = len({findings.name(case) for case in findings.cases})
-    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in reasons.items()]
+    return [remark if len(where) == every else f"{remark} ({listed(where)})" for remark, where in remarks.items()]
 
 
 def _distances(findings: Findings) -> list[Table]:

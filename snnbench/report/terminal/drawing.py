@@ -17,7 +17,7 @@ MARKS = {
     **dict.fromkeys(("deviates", "inconclusive", "warning", "contended", "missing"), ("~", "yellow")),
     **dict.fromkeys(("failed", "problem", "incorrect", "crash", "timeout", "lost"), ("✗", "red")),
     **dict.fromkeys(("import", "environment", "oom-host", "oom-device"), ("✗", "red")),
-    **dict.fromkeys(("unsupported", "unavailable", "below-floor"), ("·", "dim")),
+    **dict.fromkeys(("unsupported", "unavailable", "unprovable", "below-floor"), ("·", "dim")),
 }
 """Word -> the mark before it, and its colour. The words read without both."""
 GAP = "  "

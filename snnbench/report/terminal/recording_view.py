@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from rich.console import Console
 from rich.text import Text
 
-from snnbench.analysis.results import Result
+from snnbench.analysis.results import Result, reasons
 from snnbench.cases.case import Case
 from snnbench.recording.reading import Recording
 from snnbench.report import answer, findings
@@ -66,13 +66,14 @@ def _show_answer(console: Console, results: Findings) -> None:
 
 def _show_reasons(console: Console, by_case: Iterable[list[Result]]) -> None:
     """The reason of each contender once, however many cases it is of; and how much of the answers was compared."""
-    results = [result for of_case in by_case for result in of_case]
-    reasons = dict.fromkeys(
-        (result.contender, _short(result, reason)) for result in results for reason in result.reasons
-    )
-    if reasons:
+    cases = list(by_case)
+    results = [result for of_case in cases for result in of_case]
+    deviations = {result.contender: result.deviation for result in results}
+    every = [(contender, reason) for of_case in cases for contender, reason in reasons(of_case)]
+    short = dict.fromkeys((contender, _short(deviations.get(contender), reason)) for contender, reason in every)
+    if short:
         console.print()
-    for contender, reason in reasons:
+    for contender, reason in short:
         paragraph(console, Text.assemble((f"{contender}: ", "bold"), reason), indent=2)
     compared = extents(results)
     for extent, names in compared.items():
@@ -88,6 +89,6 @@ def _distances(results: Findings, case: Case) -> Table:
     return distance_table(result for result in results.results[case] if result.verdict)
 
 
-def _short(result: Result, reason: str) -> str:
+def _short(deviation: str | None, reason: str) -> str:
     """A reason without the numbers that differ from case to case, which the table of distances has."""
-    return f"deviates: {result.deviation}" if reason.startswith("deviates: ") else reason
+    return f"deviates: {deviation}" if deviation and reason.startswith("deviates: ") else reason

@@ -9,7 +9,7 @@ from rich.text import Text
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
-from snnbench.report.text.verdict_table import remark
+from snnbench.report.text.verdict_table import first_wrong, remark, subject
 
 WORST_FIRST = ("deviates", "equivalent", "exact")
 """Verdicts; a kind of failure or skip is worse than all of them."""
@@ -30,11 +30,13 @@ def show(console: Console, records: Sequence[Record]) -> None:
         rows.append([label, versions.get(label, ""), *verdicts])
     columns = ("library", "version", *profiles)
     draw(console, [("", Table(columns, rows, texts=len(columns), leaving=("version",)))], LEGEND)
-    remarks = Counter((record.label, text) for record in records if (text := remark(record)))
+    remarks = dict.fromkeys((subject(record), text) for record in records if (text := remark(record)))
     if remarks:
         console.print()
-    for (label, text), _ in sorted(remarks.items()):
-        paragraph(console, Text.assemble((f"{label}: ", "bold"), text), indent=2)
+    for whom, text in sorted(remarks):
+        paragraph(console, Text.assemble((f"{whom}: ", "bold"), text), indent=2)
+    if wrong := first_wrong(records):
+        draw(console, wrong)
     console.print()
     note(console, _summary(records))
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from snnbench.analysis.results import PHASES, Result, headline, results_by_case
+from snnbench.analysis.results import PHASES, Result, headline, reasons, results_by_case
 from snnbench.cases.case import Case
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording.reading import Recording
@@ -74,7 +74,7 @@ def _table(case: Case, results: list[Result], baseline: str) -> list[str]:
     lines = [tables.markdown(times), ""] if times.rows else []
     lines += _distances(shown)
     lines += _checked(shown)
-    return lines + [f"- {s.contender}: {reason}" for s in results for reason in s.reasons]
+    return lines + [f"- {contender}: {reason}" for contender, reason in reasons(results)]
 
 
 def measurements(case: Case, results: list[Result], baseline: str) -> Table:

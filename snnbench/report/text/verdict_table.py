@@ -10,6 +10,7 @@ from snnbench.report.section import Table
 from snnbench.report.text.table import markdown
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
+STEPS = ("t", "current", "u", "expected", "got")
 COLUMNS = (*TEXTS, "spikes off", "gradients off by")
 
 
@@ -20,11 +21,25 @@ def table(records: Iterable[Record]) -> str:
     remarks: dict[str, list[str]] = {}
     for record in ordered:
         if sentence := remark(record):
-            where = remarks.setdefault(f"{record.label}: {sentence}", [])
+            where = remarks.setdefault(f"{subject(record)}: {sentence}", [])
             profile = record.case.profile
             where += [profile] if profile not in where else []
-    verdicts = markdown(Table(COLUMNS, rows, len(TEXTS)))
-    return "\n".join([verdicts, "", *(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())])
+    parts = [markdown(Table(COLUMNS, rows, len(TEXTS)))]
+    parts += ["\n".join(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())]
+    parts += [f"{title}:\n\n{markdown(table)}" for title, table in first_wrong(ordered)]
+    return "\n\n".join(parts)
+
+
+def first_wrong(records: Iterable[Record]) -> list[tuple[str, Table]]:
+    """A title and a table for each contender whose spikes are wrong: the first steps of its first wrong neuron."""
+    found: dict[str, tuple[str, Table]] = {}
+    for record in records:
+        for name, check in record.checks.items():
+            if rows := check.get("steps"):
+                title = f"{record.label}, {_work(record.case)}, {name}: its first wrong neuron"
+                cells = [[f"{number:g}" for number in row] for row in rows]
+                found.setdefault(record.label, (title, Table(STEPS, cells, 0)))
+    return list(found.values())
 
 
 def _row(record: Record) -> list[str]:
@@ -45,6 +60,11 @@ def _row(record: Record) -> list[str]:
         f"{differing} of {compared}" if compared else "-",
         f"{max(errors):.1e}" if errors else "-",
     ]
+
+
+def subject(record: Record) -> str:
+    """Of what a remark speaks: of the contender, or of a case that proves nothing about any."""
+    return record.case.sizes() if record.outcome.kind == "unprovable" else record.label
 
 
 def remark(record: Record) -> str:

@@ -1,0 +1,132 @@
+"""How far rounding moves the gradients of a case, by its own recurrence.
+
+A narrow surrogate magnifies the rounding of a potential by its slope. A slow decay adds up the roundings of many steps.
+An attached reset multiplies a gradient by 1 - threshold * ds/du at each step, and by more than 1 if ds/du is large. So
+no number of roundoffs holds for every case.
+
+The reference runs again on the answer's own spikes, in Monte Carlo arithmetic (Parker, Pierce and Eggert 2000, Monte
+Carlo arithmetic: how to gamble with floating point and win): every operation is off by a random part of its unit
+roundoff, and so is every constant. The largest of a few such runs, with a factor for chance and for programs with more
+operations, is what a right answer may be off by.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from snnbench.cases import reference
+from snnbench.cases.case import Case
+from snnbench.cases.reference import Gradients, Trace
+from snnbench.cases.rule import Rule
+from snnbench.cases.surrogate import JUMPS
+from snnbench.proof.tolerance import UNIT_ROUNDOFF, of_chance
+
+Array = NDArray[np.float64]
+RUNS = 4
+FACTOR = 3.0
+"""A right answer may be off by so many times the largest error of the runs."""
+SMALLEST = {"float64": 0.0, "float32": 2.0**-150, "bfloat16": 2.0**-134, "float16": 2.0**-25}
+"""Half of the smallest number above 0: the rounding of an even smaller one."""
+LARGEST = {"float64": 1.8e308, "float32": 3.4e38, "bfloat16": 3.4e38, "float16": 65504.0}
+
+
+def errors(current: Array, trace: Trace, cotangent: Array, rule: Rule, case: Case) -> Iterator[Array]:
+    """The error of dL/d(current) [T, ...] in each run, for dL/d(spikes) = `cotangent` [T, ...] and a trace's spikes."""
+    random = np.random.Generator(np.random.Philox(case.seed))
+    gradient = reference.backward(cotangent, trace, rule)
+    for _ in range(RUNS):
+        yield _rounded(current, trace, cotangent, gradient, rule, case, random) - gradient
+
+
+def of_network(
+    layers: list[tuple[Array, Array]], inputs: Array, traces: list[Trace], cotangent: Array, rule: Rule, case: Case
+) -> list[Gradients]:
+    """The errors of all gradients of a stack of layers in each run, on the spikes of its `traces`."""
+    random = np.random.Generator(np.random.Philox(case.seed))
+    right = reference.network_backward(layers, inputs, traces, cotangent, rule)
+    return [_off(right, _rounded_network(layers, inputs, traces, cotangent, rule, case, random)) for _ in range(RUNS)]
+
+
+def of_layer(part: str, number: int) -> Callable[[Gradients], Array]:
+    """The function that takes the gradient of one layer's `weights` or `biases` from all gradients."""
+    return lambda gradients: getattr(gradients, part)[number]
+
+
+def allowed(expected: Array, errors: Iterable[Array]) -> float:
+    """The relative error allowed in a gradient, for its errors in the runs."""
+    size, largest = float(np.linalg.norm(expected)), max(float(np.linalg.norm(error)) for error in errors)
+    return FACTOR * largest / size if size else float(np.inf if largest else 0.0)
+
+
+def _rounded(
+    current: Array,
+    trace: Trace,
+    cotangent: Array,
+    gradient: Array,
+    rule: Rule,
+    case: Case,
+    random: np.random.Generator,
+) -> Array:
+    """dL/d(current) if each operation is off by a random part of its roundoff."""
+    unit, smallest = UNIT_ROUNDOFF[case.dtype], SMALLEST[case.dtype]
+
+    def off(*results: Array | float) -> Array:
+        """The error of operations with these results."""
+        squares: Array | float = sum((unit * result) ** 2 + smallest**2 for result in results)
+        error: Array = np.sqrt(squares) * random.uniform(-1.0, 1.0, current.shape)
+        return error
+
+    def about(constant: float, size: float) -> float:
+        return constant + float(random.choice([-1.0, 1.0])) * unit * size
+
+    beta, threshold = about(rule.beta, max(rule.beta, 1 - rule.beta)), about(rule.threshold, rule.threshold)
+    near = replace(rule, beta=beta, threshold=threshold, slope=about(rule.slope, rule.slope))
+    moved = trace
+    if not rule.unit:  # fixed point is exact
+        charge = rule.gain * current
+        of_state = off(trace.decayed, trace.decayed, trace.potential - trace.decayed, trace.potential)
+        of_sums = of_chance(charge, case) * random.normal(size=current.shape)
+        moved = reference.forward(current + (of_state + of_sums) / rule.gain, near, trace.spikes)
+    if rule.surrogate in JUMPS and case.is_exact_format:  # jumps.py finds where rounding decides
+        through = reference.slopes(trace, rule)
+    else:
+        distance = moved.potential - near.threshold
+        through = reference.slope_at(distance + off(distance, distance), near)
+    through = through + off(through, through, through, reference.slope_at(0.0, rule))
+    arriving = rule.beta * np.append(gradient[1:], np.zeros_like(gradient[:1]), 0) / rule.gain
+    reset = rule.through_reset(trace.potential) * arriving
+    kept = arriving * np.stack([np.broadcast_to(rule.kept_in_backward(s), s.shape) for s in trace.spikes])
+    of_gradient = off(cotangent * through, reset * through, reset * through, kept, kept, gradient / rule.gain)
+    return reference.backward(cotangent, moved, near, through, of_gradient)
+
+
+def _rounded_network(
+    layers: list[tuple[Array, Array]],
+    inputs: Array,
+    traces: list[Trace],
+    cotangent: Array,
+    rule: Rule,
+    case: Case,
+    random: np.random.Generator,
+) -> Gradients:
+    """network_backward if each operation of the neurons is off by a random part of its roundoff."""
+    by_weight, by_bias = [], []
+    for number in reversed(range(len(traces))):
+        entering = traces[number - 1].spikes if number else inputs
+        current = entering @ layers[number][0].T + layers[number][1] if layers else inputs
+        gradient = reference.backward(cotangent, traces[number], rule)
+        rounded = _rounded(current, traces[number], cotangent, gradient, rule, case, random)
+        if not layers:
+            return Gradients([], [], rounded)
+        by_weight.append(np.tensordot(rounded, entering, ((0, 1), (0, 1))))
+        by_bias.append(rounded.sum((0, 1)))
+        cotangent = rounded @ layers[number][0]
+    return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
+
+
+def _off(right: Gradients, rounded: Gradients) -> Gradients:
+    weights = [ours - theirs for ours, theirs in zip(rounded.weights, right.weights, strict=True)]
+    biases = [ours - theirs for ours, theirs in zip(rounded.biases, right.biases, strict=True)]
+    return Gradients(weights, biases, rounded.input - right.input)

@@ -1,0 +1,90 @@
+"""Whether a case can prove anything, found in the reference on a small case of the same neuron, before a library runs.
+
+Neurons that never fire, or always fire, look the same in every program. If rounding may move a gradient by a good part
+of its size, a wrong gradient looks like a right one.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from snnbench import workloads
+from snnbench.cases import reference
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Graph, Problem
+from snnbench.cases.rule import rule_of
+from snnbench.proof import amplification
+from snnbench.proof.comparison import UNPROVABLE, moved
+from snnbench.proof.tolerance import out_of_window, round_to
+
+SMALL = {"neurons": 64, "batch": 8, "time_steps": 1000}
+"""The sizes up to which the reference runs: neurons and samples are independent, and behave alike."""
+Array = reference.Array
+
+
+@cache
+def hindrance(case: Case) -> str:
+    """Why this case proves nothing about any library, with a value to change; empty if it can.
+
+    Of networks and epochs nothing is known before they run.
+    """
+    small = _small(case)
+    if not (reason := _reason(small)):
+        return ""
+    for field, value in _changes(small, reason):
+        shown = float(f"{value:.3g}") if isinstance(value, float) else value
+        if not _reason(small.with_(**{field: shown})):
+            return f"{reason}; case.{field} = {shown} would do"
+    return reason
+
+
+def _small(case: Case) -> Case:
+    given = case.names()
+    return case.with_(**{name: min(size, getattr(case, name)) for name, size in SMALL.items() if name in given})
+
+
+@cache
+def _reason(case: Case) -> str:
+    workload = workloads.of(case)
+    if case.is_fed or isinstance(problem := workload.Problem(case), Graph):
+        return ""
+    with np.errstate(all="ignore"):  # a gradient may overflow
+        reasons = (_of(problem), *(_of(exam, "in the exam, ") for exam in workload.exams(case)))
+    return next(filter(None, reasons), "")
+
+
+def _of(problem: Problem, where: str = "") -> str:
+    """Why this problem proves nothing; the exam's neurons always fire."""
+    case, dtype = problem.case, problem.case.dtype
+    layers = [(round_to(weight, case.product_format), round_to(bias, dtype)) for weight, bias in problem.layers()]
+    inputs, cotangent = (round_to(array, dtype) for array in (problem.input(0), problem.cotangent(0)))
+    traces = reference.network_forward(layers, inputs, case)
+    if not problem.exact:
+        for trace in traces if case.is_judged_by_layer else traces[-1:]:
+            if reason := out_of_window(float(trace.spikes.mean())):
+                return reason
+        if case.is_judged_by_layer:
+            return ""  # each layer has a gradient of its own
+    gradients = reference.network_backward(layers, inputs, traces, cotangent, case)
+    if not (largest := np.abs(gradients.input).max()):
+        return f"{where}its gradient is zero: no potential comes near the threshold at slope {case.slope:.3g}"
+    if not largest < amplification.LARGEST[dtype]:
+        return f"{where}its gradient reaches {largest:.2g}, more than {dtype} holds"
+    runs = amplification.of_network(layers, inputs, traces, cotangent, rule_of(case), case)
+    allowed = amplification.allowed(gradients.input, (run.input for run in runs))
+    return "" if allowed <= UNPROVABLE else f"{where}{moved('its gradient', allowed)}"
+
+
+def _changes(case: Case, reason: str) -> Iterator[tuple[str, Any]]:
+    """Other values of one field, the likeliest first."""
+    if "spikes" in reason:
+        factor = 0.5 if "silent" in reason else 2.0
+        yield from (("threshold", case.threshold * factor**power) for power in range(1, 9))
+        yield from (("beta", beta) for beta in (0.9, 0.5))
+    else:
+        yield from (("dtype", dtype) for dtype in ("float32",) if dtype != case.dtype)
+        yield from (("slope", case.slope / 4**power) for power in range(1, 5))
+        yield "time_steps", min(50, case.time_steps)
+    yield from ((name, size) for name, size in SMALL.items() if name in case.names())

@@ -1,0 +1,67 @@
+"""Tests that no setting accuses a right program: cases from users' reports, and cases from the whole range."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.cases.case import Case
+from snnbench.proof import provable
+from tests.drawn import drawn, judge, table
+from tests.fakes import CASE, LIF
+from tests.programs import FAULTS
+
+FAR = {"threshold": 5.0, "reset": "subtract", "detach_reset": False}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"slope": 25.0},
+        {"slope": 100.0, "reset": "zero", "detach_reset": True},
+        {"beta": 0.98, **FAR},
+        {"beta": 1.0, **FAR},
+    ],
+    ids=str,
+)
+def test_right_programs_are_accused_in_no_users_setting(changes: dict[str, Any], dtype: Any) -> None:
+    small = {"time_steps": 120, "batch": 4, "neurons": 24}
+    verdicts = judge(CASE.with_(**small, dtype=dtype, **changes), FAULTS if dtype == "float32" else ())
+    assert not verdicts.accused and not verdicts.missed
+    if dtype == "float32":
+        assert not verdicts.hindrance and not verdicts.late and len(verdicts.found) >= len(FAULTS) - 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_right_programs_are_accused_in_no_drawn_case(seed: int) -> None:
+    """`python -m tests.drawn` judges thousands."""
+    with np.errstate(all="ignore"):
+        verdicts = judge(drawn(seed, time_steps=min(200, drawn(seed).time_steps)), FAULTS[seed % len(FAULTS) :][:1])
+    assert not verdicts.accused and not verdicts.missed
+    assert len(list(table([verdicts]))) > 10
+
+
+@pytest.mark.parametrize(
+    ("case", "word", "change"),
+    [
+        (CASE.with_(threshold=100.0), "silent", "threshold"),
+        (CASE.with_(threshold=10.0), "silent", "threshold"),
+        (CASE.with_(time_steps=1, batch=1, neurons=1), "", "neurons"),
+        (CASE.with_(slope=200.0, surrogate="triangle", time_steps=2, batch=1, neurons=2), "gradient is zero", ""),
+        (CASE.with_(reset="zero", slope=0.1, threshold=3.0, beta=1.0, time_steps=500), "gradient", ""),
+        (LIF.with_(dtype="float16", slope=200.0, surrogate="exponential", time_steps=400), "gradient", ""),
+    ],
+    ids=str,
+)
+def test_case_that_proves_nothing_is_found_before_a_library_runs(case: Case, word: str, change: str) -> None:
+    reason = provable.hindrance(case)
+    assert reason and word in reason
+    name, _, value = reason.rpartition("; case.")[2].partition(" = ")
+    assert change in name
+    if name:
+        assert not provable.hindrance(case.with_(**{name: type(getattr(case, name))(value.split()[0])}))
+
+
+def test_usual_case_proves_something() -> None:
+    assert not provable.hindrance(CASE) and not provable.hindrance(LIF)

@@ -1,0 +1,110 @@
+"""Tests that the exam names the cause of a wrong answer, and only then."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.cases import reference
+from snnbench.cases.answer import Answer
+from snnbench.cases.case import Case
+from snnbench.cases.problem import Problem
+from snnbench.cases.rule import Rule, rule_of
+from snnbench.proof import exam
+from snnbench.workloads import lif, linear_lif
+from tests.fakes import CASE, LIF
+from tests.programs import Program
+
+ATTACHED = {"reset": "subtract", "detach_reset": False}
+
+
+def cause(case: Case, run: Callable[[Problem, int, int], Answer], layers: int = 1) -> str:
+    """The cause that the exam names for a library with this pass."""
+    problem = lif.exams(case)[0] if isinstance(case, lif.Case) else linear_lif.exam(case, layers)
+    finding = exam.sit(problem, lambda which, cotangent: run(problem, which, cotangent))
+    assert finding.complaints
+    return finding.cause
+
+
+def by(change: Callable[[Rule], Rule]) -> Any:
+    """A pass of neurons with a changed rule."""
+
+    def run(problem: Problem, which: int, cotangent: int) -> Answer:
+        rule = change(rule_of(problem.case))
+        layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+        inputs, arriving = (np.float64(a) for a in (problem.input(which), problem.cotangent(cotangent)))  # type: ignore[arg-type]
+        traces = reference.network_forward(layers, inputs, rule)
+        got = reference.network_backward(layers, inputs, traces, arriving, rule)
+        return Answer(traces[-1].spikes, got.weights, got.biases, got.input)
+
+    return run
+
+
+def kept(problem: Problem, which: int, cotangent: int) -> Answer:
+    """A pass that goes on from the pass on input 0."""
+    right = Program()(problem, which, cotangent)
+    if not which:
+        return right
+    layers = [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()]
+    in_a_row = np.concatenate([problem.input(0), problem.input(1)]).astype(np.float64)
+    return replace(right, spikes=reference.network_forward(layers, in_a_row, problem.case)[-1].spikes[8:])
+
+
+def late(problem: Problem, which: int, cotangent: int) -> Answer:
+    """A pass whose spikes come one step late."""
+    right = Program()(problem, which, cotangent)
+    assert right.spikes is not None
+    return replace(right, spikes=np.concatenate([0 * right.spikes[:1], right.spikes[:-1]]))
+
+
+def scaled(problem: Problem, which: int, cotangent: int) -> Answer:
+    """A pass that divides its gradients by the batch size."""
+    right = Program()(problem, which, cotangent)
+    assert right.weights and right.biases and right.input is not None
+    return Answer(right.spikes, [right.weights[0] / 5], [right.biases[0] / 5], right.input / 5)
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        (kept, "state is kept between passes"),
+        (late, "LATENCY = 1"),
+        (Program(fault="late reset"), "one step late"),
+        (Program(fault="reset"), "sets the potential to zero"),
+        (Program(fault="attachment"), "the reset is detached"),
+        (Program(fault="surrogate"), "the surrogate is atan with slope 1"),
+        (by(lambda rule: replace(rule, reset="none")), "nothing is reset"),
+        (by(lambda rule: rule.resetting_after_decay()), "after the decay"),
+        (by(lambda rule: replace(rule, gain=0.5)), "1 - beta"),
+        (by(lambda rule: replace(rule, surrogate_gain=25.0, slope=25.0)), "slope 25, times its slope"),
+        (scaled, "0.2 times"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_known_mistake_is_named(run: Any, words: str) -> None:
+    assert words in cause(CASE.with_(**ATTACHED), run)
+
+
+def test_cause_of_stacks_and_of_neurons_alone() -> None:
+    assert "one step late" in cause(CASE.with_(**ATTACHED), Program(fault="late reset"), layers=2)
+    assert "sets the potential to zero" in cause(LIF.with_(**ATTACHED), Program(fault="reset"))
+
+
+@pytest.mark.parametrize("fault", ["last step", "short memory", "carried state"])
+def test_unknown_mistake_has_no_cause(fault: str) -> None:
+    assert cause(CASE.with_(**ATTACHED), Program(fault=fault)) == ""
+
+
+def test_first_wrong_neuron_is_shown_step_by_step() -> None:
+    problem = linear_lif.exam(CASE.with_(**ATTACHED), 1)
+    finding = exam.sit(problem, lambda which, cotangent: late(problem, which, cotangent))
+    right = reference.network_forward(
+        [(w.astype(np.float64), b.astype(np.float64)) for w, b in problem.layers()],
+        problem.input(0).astype(np.float64),
+        problem.case,
+    )[-1]
+    t, b, n = (int(axis[0]) for axis in np.nonzero(late(problem, 0, 0).spikes != right.spikes))
+    step, _, potential, expected, got = finding.steps[t]
+    assert (step, potential, expected, got) == (t, right.potential[t, b, n], right.spikes[t, b, n], 1 - expected)
