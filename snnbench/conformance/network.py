@@ -1,26 +1,44 @@
 """The reference of a NIR graph: its nodes in float64, with bounds for the rounding of a library in float32."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from snnbench.conformance.graph import NEURONS, Array, Graph, GraphError, Node
+from snnbench.conformance.graph import NEURONS, SPIKING, Array, Graph, GraphError, Node
 from snnbench.conformance.neuron import EPSILON, Step, steps
 from snnbench.conformance.reading import DOCUMENTED, Reading
 
 RATES = (0.05, 0.1, 0.2, 0.4)
 """The input of sample b has this many spikes per step, RATES[b % 4], so that neurons are driven weakly and strongly."""
+FEWEST_SPIKES, BUSIEST = 10, 0.9
+"""The fewest spikes of a node in all, and the most in a step, that tell one reading from another."""
 Signal = tuple[Array, Array]
 """Values [T, B, ...], and the bounds of their errors."""
 
 
-def inputs(graph: Graph, time_steps: int, batch: int, seed: int) -> Array:
-    """Input spikes [T, B, ...] of 0 and 1, drawn from a seed."""
-    rates = np.array([RATES[sample % len(RATES)] for sample in range(batch)])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """The input of a graph: T steps of B samples, with `rate` spikes per step of size `amplitude`.
+
+    Without a rate each sample has one of RATES. `seed` draws the spikes.
+    """
+
+    time_steps: int
+    batch: int
+    seed: int
+    rate: float | None = None
+    amplitude: float = 1.0
+
+
+def inputs(graph: Graph, given: Input) -> Array:
+    """Input spikes [T, B, ...] of 0 and the amplitude."""
+    batch = given.batch
+    rates = np.array([given.rate or RATES[sample % len(RATES)] for sample in range(batch)])
     rates = rates.reshape(1, batch, *(1 for _ in graph.input_shape))
-    drawn = np.random.default_rng(seed).random((time_steps, batch, *graph.input_shape))
-    return (drawn < rates).astype(np.float64)
+    drawn = np.random.default_rng(given.seed).random((given.time_steps, batch, *graph.input_shape))
+    return (drawn < rates).astype(np.float64) * given.amplitude
 
 
 def check(graph: Graph, dt: float) -> None:
@@ -30,13 +48,23 @@ def check(graph: Graph, dt: float) -> None:
         if node.kind in NEURONS and any(np.any(dt > 2 * tau) for tau in taus):
             raise GraphError(f"node {node.name!r}: forward Euler diverges at dt {dt:g}, above twice its tau")
     try:
-        (answer,) = Network(graph, inputs(graph, 1, 1, 0), dt).answer()
+        (answer,) = Network(graph, inputs(graph, Input(time_steps=1, batch=1, seed=0)), dt).answer()
     except ValueError as error:
         raise error if isinstance(error, GraphError) else GraphError(f"its shapes do not fit: {error}") from error
     if answer.output.shape[1:] != graph.output_shape:
         raise GraphError(
             f"its output has the shape {answer.output.shape[1:]}, not that of Output, {graph.output_shape}"
         )
+
+
+def hindrance(network: "Network") -> str:
+    """Why the graph proves nothing on this input; empty if it does."""
+    for name, spikes in network.spikes().items():
+        if (count := int(np.count_nonzero(spikes))) < FEWEST_SPIKES or count > BUSIEST * spikes.size:
+            word, change = ("silent", "raise") if count < FEWEST_SPIKES else ("busy", "lower")
+            rate = f"{count / spikes.size:.3g} spikes per step"
+            return f"{name!r} is too {word} to prove anything: {rate}; {change} --input-rate or --amplitude"
+    return ""
 
 
 class Network:
@@ -61,6 +89,14 @@ class Network:
                 yield from steps(last, reading, self.dt, *_sum(signals, last), given)
             else:
                 yield from map(Step, *signals[last.name])
+
+    def spikes(self) -> dict[str, Array]:
+        """The spikes [T, B, ...] of each node that fires, as documented."""
+        signals: dict[str, Signal] = {}
+        self._signals(DOCUMENTED, signals)
+        last = self.graph.last
+        signals[last.name] = np.array([step.output for step in self.answer()]), np.zeros(0)
+        return {node.name: signals[node.name][0] for node in self.graph.nodes if node.kind in SPIKING}
 
     def _signals(self, reading: Reading, signals: dict[str, Signal]) -> None:
         """Add the signals of all nodes that are missing, but for those of the last neurons and of the output."""

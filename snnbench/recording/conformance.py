@@ -48,13 +48,18 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conformance:
-    """All rows of a command, the digests of the graphs' files by name, and the input: steps T, samples B and seed."""
+    """All rows of a command, the digests of the graphs' files by name, and the input.
+
+    The input has `time_steps` T, `batch` samples B, a `seed`, a `rate` and an `amplitude` (conformance.network.Input).
+    """
 
     rows: Sequence[Row]
     graphs: Mapping[str, str]
     time_steps: int
     batch: int
     seed: int
+    rate: float | None = None
+    amplitude: float = 1.0
     version: str = snnbench.__version__
 
     def as_dict(self) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -33,9 +34,7 @@ class Examination:
     files: Sequence[Path]
     steps_s: Sequence[float]
     adapters: Sequence[Adapter]
-    time_steps: int
-    batch: int
-    seed: int
+    given: network.Input
     timeout_s: float
     managed: bool
 
@@ -48,6 +47,8 @@ class GraphCase(Case):
 
     graph: str
     dt: float
+    rate: float | None = None
+    amplitude: float = 1.0
     workload: str = "nir"
     device: str = "cpu"
     dtype: Dtype = "float32"
@@ -84,9 +85,11 @@ class ImportCell(Cell):
     def request(self, protocol: Protocol, cpus: Sequence[int], memory_bytes: int) -> ImportRequest:
         """The request to its worker."""
         case = self.case
-        return ImportRequest(
-            graph=case.graph, dt=case.dt, time_steps=case.time_steps, batch=case.batch, seed=case.seed
-        )
+        return ImportRequest(graph=case.graph, dt=case.dt, **asdict(_input(case)))
+
+    def hindrance(self) -> str:
+        """Why the graph proves nothing on this input; empty if it does."""
+        return _hindrance(self.case)
 
 
 def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
@@ -106,6 +109,8 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
         for dt in sorted(request.steps_s)
         for adapter in adapters
     ]
+    for cell in cells:
+        cell.hindrance()  # reads the graph here: h5py has one lock, which a thread of the executor may wait for forever
     setup = Setup(
         {adapter.name: adapter for adapter in adapters},
         {
@@ -119,15 +124,22 @@ def examine(request: Examination, say: Callable[[str], None]) -> Conformance:
     return Conformance(
         rows=[_row(cell, records[cell.case, cell.library], setup) for cell in cells],
         graphs={name: hashlib.sha256(file.read_bytes()).hexdigest() for name, file in by_name.items()},
-        time_steps=request.time_steps,
-        batch=request.batch,
-        seed=request.seed,
+        **asdict(request.given),
     )
 
 
 def _case(request: Examination, file: Path, dt: float) -> GraphCase:
-    steps, batch, seed = request.time_steps, request.batch, request.seed
-    return GraphCase(graph=str(file.absolute()), dt=dt, time_steps=steps, batch=batch, seed=seed)
+    return GraphCase(graph=str(file.absolute()), dt=dt, **asdict(request.given))
+
+
+def _input(case: GraphCase) -> network.Input:
+    return network.Input(**{each.name: getattr(case, each.name) for each in fields(network.Input)})
+
+
+@cache
+def _hindrance(case: GraphCase) -> str:
+    graph = graphs.read(Path(case.graph))
+    return network.hindrance(network.Network(graph, network.inputs(graph, _input(case)), case.dt))
 
 
 def _row(cell: ImportCell, record: Record, setup: Setup) -> Row:

@@ -24,10 +24,11 @@ def reply_to(request: ImportRequest, loaded: Loaded | Reply) -> Reply:
     declared, module = loaded
     from snnbench.conformance import graph as graphs
     from snnbench.conformance.comparison import WrongShape, compare
-    from snnbench.conformance.network import Network, inputs
+    from snnbench.conformance.network import Input, Network, inputs
 
     graph = graphs.read(Path(request.graph))
-    given = inputs(graph, request.time_steps, request.batch, request.seed)
+    names = ("time_steps", "batch", "seed", "rate", "amplitude")
+    given = inputs(graph, Input(**{name: getattr(request, name) for name in names}))
     try:
         run: Callable[[Any], Any] = module.from_nir(Path(request.graph), request.dt, request.batch)
     except refusal.Unsupported as error:

@@ -59,7 +59,7 @@ class Request:
 class ImportRequest:
     """A task for a library's importer: the NIR graph in a file, the time step in seconds, and the input.
 
-    The input has `time_steps` T, `batch` B and a `seed`.
+    The input has `time_steps` T, `batch` B, a `seed`, a `rate` and an `amplitude` (conformance.network.Input).
     """
 
     graph: str
@@ -67,6 +67,8 @@ class ImportRequest:
     time_steps: int
     batch: int
     seed: int
+    rate: float | None = None
+    amplitude: float = 1.0
     measure: Measure = "verify"
 
     def encode(self) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from snnbench.conformance.comparison import WrongShape, compare
 from snnbench.conformance.graph import Array, read
-from snnbench.conformance.network import Network, inputs
+from snnbench.conformance.network import Input, Network, hindrance, inputs
 from snnbench.conformance.reading import DOCUMENTED, Reading, readings
 from tests.nir_graphs import CHAIN, ENDS, GRAPHS, LIF, dense, write
 
@@ -16,7 +16,7 @@ DT = 1e-3
 
 def network_of(path: Path) -> Network:
     graph = read(path)
-    return Network(graph, inputs(graph, 60, 4, 0), DT)
+    return Network(graph, inputs(graph, Input(time_steps=60, batch=4, seed=0)), DT)
 
 
 def output(network: Network, reading: Reading = DOCUMENTED) -> Array:
@@ -99,3 +99,12 @@ def test_first_wrong_position_counts_over_the_neurons_axes(tmp_path: Path) -> No
     got[3, 1, 2, 0, 5] = 1 - got[3, 1, 2, 0, 5]
     assert compare(network, got).first == (3, 1, 2 * 64 + 5)
     assert compare(network_of(dense(tmp_path / "a.nir")), output(network_of(dense(tmp_path / "a.nir")))).differing == 0
+
+
+@pytest.mark.parametrize(("amplitude", "word"), [(0.0, "silent"), (1e6, "busy")])
+def test_graph_that_proves_nothing_is_named_with_what_to_change(amplitude: float, word: str) -> None:
+    graph = read(GRAPHS / "lif.nir")
+    assert not hindrance(network_of(GRAPHS / "lif.nir"))
+    given = Input(time_steps=60, batch=4, seed=0, rate=1.0, amplitude=amplitude)
+    reason = hindrance(Network(graph, inputs(graph, given), DT))
+    assert word in reason and "--amplitude" in reason

@@ -7,6 +7,7 @@ import pytest
 
 from snnbench.adapter.loading import read_and_load
 from snnbench.adapter.reading import read
+from snnbench.conformance.network import Input
 from snnbench.recording.conformance import Row, write
 from snnbench.recording.conformance import read as read_recording
 from snnbench.report.text.nir_table import csv, markdown
@@ -24,9 +25,7 @@ def examination(folder: Path, adapter: Path, **changes: Any) -> Examination:
         "files": [dense(folder / "small.nir")],
         "steps_s": [1e-3],
         "adapters": [read(adapter)],
-        "time_steps": 30,
-        "batch": 3,
-        "seed": 0,
+        "given": Input(time_steps=30, batch=3, seed=0),
         "timeout_s": 60.0,
         "managed": False,
     }

@@ -34,18 +34,24 @@ def markdown(conformance: Conformance) -> str:
 
 
 def verdicts(rows: Iterable[Row]) -> Table:
-    """A row for each graph and time step, a column for each library."""
+    """A row for each graph and time step, with its spikes per step, and a column for each library."""
     by_cell: dict[tuple[str, str], dict[str, str]] = {}
+    rates: dict[tuple[str, str], str] = {}
     for row in rows:
-        by_cell.setdefault((row.graph, f"{row.dt:g}"), {})[f"{row.library} {row.version}"] = row.verdict
+        cell = row.graph, f"{row.dt:g}"
+        by_cell.setdefault(cell, {})[f"{row.library} {row.version}"] = row.verdict
+        rates[cell] = rates.get(cell) or _number(row.comparison.get("expected_rate"))
     libraries = list(dict.fromkeys(name for cells in by_cell.values() for name in cells))
-    lines = [[*cell, *(words.get(name, "") for name in libraries)] for cell, words in by_cell.items()]
-    return Table(("graph", "dt s", *libraries), lines, numbers=("dt s",))
+    lines = [[*cell, rates[cell], *(words.get(name, "") for name in libraries)] for cell, words in by_cell.items()]
+    return Table(("graph", "dt s", "rate", *libraries), lines, numbers=("dt s", "rate"))
 
 
 def title(conformance: Conformance) -> str:
     """The input of all graphs, and the version of snnbench."""
-    return f"T={conformance.time_steps}, B={conformance.batch}, seed {conformance.seed}, snnbench {conformance.version}"
+    rate = "" if conformance.rate is None else f", input rate {conformance.rate:g}"
+    amplitude = "" if conformance.amplitude == 1 else f", amplitude {conformance.amplitude:g}"
+    of_input = f"T={conformance.time_steps}, B={conformance.batch}, seed {conformance.seed}{rate}{amplitude}"
+    return f"{of_input}, snnbench {conformance.version}"
 
 
 def rows_of(rows: Iterable[Row]) -> Table:
