@@ -84,6 +84,8 @@ def environment(
 
     PYTHONPATH names a folder that holds only a link to this package, so that no neighbouring package is importable. A
     worker in the `current` Python also gets the packages of this process's PYTHONPATH and of the user's site folder.
+    It gets no other variable of Python: they make a Python slower (PYTHONTRACEMALLOC), strip what a library reads
+    (PYTHONOPTIMIZE), or turn a library's warning into its end (PYTHONWARNINGS=error).
     """
     limits = dict.fromkeys(
         ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS"), str(threads)
@@ -94,13 +96,19 @@ def environment(
     jax["XLA_CLIENT_MEM_FRACTION"] = "0.95"  # as much as torch has
     profiler = {"TEARDOWN_CUPTI": "0"}  # or later sessions of a process may see no kernel
     caches = compiler_caches.shared(home)
-    inherited = {name: value for name, value in os.environ.items() if name not in NOT_INHERITED}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in NOT_INHERITED and not (name.startswith("PYTHON") and name not in (PLACES if current else ()))
+    }
     if current:
         del fixed["PYTHONNOUSERSITE"]
         fixed["PYTHONPATH"] = os.pathsep.join(filter(None, (fixed["PYTHONPATH"], os.environ.get("PYTHONPATH"))))
     return {**inherited, **limits, **fixed, **jax, **profiler, **caches, **(extra or {})}
 
 
+PLACES = ("PYTHONPATH", "PYTHONHOME", "PYTHONUSERBASE", "PYTHONNOUSERSITE")
+"""Variables of Python that say where packages are."""
 NOT_INHERITED = ("JAX_COMPILATION_CACHE_DIR", "XLA_PYTHON_CLIENT_MEM_FRACTION")
 """Variables that a worker does not get. Beside its newer name, the old name of the fraction hides all GPUs from JAX."""
 

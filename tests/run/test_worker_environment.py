@@ -63,6 +63,16 @@ def test_environment_of_the_caller_does_not_affect_threads(tmp_path: Path, monke
     assert env["OMP_NUM_THREADS"] == "1" and "/elsewhere" not in env["PYTHONPATH"]
 
 
+@pytest.mark.parametrize("current", [False, True])
+def test_worker_gets_no_variable_that_changes_how_python_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, current: bool
+) -> None:
+    for name, value in (("OPTIMIZE", "2"), ("WARNINGS", "error"), ("TRACEMALLOC", "25"), ("_GIL", "0")):
+        monkeypatch.setenv(f"PYTHON{name}", value)
+    env = environment(1, tmp_path, current=current)
+    assert {name for name in env if name.startswith("PYTHON")} <= {"PYTHONPATH", "PYTHONNOUSERSITE", "PYTHONUNBUFFERED"}
+
+
 def test_torch_extensions_have_a_permanent_folder_per_python(tmp_path: Path) -> None:
     noting = dying("print(os.environ['TORCH_EXTENSIONS_DIR'])\nraise ValueError")
     folders = {ask(tmp_path, noting, request(measure)).log.split()[0] for measure in MEASURES}
