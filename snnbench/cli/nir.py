@@ -81,6 +81,8 @@ def nir(
             raise typer.BadParameter("spikes per step are above 0, and 1 at most", param_hint="--input-rate")
         if not math.isfinite(amplitude):
             raise typer.BadParameter("name a finite number", param_hint="--amplitude")
+        if not timeout > 0:
+            raise typer.BadParameter("expected seconds above 0, such as 300", param_hint="--timeout")
         stems = [file.stem for file in files]
         if duplicates := sorted({stem for stem in stems if stems.count(stem) > 1}):
             raise typer.BadParameter(f"two graphs have the name {duplicates[0]!r}", param_hint="FILE...")

@@ -30,6 +30,8 @@ from snnbench.worker.server import LAST
 LOG_TAIL_BYTES = 8192
 LONGEST_END_S = 5.0
 """How long a server may take to end after its input."""
+LONGEST_POLL_MS = 2**31 - 1
+"""The kernel's limit, 24 days."""
 VMSTAT = Path("/proc/vmstat")
 PACKAGE = Path(snnbench.__file__).parent
 
@@ -338,7 +340,7 @@ def _wait(
     try:
         while True:
             remaining_ms = (deadline - time.monotonic()) * 1000
-            ready = dict(poller.poll(max(0.0, remaining_ms)))
+            ready = dict(poller.poll(min(max(0.0, remaining_ms), LONGEST_POLL_MS)))
             if stop in ready:
                 raise Stopped
             if read_fd in ready:
@@ -355,7 +357,7 @@ def _wait(
                 poller.unregister(read_fd)
             if pidfd in ready:
                 return bytes(data), False
-            if not ready:
+            if not ready and time.monotonic() >= deadline:
                 return bytes(data), True
     finally:
         os.close(pidfd)

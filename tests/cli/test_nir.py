@@ -29,6 +29,8 @@ def nir(*arguments: object, cwd: Path) -> "CompletedProcess[str]":
         (["good.nir", "--dt", "-1"], 2, "name a time step above 0"),
         (["good.nir", "--dt", "nan"], 2, "name a time step above 0"),
         (["good.nir", "--dt", "0.001", "--steps", "0"], 2, "--steps"),
+        (["good.nir", "--dt", "0.001", "--timeout", "nan"], 2, "--timeout"),
+        (["good.nir", "--dt", "0.001", "--timeout", "0"], 2, "--timeout"),
         (["good.nir", "other/good.nir", "--dt", "0.001"], 2, "two graphs have the name 'good'"),
         (["good.nir", "--dt", "0.001", "--library", "nors"], 2, "unknown library 'nors' (did you mean 'norse'?)"),
         (["text.json"], 1, "text.json: no recording of snnbench nir"),

@@ -165,6 +165,11 @@ def test_worker_that_hangs_after_its_reply_is_killed(tmp_path: Path) -> None:
     assert ending.timed_out and ending.status == -signal.SIGKILL
 
 
+@pytest.mark.parametrize("timeout_s", [1e9, float("inf")])
+def test_timeout_may_be_longer_than_the_kernel_can_wait(tmp_path: Path, timeout_s: float) -> None:
+    assert reply_of(ask(tmp_path, CORRECT, VERIFY, timeout_s)).outcome.status == "measured"
+
+
 def test_missing_interpreter_is_an_error_without_a_leak(tmp_path: Path) -> None:
     before = os.listdir("/proc/self/fd")
     with pytest.raises(FileNotFoundError):
