@@ -5,12 +5,17 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import RecordingsArgument
+from snnbench.cli.options import RecordingsArgument, recording_folder
 
 
 def merge(
     recordings: RecordingsArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the merged recording.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="DIR", callback=recording_folder, help="The folder of the merged recording."
+        ),
+    ],
 ) -> None:
     """Join the recordings of a run's shards, in any order, and again when more of them are there.
 

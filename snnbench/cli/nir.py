@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from snnbench.cli.options import AdapterOption, EnvOption, require_writable, writing
+from snnbench.cli.options import AdapterOption, EnvOption, named, require_writable, writing
 from snnbench.cli.screen import terminal
 from snnbench.environments import Env
 from snnbench.exits import Exit
@@ -51,7 +51,8 @@ def nir(
     env: EnvOption = Env.managed,
     form: Annotated[NirFormat, typer.Option("--format", help="How to print it.")] = NirFormat.table,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Also record it, as a JSON file.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", callback=named, help="Also record it, as a JSON file."),
     ] = None,
 ) -> None:
     """Say which libraries run the network of a NIR graph, and what the others run in its place.

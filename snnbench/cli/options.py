@@ -48,6 +48,18 @@ def require_writable(*paths: Path | None) -> None:
     for path in filter(None, paths):
         with writing(path):
             files.try_file(path)
+def named(path: Path | None) -> Path | None:
+    """A place to write to. Raises BadParameter for -, which elsewhere means standard output."""
+    if path is not None and str(path) == "-":
+        raise typer.BadParameter("name a file or folder; without this option snnbench says where it writes")
+    return path
+
+
+def recording_folder(path: Path | None) -> Path | None:
+    """A recording's folder. Raises BadParameter for one that holds recordings: a new one would hide them."""
+    if (path := named(path)) and not (path / "records.jsonl").exists() and any(path.glob("*/records.jsonl")):
+        raise typer.BadParameter(f"{path} holds recordings; name a folder in it, such as {path / 'NAME'}")
+    return path
 
 
 ConfigOption = Annotated[
@@ -73,7 +85,13 @@ AdapterOption = Annotated[
 ]
 RecordingOption = Annotated[
     Path | None,
-    typer.Option("-o", "--output", metavar="DIR", help="The recording's folder; a dated one in results/ if left out."),
+    typer.Option(
+        "-o",
+        "--output",
+        metavar="DIR",
+        callback=recording_folder,
+        help="The recording's folder; a dated one in results/ if left out.",
+    ),
 ]
 DevicesOption = Annotated[
     str | None,
@@ -101,17 +119,17 @@ RecordingsArgument = Annotated[list[Path], typer.Argument(metavar="RECORDING..."
 
 
 def config_path(name: str, option: str = "--config") -> Path:
-    """The config file for a path, or for the name of a config that comes with snnbench. Raises BadParameter.
+    """The config file for the name of a config that comes with snnbench, or for a path. Raises BadParameter.
 
-    `option` is the option that names it.
+    A folder may have the name of such a config. `option` is the option that names it.
     """
     from snnbench.adapter.discovery import data_folder
 
     path = Path(name)
-    if path.suffix or path.exists() or len(path.parts) > 1:
-        return path
     shipped = {file.stem: file for file in sorted(data_folder("configs").glob("*.toml"))}
     if name not in shipped:
+        if path.suffix or path.exists() or len(path.parts) > 1:
+            return path
         raise typer.BadParameter(f"{unknown('config', name, shipped)}; or name a file", param_hint=option)
     return shipped[name]
 
@@ -158,7 +176,10 @@ class ComparisonFormat(StrEnum):
 
 FormatOption = Annotated[ComparisonFormat, typer.Option("--format", help="How to print it.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to standard output.")
+    Path | None,
+    typer.Option(
+        "--output", "-o", metavar="FILE", callback=named, help="Write to this file, not to standard output."
+    ),
 ]
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from snnbench import files
-from snnbench.cli.options import OutputOption, RecordingsArgument, require_writable, save, say_gaps, writing
+from snnbench.cli.options import OutputOption, RecordingsArgument, named, require_writable, save, say_gaps, writing
 from snnbench.cli.screen import terminal
 
 if TYPE_CHECKING:
@@ -33,7 +33,12 @@ def report(
     output: OutputOption = None,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", metavar="DIR", help="Write the page's charts as SVG and PDF, and how to cite them."),
+        typer.Option(
+            "--figures",
+            metavar="DIR",
+            callback=named,
+            help="Write the page's charts as SVG and PDF, and how to cite them.",
+        ),
     ] = None,
     splice: Annotated[
         Path | None,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from snnbench import files
-from snnbench.cli.options import writing
+from snnbench.cli.options import named, writing
 
 
 def site(
@@ -15,7 +15,10 @@ def site(
         typer.Argument(metavar="FOLDER", help="The folder that holds recordings, as results/.", show_default=False),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="DIR", help="The folder of the site; made if it is missing.")
+        Path,
+        typer.Option(
+            "-o", "--output", metavar="DIR", callback=named, help="The folder of the site; made if it is missing."
+        ),
     ],
 ) -> None:
     """Make a static site of all recordings in a folder: pages for questions, libraries, cells and recordings.

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from snnbench.machine import description
+from snnbench.printable import printable
 from snnbench.recording import drift, schema
 from snnbench.recording.drift import DRIFTED
 from snnbench.recording.record import Record, RecordingError, loaded, parse
@@ -46,8 +47,8 @@ class Recording:
 
     @property
     def name(self) -> str:
-        """The folder's name."""
-        return self.folder.name
+        """The folder's name, also if its path is a link or ends in dots."""
+        return printable(self.folder.resolve().name)
 
     @property
     def model(self) -> str | None:

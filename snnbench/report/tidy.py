@@ -60,10 +60,10 @@ def rows(recordings: Iterable[Recording]) -> list[Row]:
 
 
 def _of_recording(recording: Recording) -> Iterator[Row]:
-    wrong = incorrect(recording.records)
+    wrong, name = incorrect(recording.records), recording.name
     for record in recording.records:
         shared: Row = {
-            "recording": recording.name,
+            "recording": name,
             "library": record.library,
             "variant": record.variant,
             "side": record.side,

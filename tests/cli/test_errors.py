@@ -62,6 +62,10 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["compare", "a", "b", "--alpha", "nan"], 2, "alpha: expected a probability between 0 and 1, got nan"),
         (["compare", "a", "b", "--time-floor", "-1"], 2, "time-floor: expected a share, 0.05 for 5 %, got -1"),
         (["rank", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
+        (["run", "-c", "tiny.toml", "-o", "-"], 2, "'-o' / '--output': name a file or folder"),
+        (["run", "-c", "tiny.toml", "-o", "results"], 2, "results holds recordings; name a folder in it"),
+        (["merge", "results/one", "-o", "results"], 2, "results holds recordings; name a folder in it"),
+        (["report", "results/one", "-o", "-"], 2, "name a file or folder"),
         (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -71,6 +75,8 @@ def test_error_is_one_line_and_an_exit_code(
 ) -> None:
     for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
         write(workspace.folder, source, name)
+    (workspace.folder / "results" / "one").mkdir(parents=True)
+    (workspace.folder / "results" / "one" / "records.jsonl").touch()
     bad = workspace.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
     (workspace.folder / "bad.toml").write_text(bad)
     files = [part for adapter in workspace.adapters for part in ("--adapter", str(adapter))]
@@ -79,6 +85,11 @@ def test_error_is_one_line_and_an_exit_code(
     last = done.stderr.splitlines()[-1]
     assert last.startswith("snnbench: ") and message in last
     assert "Traceback" not in done.stderr
+
+
+def test_folder_does_not_hide_the_config_of_its_name(workspace: Workspace) -> None:
+    (workspace.folder / "quick").mkdir()
+    assert "torch-loop" in workspace.ask("run", "-c", "quick", "--dry-run")
 
 
 def test_failed_environment_is_a_failed_cell(workspace: Workspace) -> None:

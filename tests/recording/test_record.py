@@ -14,6 +14,7 @@ from snnbench.recording.record import SCHEMA, Record, RecordingError, repeated
 from snnbench.recording.writer import append
 from tests.fakes import CASE
 from tests.recordings import EXACT, failed, record, timed
+from tests.shipped import copied
 
 ABOUT = {"identity": "this", "machine": "laptop", "config": {"name": "quick"}}
 FACTS = {"model": "a laptop"}
@@ -228,3 +229,11 @@ def test_malformed_machine_file_is_one_line(folder: Path) -> None:
     (folder / MACHINE).write_text("{")
     with pytest.raises(RecordingError, match=r"machine\.json: Expecting property name"):
         read(folder)
+
+
+def test_recording_has_the_name_of_its_folder_however_it_is_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder := copied(tmp_path))
+    Path("../latest").symlink_to(folder)
+    assert {read(path).name for path in (Path(), Path("../latest"))} == {folder.name}
