@@ -97,11 +97,12 @@ def read(path: Path) -> Adapter:
     try:
         text = path.read_text(encoding="utf-8")
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError) as error:  # ValueError: not text, or with null bytes
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        # ValueError: not text, or with null bytes; the last two: nested too deeply
         raise AdapterError(f"{path}: {error}") from error
     try:
         header = pins.header(text)
-    except ValueError as error:  # errors of TOML, too
+    except (ValueError, RecursionError) as error:  # errors of TOML, too
         raise AdapterError(f"{path}: script header: {error}") from error
     own = header.get("tool", {}).get("snnbench", {})
     if (api := own.get("api", APIS[0])) not in APIS:
@@ -192,7 +193,7 @@ def _constants(tree: ast.Module) -> dict[str, Any]:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper():
             try:
                 constants[node.targets[0].id] = ast.literal_eval(node.value)
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RecursionError, MemoryError):
                 continue  # a computed constant is the adapter's own business
     return constants
 

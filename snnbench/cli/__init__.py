@@ -3,8 +3,11 @@
 Commands import their modules when they run, so that `snnbench --help` answers at once.
 """
 
+import os
 import signal
 import sys
+from contextlib import suppress
+from io import TextIOWrapper
 from types import FrameType
 from typing import Annotated
 
@@ -101,17 +104,25 @@ def main() -> int:
     """Run a command and return its exit code; an error prints one line that says what to do."""
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
+    _open_streams()
     try:
+        if sys.stdout is None:
+            raise ClosedOutput("standard output is closed; send it to /dev/null if nobody reads it")
         code = int(app(standalone_mode=False) or 0)
+        sys.stdout.flush()
     except typer.TyperException as error:
         if message := error.format_message():  # empty if a command without arguments has shown its help
             typer.echo(f"snnbench: {message} (snnbench --help tells more)", err=True)
         return int(Exit.USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = int(Exit.INTERRUPTED)
+    except BrokenPipeError:  # the reader has what it wanted, as `head` does
+        _drop_output()
+        return int(Exit.ERROR)
     except (UserError, OSError) as error:
         if debug:
             raise
+        _drop_output()
         typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
         return int(error.code if isinstance(error, UserError) else Exit.ERROR)
     except Exception as error:
@@ -122,6 +133,36 @@ def main() -> int:
     if code == Exit.INTERRUPTED:  # typer itself turns an interrupt into this code
         typer.echo("snnbench: interrupted", err=True)
     return code
+
+
+class ClosedOutput(UserError):
+    """Standard output is closed; the message says what to do."""
+
+
+def _open_streams() -> None:
+    """Take the descriptors of closed streams: a file that got one would also get what a library prints.
+
+    Characters that a stream's encoding lacks are replaced.
+    """
+    for descriptor in range(3):
+        with suppress(OSError):
+            os.fstat(descriptor)
+            continue
+        os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, this one
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _drop_output() -> None:
+    """Forget what standard output could not take: at its end Python would try again, and print a traceback."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(signal_number: int, frame: FrameType | None) -> None:

@@ -35,6 +35,8 @@ def export(
 
     if (to is ExportFormat.asv) != (commit is not None):
         raise typer.BadParameter("asv needs the commit, and no other format takes it", param_hint="--commit")
+    if commit is not None and not commit.strip():
+        raise typer.BadParameter("expected the hash of a commit", param_hint="--commit")
     require_writable(output)
     loaded = reading.read(recording)
     say_gaps([loaded])

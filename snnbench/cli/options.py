@@ -48,6 +48,8 @@ def require_writable(*paths: Path | None) -> None:
     for path in filter(None, paths):
         with writing(path):
             files.try_file(path)
+
+
 def named(path: Path | None) -> Path | None:
     """A place to write to. Raises BadParameter for -, which elsewhere means standard output."""
     if path is not None and str(path) == "-":

@@ -6,6 +6,7 @@ hidden.
 
 import importlib
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -67,7 +68,7 @@ def chosen(text: str, cards: Sequence[Card]) -> list[Card]:
     """The cards of `--devices`: numbers among the visible cards, or beginnings of UUIDs. Raises UnknownCard."""
     picked: dict[Card, None] = {}
     for name in (part.strip() for part in text.split(",")):
-        if name.isdecimal() and int(name) < len(cards):
+        if re.fullmatch("[0-9]{1,4}", name) and int(name) < len(cards):
             fitting = [cards[int(name)]]
         else:
             fitting = [card for card in cards if len(name) > 4 and card.uuid.startswith(name)]
@@ -115,7 +116,7 @@ def require_alike(cards: Sequence[Card]) -> None:
 
 def _card(name: str, there: Sequence[Card]) -> Card | None:
     """The card with this number or beginning of a UUID, or None. The name of a MIG slice is not checked."""
-    if name.isdecimal():
+    if re.fullmatch("[0-9]{1,4}", name):
         return there[int(name)] if int(name) < len(there) else None
     if name.startswith("MIG"):
         return Card(name, None, "MIG")

@@ -122,7 +122,7 @@ def _locations(path: str, sweeps: list[dict[str, Any]]) -> list[Location]:
 def _value(text: str) -> Any:
     try:
         parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):
         return text.strip()  # a bare word is a string: a shell removes the quotes that TOML needs
     return parsed["value"] if len(parsed) == 1 else text
 
@@ -139,7 +139,7 @@ def _check_shape(document: Document) -> None:
 def _toml(path: Path, text: str) -> Any:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # of TOML, a number of thousands of digits, nested too deeply
         raise ConfigError(f"{path}: {error}") from error
 
 

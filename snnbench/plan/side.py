@@ -85,7 +85,8 @@ class Side:
             return tuple(self._changed(one) for one in requirements)
 
         for name in self.requirements:
-            described = {_distribution(tomllib.loads(f"table = {text}")["table"]["name"]) for text in pins.metadata}
+            tables = (tomllib.loads(f"table = {text}")["table"] for text in pins.metadata)
+            described = {_distribution(table.get("name", "")) for table in tables}
             if name in {_distribution(one) for one in pins.overrides} | described:
                 reason = "its adapter says by hand what it needs"
                 raise SideError(f"{name}: {reason}, of the pinned version only; change a copy of the adapter, FILE.py")
@@ -161,7 +162,7 @@ def _with(side: Side, text: str) -> tuple[Side, str]:
             raise SideError(f"{text}: no such file")
         return replace(side, files=(*side.files, Path(text).absolute())), text
     for at in (place for place, character in enumerate(text) if character == "@"):
-        folder = Path(text[:at]).expanduser()
+        folder = Path(os.path.expanduser(text[:at]))
         if text[:at] and folder.is_dir():
             requirement, commit = _of_revision(folder, text[at + 1 :])
             return _requiring(side, requirement), f"{text} ({commit[:12]})"
@@ -196,7 +197,7 @@ def _requiring(side: Side, text: str) -> Side:
 
 def _interpreter(text: str) -> Path:
     """The absolute path of an interpreter. Symbolic links are not resolved, for an environment's interpreter is one."""
-    path = Path(os.path.abspath(Path(text).expanduser()))
+    path = Path(os.path.abspath(os.path.expanduser(text)))
     if not (path.is_file() and os.access(path, os.X_OK)):
         raise SideError(f"python={text}: no program here; expected an interpreter such as .venv/bin/python")
     return path
@@ -222,7 +223,7 @@ def _name(text: str) -> str:
         document: dict[str, Any] = tomllib.loads(text)
         tables = document.get("project", {}), document.get("tool", {}).get("poetry", {})
         return next((str(table["name"]) for table in tables if "name" in table), "")
-    except (tomllib.TOMLDecodeError, AttributeError, TypeError):
+    except (ValueError, RecursionError, AttributeError, TypeError):
         return ""
 
 

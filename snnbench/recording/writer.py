@@ -78,7 +78,7 @@ class Writer:
     def __init__(self, folder: Path, stream: FileIO, config: dict[str, Any], machine: dict[str, Any]) -> None:
         self.folder, self._stream, self._config, self._machine = folder, stream, config, machine
         known = document(folder / CONFIG)
-        if known and known.get("identity") != config["identity"]:
+        if known and known.get("identity") != config.get("identity"):
             there, here = (description.recorded_model(facts) for facts in (document(folder / MACHINE), machine))
             if None not in (there, here) and there != here:
                 raise RecordingError(f"{folder}: is of another machine, {there}; this is {here}; name another folder")

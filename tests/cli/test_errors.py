@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ import pytest
 from tests.cli.test_commands import workspace
 from tests.fakes import CORRECT, write
 from tests.shipped import QUICK, RESULTS
-from tests.sweep import Workspace, lines, process, recordings, run_arguments, snnbench
+from tests.sweep import Workspace, command, lines, process, recordings, run_arguments, snnbench, surroundings
 
 __all__ = ["workspace"]
 
@@ -66,15 +67,26 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         (["run", "-c", "tiny.toml", "-o", "results"], 2, "results holds recordings; name a folder in it"),
         (["merge", "results/one", "-o", "results"], 2, "results holds recordings; name a folder in it"),
         (["report", "results/one", "-o", "-"], 2, "name a file or folder"),
+        (["run", "-c", "tiny.toml", "--set", f"case.neurons={'1' * 5000}"], 3, "--set case.neurons: '111"),
+        (["run", "-c", "tiny.toml", "--set", f"case.neurons={'[' * 3000}"], 3, "--set case.neurons: '[[["),
+        (["run", "-c", "deep.toml"], 3, "deep.toml: "),
+        (["run", "-c", "long.toml"], 3, "long.toml: "),
+        (["list", "--adapter", "deep.py"], 4, "deep.py: "),
+        (["run", "-c", "tiny.toml", "--devices", "1" * 5000], 2, "is not a card of this machine"),
+        (["export", str(RESULTS / QUICK), "--to", "asv", "--commit", ""], 2, "--commit: expected the hash"),
+        (["report", "\udcff"], 1, "?: no recording here"),
         (["compare", "nowhere", "nowhere"], 1, "nowhere: no recording here (no records.jsonl)"),
     ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+    ids=lambda value: ascii(" ".join(value))[:80] if isinstance(value, list) else "",
 )
 def test_error_is_one_line_and_an_exit_code(
     workspace: Workspace, arguments: Sequence[str], code: int, message: str
 ) -> None:
     for name, source in (("unpinned", UNPINNED), ("nowhere", NOWHERE)):
         write(workspace.folder, source, name)
+    (workspace.folder / "deep.toml").write_text("x = " + "[" * 3000)
+    (workspace.folder / "long.toml").write_text("x = " + "1" * 5000)
+    write(workspace.folder, "x = " + "[" * 3000, "deep")
     (workspace.folder / "results" / "one").mkdir(parents=True)
     (workspace.folder / "results" / "one" / "records.jsonl").touch()
     bad = workspace.config.read_text().replace('libraries = ["good"', 'neuron = 3\nlibraries = ["good"')
@@ -121,6 +133,38 @@ def test_process_prints_and_ends_with_an_exit_code(tmp_path: Path) -> None:
     wrong = process(tmp_path, "report", "nowhere")
     assert (wrong.returncode, wrong.stdout) == (1, "")
     assert wrong.stderr.startswith("snnbench: nowhere: no recording here")
+
+
+@pytest.mark.parametrize(
+    ("streams", "code"), [(">&-", 1), (">/dev/full", 1), ("2>&-", 0), ("<&-", 0), ("<&- 2>&-", 0)]
+)
+def test_closed_or_full_stream_is_one_line_or_no_obstacle(tmp_path: Path, streams: str, code: int) -> None:
+    line = f"{shlex.join(command('report', RESULTS / QUICK))} {streams}"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=surroundings(tmp_path), capture_output=True, text=True)
+    assert done.returncode == code
+    assert (len(done.stderr.splitlines()), bool(done.stdout)) == (code, not code)
+
+
+def test_reader_that_has_enough_ends_a_command_quietly(tmp_path: Path) -> None:
+    line = f"{shlex.join(command('report', RESULTS / QUICK, '--format', 'csv'))} | head -c 1"
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, env=surroundings(tmp_path), capture_output=True, text=True)
+    assert (len(done.stdout), done.stderr) == (1, "")
+
+
+def test_no_file_gets_the_descriptor_of_a_closed_stream(tmp_path: Path) -> None:
+    """A library that prints would write into it."""
+    program = "import os, sys\nfrom snnbench.cli import main\nsys.argv = ['snnbench', '--version']\nmain()\n"
+    program += "print(os.open(os.devnull, os.O_RDONLY))"
+    done = subprocess.run(
+        ["sh", "-c", f"{shlex.join([sys.executable, '-c', program])} <&- 2>&-"], stdout=subprocess.PIPE, text=True
+    )
+    assert int(done.stdout.splitlines()[-1]) > 2
+
+
+def test_characters_that_a_terminal_lacks_are_replaced(tmp_path: Path) -> None:
+    env = surroundings(tmp_path) | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command("report", RESULTS / QUICK), env=env, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_help_takes_half_a_second_at_most(tmp_path: Path) -> None:

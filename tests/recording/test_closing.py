@@ -77,6 +77,11 @@ def test_site_prefers_a_finished_recording_to_a_newer_unfinished_one(partial: Pa
     assert site.recordings[0].unfinished, "it is listed as the newest"
 
 
+def test_recording_without_an_identity_is_closed(partial: Path) -> None:
+    edited(partial, reading.CONFIG, lambda config: config.pop("identity"))
+    assert closing.close(partial, REASON).closed == REASON
+
+
 def test_wrong_cell_of_a_closed_recording_is_still_named(partial: Path) -> None:
     closing.close(partial, REASON)
     edited_record(partial, "time", lambda record: record["checks"].pop("exam-1"))

@@ -74,7 +74,7 @@ def read(folder: Path) -> Jobs:
     shards = tuple(parse(text) for text in config.get("shards", []))
     try:
         ids = {parse(shard): job for shard, job in json.loads((folder / JOBS).read_text()).items()}
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError, RecursionError) as error:
         raise RecordingError(f"{folder / JOBS}: {error}") from error
     if not (set(ids) <= set(shards) and all(isinstance(job, str) and NUMBER.fullmatch(job) for job in ids.values())):
         raise RecordingError(f"{folder / JOBS}: expected the number of a job, such as 12_3, for shards of the run")

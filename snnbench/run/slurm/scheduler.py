@@ -150,7 +150,7 @@ def options(texts: Sequence[str]) -> dict[str, str | bool]:
         if key in RESERVED:
             raise UnknownOption(f"--slurm: {key} is set by snnbench itself; leave it out")
         by_name[key] = value.strip() if given else True
-    if not re.fullmatch(r"[1-9]\d*", str(by_name.get(NODES, "1"))):
+    if not re.fullmatch(r"[1-9][0-9]{0,5}", str(by_name.get(NODES, "1"))):
         raise UnknownOption(f"--slurm: {NODES}={by_name[NODES]}: expected a number of nodes for each job, such as 2")
     return by_name
 
