@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 
 from snnbench import workloads
 from snnbench.analysis.metrics import incorrect, metrics, pair
+from snnbench.printable import uncalculated
 from snnbench.recording import schema
 from snnbench.recording.reading import Recording
 
@@ -88,7 +89,8 @@ def to_csv(table: list[Row]) -> str:
     """The rows as CSV, one header line first."""
     import pandas as pd
 
-    frame = pd.DataFrame(table, columns=COLUMNS)
+    cells = [{name: uncalculated(value) for name, value in row.items()} for row in table]
+    frame = pd.DataFrame(cells, columns=COLUMNS)
     csv: str = frame.to_csv(index=False)
     return csv
 

@@ -246,3 +246,8 @@ def test_recordings_follow_each_other() -> None:
 
 def test_empty_recording_is_a_heading() -> None:
     assert markdown([recording()]) == "## one\n\na laptop. 0 of 0 cells measured.\n"
+
+
+def test_reason_is_shown_as_it_is_and_not_taken_for_markup() -> None:
+    (remark,) = remarks(failed("a", "crash", "TypeError: <class 'x'> of __init__ and `<code>`,\n# in f(*args)"))
+    assert remark == r"a: failed: crash: TypeError: \<class 'x'> of \_\_init\_\_ and `<code>`, # in f(\*args)"

@@ -183,3 +183,9 @@ def test_every_metric_of_a_recording_is_documented() -> None:
 
 def test_empty_table_has_its_columns() -> None:
     assert tidy.to_csv([]).strip().split(",") == tidy.COLUMNS
+
+
+def test_no_text_is_a_formula_in_a_spreadsheet() -> None:
+    reasons = ["=HYPERLINK(1)", "+1", "-2+3", "@x", "-", "a=b"]
+    rows = written(recording(*(failed(f"a{n}", "crash", reason) for n, reason in enumerate(reasons))))
+    assert [row["reason"] for row in rows] == ["'=HYPERLINK(1)", "'+1", "'-2+3", "'@x", "-", "a=b"]

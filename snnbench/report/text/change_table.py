@@ -48,7 +48,7 @@ def markdown(comparison: Comparison, explained: bool = False, failing: Collectio
     if explained:
         rows = [(*row, explanation(cell)) for row, cell in zip(changes.rows, comparison.cells, strict=True)]
         changes = replace(changes, columns=(*changes.columns, "explanation"), rows=rows)
-    bullets = [f"- {line}" for line in opening(comparison, common)]
+    bullets = [f"- {tables.escaped(line)}" for line in opening(comparison, common)]
     closing = [f"{line}." for line in _closing(comparison)]
     return "\n".join([*bullets, "", tables.markdown(changes), "", "\n\n".join(closing), ""])
 

@@ -28,7 +28,7 @@ def markdown(conformance: Conformance) -> str:
     compared = [row for row in conformance.rows if row.comparison and row.verdict != "exact"]
     declined = [row for row in conformance.rows if not row.comparison]
     parts = [title(conformance), tables.markdown(verdicts(conformance.rows)), tables.markdown(rows_of(compared))]
-    lists = [LEGEND, [f"{library}: {words}" for library, words in explanations(declined)]]
+    lists = [LEGEND, [tables.escaped(f"{library}: {words}") for library, words in explanations(declined)]]
     parts += ["\n".join(f"- {line}" for line in lines) for lines in lists if lines]
     return "\n\n".join(parts) + "\n"
 

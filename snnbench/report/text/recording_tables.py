@@ -45,9 +45,9 @@ def coverage(recording: Recording) -> str:
 
 def _recording(recording: Recording, heading: str) -> list[str]:
     parts = [
-        f"{heading} {recording.name}",
+        f"{heading} {tables.escaped(recording.name)}",
         "",
-        f"{model(recording)}. {coverage(recording)}.",
+        f"{tables.escaped(model(recording))}. {coverage(recording)}.",
         "",
     ]
     by_case = results_by_case(recording.records)
@@ -74,7 +74,7 @@ def _table(case: Case, results: list[Result], baseline: str) -> list[str]:
     lines = [tables.markdown(times), ""] if times.rows else []
     lines += _distances(shown)
     lines += _checked(shown)
-    return lines + [f"- {contender}: {reason}" for contender, reason in reasons(results)]
+    return lines + [f"- {contender}: {tables.escaped(reason)}" for contender, reason in reasons(results)]
 
 
 def measurements(case: Case, results: list[Result], baseline: str) -> Table:

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from snnbench.cases.case import Case
+from snnbench.printable import uncalculated
 from snnbench.report.section import Table
 from snnbench.report.wording import title
 
@@ -27,10 +29,18 @@ def text(table: Table, notes: Mapping[int, str] | None = None) -> str:
 
 
 def markdown(table: Table) -> str:
-    """A Markdown table, with escapes for texts that would end a cell."""
+    """A Markdown table."""
     lines = [list(table.columns), ["---:" if numeric else "---" for numeric in table.numeric]]
-    lines += [[cell.replace("|", "\\|") for cell in row] for row in table.rows]
+    lines += [[escaped(cell).replace("|", "\\|") for cell in row] for row in table.rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def escaped(text: str) -> str:
+    """A text in one line of Markdown, with escapes outside of code: `<class 'x'>` is a tag, and `__init__` is bold."""
+    words, *rest = re.split(r"(`[^`]+`)", " ".join(text.split()))
+    code, others = rest[::2], rest[1::2]
+    plain = [re.sub(r"<(?=[A-Za-z/!?])|\*|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", each) for each in (words, *others)]
+    return plain[0] + "".join(each + other for each, other in zip(code, plain[1:], strict=True))
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
@@ -38,7 +48,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows({name: uncalculated(value) for name, value in row.items()} for row in rows)
     return stream.getvalue()
 
 

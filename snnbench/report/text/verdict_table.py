@@ -7,7 +7,7 @@ from snnbench.analysis.metrics import common, gradient_errors
 from snnbench.cases.case import Case
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
-from snnbench.report.text.table import markdown
+from snnbench.report.text.table import escaped, markdown
 
 TEXTS = ("library", "version", "profile", "surrogate", "layers", "dtype", "device", "verdict")
 STEPS = ("t", "current", "u", "expected", "got")
@@ -25,8 +25,8 @@ def table(records: Iterable[Record]) -> str:
             profile = record.case.profile
             where += [profile] if profile not in where else []
     parts = [markdown(Table(COLUMNS, rows, len(TEXTS)))]
-    parts += ["\n".join(f"- {remark} ({', '.join(where)})" for remark, where in remarks.items())]
-    parts += [f"{title}:\n\n{markdown(table)}" for title, table in first_wrong(ordered)]
+    parts += ["\n".join(f"- {escaped(remark)} ({', '.join(where)})" for remark, where in remarks.items())]
+    parts += [f"{escaped(title)}:\n\n{markdown(table)}" for title, table in first_wrong(ordered)]
     return "\n\n".join(parts)
 
 
