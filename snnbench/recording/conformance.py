@@ -14,6 +14,8 @@ from snnbench.cases import outcome
 from snnbench.cases.outcome import Outcome
 from snnbench.exits import UserError
 from snnbench.files import replace_file
+from snnbench.recording import schema
+from snnbench.recording.record import loaded
 
 KIND = "snnbench nir"
 SCHEMA = 1
@@ -76,10 +78,15 @@ def write(path: Path, conformance: Conformance) -> None:
 def read(path: Path) -> Conformance:
     """The recording in a file. Raises NoConformance."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = loaded(path.read_text(encoding="utf-8-sig"))
         if (document.pop("kind"), document.pop("schema")) != (KIND, SCHEMA):
             raise ValueError(f"expected kind {KIND!r}, schema {SCHEMA}")
+        if wrong := schema.complaint("nir", document):
+            raise ValueError(wrong)
         rows = [Row(**row | {"outcome": outcome.decode(row["outcome"])}) for row in document.pop("rows")]
+        for row in rows:
+            if wrong := row.outcome.complaint():
+                raise ValueError(f"{row.library} on {row.graph}: {wrong}")
         return Conformance(rows=rows, **document)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise NoConformance(f"{path}: no recording of snnbench nir: {error}") from error

@@ -1,4 +1,5 @@
-"""The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json.
+"""The schema of a recording's documents: lines of records.jsonl, config.json, machine.json and environments.json; and
+of the one document of a recording of `snnbench nir`.
 
 Recordings come from strangers. A malformed document is refused when it is read.
 """
@@ -272,6 +273,46 @@ class MachineDocument(TypedDict):
     varying: NotRequired[dict[str, list[Any]]]
 
 
+class ComparisonDocument(TypedDict):
+    """An importer's output beside the graph, by snnbench.conformance.comparison."""
+
+    compared: Size
+    differing: Count
+    first: Annotated[list[Count], Field(min_length=3, max_length=3)] | None
+    got: Number | None
+    expected: Number | None
+    rate: Number | None
+    expected_rate: Number | None
+    most_spikes: Bytes | None
+    cause: str
+    differences: list[Annotated[list[str], Field(min_length=2, max_length=2)]]
+
+
+class RowDocument(TypedDict):
+    """A library's importer on a graph."""
+
+    graph: str
+    dt: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    library: Name
+    version: str
+    outcome: OutcomeDocument
+    comparison: NotRequired[ComparisonDocument | dict[None, None]]
+    packages: NotRequired[dict[str, str]]
+
+
+class NirDocument(TypedDict):
+    """A recording of `snnbench nir`."""
+
+    rows: list[RowDocument]
+    graphs: dict[str, Key]
+    time_steps: Size
+    batch: Size
+    seed: Count
+    rate: NotRequired[Annotated[float, Field(gt=0, le=1)] | None]
+    amplitude: NotRequired[Number]
+    version: NotRequired[str]
+
+
 def _complete(document: RecordDocument) -> RecordDocument:
     """Check rules on more than one field. Raises ValueError."""
     case = document["case"]
@@ -296,12 +337,13 @@ def _adapter(name: str) -> TypeAdapter[Any]:
         "config": ConfigDocument,
         "machine": MachineDocument,
         "environments": dict[str, dict[str, str]],
+        "nir": NirDocument,
     }
     return TypeAdapter(shapes[name])
 
 
 def complaint(name: str, document: Any) -> str | None:
-    """One line on the first error in a reply, record, config, machine or environments; None if it is valid."""
+    """One line on the first error in a reply, record, config, machine, environments or nir; None if it is valid."""
     try:
         _adapter(name).validate_python(document, strict=True)
     except ValidationError as error:
@@ -313,7 +355,7 @@ def complaint(name: str, document: Any) -> str | None:
 
 
 def json_schema(name: str) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a reply, record, config, machine or environments.
+    """The JSON Schema (draft 2020-12) of a reply, record, config, machine, environments or nir.
 
     It lacks the rules on more than one field.
     """

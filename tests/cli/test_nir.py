@@ -3,11 +3,13 @@
 import json
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 
 import pytest
 
 from tests.nir_graphs import ENDS, dense, fake, write
 from tests.screens import screen
+from tests.shipped import RESULTS
 from tests.sweep import snnbench
 
 LATE = ("DIFFERENCES = ()", 'DIFFERENCES = (("latency", "late"),)')
@@ -88,3 +90,47 @@ def test_table_fits_the_terminal(tmp_path: Path, columns: int) -> None:
     shown = screen(tmp_path, columns, "nir", "good.nir", *options)
     assert shown.status == 0 and shown.widest() <= columns
     assert "~ deviates" in shown.text and "late: deviates: output one step late (good 0.001)" in shown.text
+
+
+MALFORMED = {
+    "a step that is no number": ("rows", 0, "dt", "0.001"),
+    "an infinite rate": ("rows", 0, "comparison", "rate", float("inf")),
+    "a rate that is no number": ("rows", 0, "comparison", "rate", "x"),
+    "a first position of one number": ("rows", 0, "comparison", "first", 3),
+    "nothing compared": ("rows", 0, "comparison", "compared", 0),
+    "another verdict": ("rows", 0, "outcome", "verdict", "perfect"),
+    "no rows": ("rows", None),
+    "no graphs": ("graphs", None),
+    "steps that are no number": ("time_steps", "<b>"),
+}
+
+
+def recorded() -> dict[str, Any]:
+    """The document of a recording with one row."""
+    shipped = json.loads((RESULTS / "2026-11-25_nir_epyc-2cpu.json").read_text())
+    shipped["rows"] = [row for row in shipped["rows"] if row["outcome"].get("verdict") == "deviates"][:1]
+    return shipped  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("place", MALFORMED.values(), ids=MALFORMED)
+@pytest.mark.parametrize("command", [("nir",), ("nir", "--format", "csv"), ("check",)], ids=" ".join)
+def test_malformed_recording_is_refused_in_one_line(
+    tmp_path: Path, command: tuple[str, ...], place: tuple[Any, ...]
+) -> None:
+    document = part = recorded()
+    *keys, last, value = place
+    for key in keys:
+        part = part[key]
+    part[last] = value
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    done = snnbench(tmp_path, command[0], "a.json", *command[1:])
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "a.json: no recording of snnbench nir: " in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_recording_of_a_stranger_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    document = recorded()
+    document["rows"][0]["graph"] = "\x1b]0;title\x07\x1b[31mred"
+    (tmp_path / "a.json").write_text(json.dumps(document))
+    done = nir("a.json", cwd=tmp_path)
+    assert done.returncode == 0 and "red" in done.stdout and "\x1b" not in done.stdout
