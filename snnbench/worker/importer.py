@@ -1,6 +1,7 @@
 """The work for `snnbench nir` in a worker: one library's importer runs one NIR graph, and the output is compared."""
 
 import importlib.metadata
+import re
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -34,6 +35,8 @@ def reply_to(request: ImportRequest, loaded: Loaded | Reply) -> Reply:
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", str(error)))
     except Exception as error:
+        if unread := _unread(error):
+            return Reply(skipped("unsupported", unread))
         return _declined(error) if _is_refusal(error) else _failed("crash", error)
     try:
         got = np.asarray(run(given.astype(np.float32)), np.float64)
@@ -61,6 +64,15 @@ def _is_refusal(error: Exception) -> bool:
     """Whether a statement of the importer raised the error: a ValueError of NumPy, for example, is a fault."""
     statement = traceback.extract_tb(error.__traceback__)[-1].line or ""
     return isinstance(error, AssertionError) or (isinstance(error, REFUSALS) and statement.startswith("raise"))
+
+
+def _unread(error: Exception) -> str:
+    """Why the package `nir` that the library needs does not read the graph; "" if another package raised the error."""
+    if "/site-packages/nir/" not in traceback.extract_tb(error.__traceback__)[-1].filename:
+        return ""
+    unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
+    what = f"reads no {unknown[1]}" if unknown else f"does not read this graph: {_line(error)}"
+    return f"needs nir {_version('nir')}, which {what}"
 
 
 def _declined(error: Exception) -> Reply:

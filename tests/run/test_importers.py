@@ -1,7 +1,9 @@
 """Tests of runs of importers with fake libraries: every outcome, and one clear line for each."""
 
+import sys
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -67,6 +69,30 @@ def test_every_answer_has_one_clear_line(tmp_path: Path, change: Any, verdict: s
     outcome = reply_to(request, read_and_load(fake(tmp_path, "fake", change))).outcome
     assert outcome is not None and (outcome.verdict or outcome.kind) == verdict
     assert reason in str(outcome.reason) and "\n" not in str(outcome.reason)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("LIF(v_reset=0)", "reads no v_reset"),
+        ("{}['tau']", "does not read this graph: KeyError: 'tau'"),
+    ],
+)
+def test_graph_that_the_librarys_nir_does_not_read_is_unsupported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, reason: str
+) -> None:
+    """Any later release of nir writes v_reset, and nir 1.0.4 refuses it by Python's own TypeError."""
+    package = tmp_path / "site-packages" / "nir"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text(f"def LIF():\n    pass\n\n\ndef read(path):\n    return {body}\n")
+    monkeypatch.syspath_prepend(package.parent)
+    request = ImportRequest(graph=str(dense(tmp_path / "small.nir")), dt=1e-3, time_steps=30, batch=3, seed=0)
+    with mock.patch.dict(sys.modules):
+        sys.modules.pop("nir", None)
+        loaded = read_and_load(fake(tmp_path, "fake", (IMPORTING, "import nir; nir.read(path)")))
+        outcome = reply_to(request, loaded).outcome
+    assert outcome is not None and outcome.kind == "unsupported"
+    assert str(outcome.reason).startswith("needs nir ") and f", which {reason}" in str(outcome.reason)
 
 
 @pytest.mark.parametrize(
