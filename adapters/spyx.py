@@ -120,5 +120,6 @@ def from_nir(path, dt, batch):
         _, output = import_graph(graph, spikes.transpose(0, 1, 3, 4, 2) if spikes.ndim == 5 else spikes, dt)
         return output.transpose(0, 1, 4, 2, 3) if output.ndim == 5 else output
 
-    run(jax.numpy.zeros((1, batch, *graph.nodes["input"].output_type["output"])))  # it refuses a graph here, or never
+    given = next(node for node in graph.nodes.values() if isinstance(node, nir.Input))
+    run(jax.numpy.zeros((1, batch, *given.output_type["output"])))  # it refuses a graph here, or never
     return run
