@@ -5,6 +5,7 @@
 - `!*/index`, in a list: removes these from the contenders that earlier patterns named
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,6 +45,11 @@ def find(pattern: str, adapters: dict[str, Adapter]) -> list[Contender]:
     """The contenders that `pattern` names, in the order of `adapters`. Raises UnknownContender if it names none."""
     library, slash, variant = pattern.partition("/")
     if (library != "*" or not adapters) and library not in adapters:
+        name = re.split("[=<>~! @]", library)[0]
+        if name != library and name in adapters:
+            path, version = adapters[name].path, adapters[name].variants[adapters[name].default].pins.version
+            ways = f"--adapter FILE.py takes a copy of {path} with another pin"
+            raise UnknownContender(f"{library}: the adapter {name} is for version {version or 'any'}; {ways}")
         raise UnknownContender(unknown("library", library, adapters))
     candidates = list(adapters.values()) if library == "*" else [adapters[library]]
     if not slash:

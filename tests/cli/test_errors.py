@@ -38,6 +38,7 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
         ),
         (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
         (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
+        (["verify", "snntorch==0.7.0"], 2, "the adapter snntorch is for version 1.0.0; --adapter FILE.py takes a copy"),
         (["request", "norse/*", "-c", "tiny.toml"], 2, "Invalid value for LIBRARY: name one variant"),
         (
             ["request", "norse", "-c", "tiny.toml", "--set", "case.threads=4096"],
