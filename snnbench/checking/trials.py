@@ -28,18 +28,24 @@ def complaints(recording: Recording, config: Config) -> Iterator[str]:
         yield f"{count} cells, where {planned} were planned"
     there: dict[Work, set[Trial]] = {}
     for record in recording.records:
-        work = Work(record.case, record.library, record.variant)
-        there.setdefault(work, set()).add((record.measure, record.trial, record.side))
+        there.setdefault(_work(record), set()).add((record.measure, record.trial, record.side))
+    broken = _broken(recording)
     if "shard" not in recording.config and not recording.closed:
         yield from _missing(list(there), recording, config)
     for work in _planned(list(there), recording, config):
         recorded = there.pop(work, set())
         lacking = sorted(_asked(protocol, recording, recorded) - recorded)
-        if lacking and not recording.closed:
+        if lacking and not recording.closed and work not in broken:
             yield f"{_named(work)}: no {', '.join(' '.join(map(str, trial)).strip() for trial in lacking)}"
     yield from (f"{_named(work)}: not in the config" for work in there)
-    if not _take_turns(recording.records, protocol):
+    if not _take_turns([one for one in recording.records if _work(one) not in broken], protocol):
         yield "the trials of each contender follow one another; they should take turns with those of the others"
+
+
+def _broken(recording: Recording) -> set[Work]:
+    """The works that an A/B test measured no further, because one of their sides crashed."""
+    crashed = {_work(one) for one in recording.records if one.outcome.kind in ("import", "crash")}
+    return crashed if recording.config.get("stops_early") else set()
 
 
 def _asked(protocol: Protocol, recording: Recording, recorded: set[Trial]) -> set[Trial]:
@@ -106,6 +112,10 @@ def _take_turns(records: list[Record], protocol: Protocol) -> bool:
 def _alternate(contenders: list[tuple[str, ...]]) -> bool:
     works, stretches = len(set(contenders)), 1 + sum(one != before for before, one in pairwise(contenders))
     return works < 2 or stretches > works
+
+
+def _work(record: Record) -> Work:
+    return Work(record.case, record.library, record.variant)
 
 
 def _named(work: Work) -> str:

@@ -58,10 +58,15 @@ class Progress(Interface):
 
 
 class Executor:
-    """One run over its plan; several threads may share it, each with a card."""
+    """One run over its plan; several threads may share it, each with a card.
 
-    def __init__(self, run: Run, store: Store, progress: Progress, retry: Collection[str] = ()) -> None:
-        self.run, self.progress = run, progress
+    If it `stops_early`, as an A/B test does, cells of a work that crashed on one side are left out.
+    """
+
+    def __init__(
+        self, run: Run, store: Store, progress: Progress, retry: Collection[str] = (), stops_early: bool = False
+    ) -> None:
+        self.run, self.progress, self._stops_early = run, progress, stops_early
         self._store, self._done, self._attempts = store, store.done(retry), store.attempts()
         self._known, self._lock = known_outcomes.KnownOutcomes(), Lock()
         self._ended, self._silent = 0, False
@@ -167,7 +172,7 @@ class Executor:
             if (key := self.run.key(cell)) in self._done:
                 with self._lock:
                     self._known.learn(cell, self._done[key])
-            else:
+            elif not (self._stops_early and self._known.is_broken(cell)):
                 left.append(Task(cell, key, partial(self._begin, cell, key), partial(self._note, cell)))
         return left
 

@@ -16,6 +16,7 @@ class KnownOutcomes:
     def __init__(self) -> None:
         self._skipped: dict[Cell, Outcome] = {}
         self._too_large: list[tuple[Cell, Outcome]] = []
+        self._broken: set[Cell] = set()
 
     def learn(self, cell: Cell, outcome: Outcome) -> None:
         """Remember how a cell ended."""
@@ -23,6 +24,12 @@ class KnownOutcomes:
             self._skipped[_work(cell)] = outcome
         elif outcome.kind in ("oom-device", "oom-host"):
             self._too_large.append((cell, outcome))
+        elif outcome.kind in ("import", "crash"):
+            self._broken.add(replace(_work(cell), side=""))
+
+    def is_broken(self, cell: Cell) -> bool:
+        """Whether the cell's contender crashed in its case, on either side: further trials would end alike."""
+        return replace(_work(cell), side="") in self._broken
 
     def predict(self, cell: Cell) -> Outcome | None:
         """The outcome of a cell that need not be run, or None."""

@@ -138,7 +138,8 @@ def measure(request: Request, plan: Sequence[Cell], same: Run, cards: Sequence[C
             done = writer.done(request.retry)
             left = [cell for cell in part if same.key(cell) not in done]
             with shown(left, same.effort) as progress:
-                Executor(same, InFolder(writer), progress, request.retry).execute(part, cards)
+                stops = bool(request.test and request.test.stops_early)
+                Executor(same, InFolder(writer), progress, request.retry, stops).execute(part, cards)
     except KeyboardInterrupt:
         say(f"{writer.folder}: all records are kept, and the same command continues")
         raise

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fakes import CORRECT, write
+from tests.fakes import CORRECT, altered, write
 from tests.sweep import lines, recordings, snnbench
 from tests.system.test_ab import Bench, bench
 
@@ -44,6 +44,14 @@ def test_equal_sides_are_refused(bench: Bench) -> None:
     (bench.folder / "same").mkdir()
     done = bench.ab("--new", write(bench.folder / "same", CORRECT, "lib"))
     assert done.returncode == 2 and "both sides come to the same" in done.stderr
+
+
+def test_side_that_crashes_is_measured_once(bench: Bench) -> None:
+    bench.slow.write_text(altered("right.absent"))
+    done = bench.ab("--new", bench.slow, "-o", "one")
+    assert done.returncode == 5 and "crash: AttributeError" in done.stdout
+    assert sorted(line["side"] for line in lines(bench.folder / "one")) == ["base", "new"]
+    assert snnbench(bench.folder, "check", "one").returncode == 0
 
 
 def test_other_commands_point_to_compare(bench: Bench) -> None:
