@@ -8,6 +8,7 @@ from snnbench.adapter.contender import Work
 from snnbench.adapter.declaration import Adapter
 from snnbench.environments import Env
 from snnbench.environments.interpreters import interpreters, place_of, unmanaged
+from snnbench.environments.uv_program import EnvironmentFailed
 from snnbench.plan.side import Side, SideError
 from snnbench.run.progress import bar, say
 from snnbench.run.request import Request
@@ -26,11 +27,23 @@ def prepare(request: Request, works: Sequence[Work], adapters: dict[str, Adapter
         return {"": Setup(adapters, interpreters(works, adapters, request.env is Env.managed, cuda, say))}
     sides = request.test.sides
     setups = {name: _setup(name, side, works, adapters, request.env, cuda) for name, side in sides.items()}
+    _require_a_pair(works, setups)
     (_, *base), (_, *new) = content(setups)
     texts = [set(side.texts) for side in sides.values()]
     if base == new and texts[0] != texts[1]:
         raise SideError("both sides come to the same adapters, environments and variables: nothing to compare")
     return setups
+
+
+def _require_a_pair(works: Sequence[Work], setups: Mapping[str, Setup]) -> None:
+    """Raise EnvironmentFailed if no work has an environment on both sides: there would be nothing to compare."""
+    problems: list[str] = []
+    for work in works:
+        pair = [setup.interpreter((work.library, work.variant), work.case).problem for setup in setups.values()]
+        if not any(pair):
+            return
+        problems += filter(None, pair)
+    raise EnvironmentFailed(problems[0])
 
 
 def content(setups: Mapping[str, Setup]) -> list[Any]:

@@ -54,6 +54,13 @@ def test_side_that_crashes_is_measured_once(bench: Bench) -> None:
     assert snnbench(bench.folder, "check", "one").returncode == 0
 
 
+def test_sides_without_any_environment_name_the_cause(bench: Bench) -> None:
+    given = ("--config", bench.config, "--adapter", bench.adapter, "--base", "numpy==0.0.1", "--new", "numpy==0.0.2")
+    done = snnbench(bench.folder, "ab", *given)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "numpy==0.0.1" in done.stderr.splitlines()[-1] and "env sync" in done.stderr.splitlines()[-1]
+
+
 def test_other_commands_point_to_compare(bench: Bench) -> None:
     bench.ab("--new", bench.slow, "-o", "one")
     ranked = snnbench(bench.folder, "rank", "one")
