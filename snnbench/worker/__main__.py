@@ -26,6 +26,7 @@ from snnbench.adapter.loading import Loaded
 from snnbench.cases.outcome import FailureKind, failed, skipped
 from snnbench.worker import garbage, importer, server
 from snnbench.worker.channel import die_with_parent, end, own_descriptor
+from snnbench.worker.fault import fault
 from snnbench.worker.instructions import Count, counter, uncounted
 from snnbench.worker.messages import (
     Announce,
@@ -158,7 +159,8 @@ def _load(path: Path) -> Loaded | Reply:
         return Reply(skipped("unavailable", _text(error)))
     except Exception as error:  # an import runs third-party code, which may raise anything
         traceback.print_exc()
-        return _failed("import", error)
+        known = isinstance(error, refusal.AdapterError | ImportError)  # its message names the place or the module
+        return _failed("import", error) if known else Reply(failed("import", fault(error, path)))
 
 
 def _reply(
@@ -196,7 +198,8 @@ def _reply(
     except Exception as error:  # a pass may raise anything, too
         traceback.print_exc()
         known = backend.failure_kind(error) if backend else None
-        return _failed(known or ("oom-host" if isinstance(error, MemoryError) else "crash"), error)
+        kind = known or ("oom-host" if isinstance(error, MemoryError) else "crash")
+        return Reply(failed("crash", fault(error, declared.path))) if kind == "crash" else _failed(kind, error)
     reply.settings |= _process_settings(variant.pins.distribution)
     return reply
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from snnbench.adapter import refusal
 from snnbench.adapter.loading import Loaded
-from snnbench.cases.outcome import FailureKind, Outcome, failed, measured, skipped
+from snnbench.cases.outcome import Outcome, failed, measured, skipped
+from snnbench.worker.fault import fault
 from snnbench.worker.messages import ImportRequest, Reply
 
 REFUSALS = (AssertionError, NotImplementedError, ValueError)
@@ -35,15 +36,18 @@ def reply_to(request: ImportRequest, loaded: Loaded | Reply) -> Reply:
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", str(error)))
     except Exception as error:
-        if unread := _unread(error):
+        line = fault(error, declared.path)
+        if unread := _unread(error, line):
             return Reply(skipped("unsupported", unread))
-        return _declined(error) if _is_refusal(error) else _failed("crash", error)
+        traceback.print_exc()
+        return Reply(skipped("unsupported", line) if _is_refusal(error) else failed("crash", line))
     try:
         got = np.asarray(run(given.astype(np.float32)), np.float64)
     except refusal.Unsupported as error:
         return Reply(skipped("unsupported", str(error)))
     except Exception as error:
-        return _failed("crash", error)
+        traceback.print_exc()
+        return Reply(failed("crash", fault(error, declared.path)))
     settings = {"version": _version(declared.variants[declared.default].pins.distribution)}
     try:
         comparison = compare(Network(graph, given, request.dt), got)
@@ -66,32 +70,13 @@ def _is_refusal(error: Exception) -> bool:
     return isinstance(error, AssertionError) or (isinstance(error, REFUSALS) and statement.startswith("raise"))
 
 
-def _unread(error: Exception) -> str:
+def _unread(error: Exception, line: str) -> str:
     """Why the package `nir` that the library needs does not read the graph; "" if another package raised the error."""
     if "/site-packages/nir/" not in traceback.extract_tb(error.__traceback__)[-1].filename:
         return ""
     unknown = re.search(r"unexpected keyword argument '(\w+)'", str(error))
-    what = f"reads no {unknown[1]}" if unknown else f"does not read this graph: {_line(error)}"
+    what = f"reads no {unknown[1]}" if unknown else f"does not read this graph: {line}"
     return f"needs nir {_version('nir')}, which {what}"
-
-
-def _declined(error: Exception) -> Reply:
-    traceback.print_exc()
-    return Reply(skipped("unsupported", _line(error)))
-
-
-def _failed(kind: FailureKind, error: Exception) -> Reply:
-    traceback.print_exc()
-    return Reply(failed(kind, _line(error)))
-
-
-def _line(error: BaseException) -> str:
-    """An exception as one line: its class, the first line of its message, and the statement that raised it."""
-    lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {lines[0].strip()}" if lines else type(error).__name__
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    _, installed, file = last.filename.rpartition("site-packages/")
-    return f"{text} ({file}:{last.lineno})" if installed else text
 
 
 def _version(distribution: str) -> str | None:

@@ -41,7 +41,7 @@ FAULTS = {
     "killed": (faulty("os.kill(os.getpid(), signal.SIGKILL)"), "crash", "died of SIGKILL"),
     "status": (faulty("os._exit(7)"), "crash", "exit status 7"),
     "silent": (faulty("os._exit(0)"), "lost", "exit status 0 without a whole reply"),
-    "raise": (faulty("raise RuntimeError('out of\\nluck')"), "crash", "RuntimeError: out of"),
+    "raise": (faulty("raise RuntimeError('out of\\nluck')"), "crash", "RuntimeError: out of (raise.py:34)"),
     "missing": (
         f"import no_such_library\n{CORRECT}",
         "import",
