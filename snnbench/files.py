@@ -10,11 +10,25 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from snnbench.exits import UserError
+
+
+class NoHome(UserError):
+    """There is no folder for what snnbench keeps, or it cannot be used; the message says what to set."""
+
 
 def home() -> Path:
-    """The folder of all that snnbench keeps between runs: environments, compiled kernels, measured noise."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("SNNBENCH_HOME") or cache / "snnbench").expanduser().absolute()
+    """The folder of all that snnbench keeps between runs: environments, compiled kernels, measured noise.
+
+    Raises NoHome.
+    """
+    cache = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    chosen = os.path.expanduser(os.environ.get("SNNBENCH_HOME") or os.path.join(cache, "snnbench"))
+    if chosen.startswith("~"):
+        raise NoHome(f"{chosen}: this user has no home folder; set SNNBENCH_HOME to a folder that can be written")
+    if os.pathsep in chosen:
+        raise NoHome(f"{chosen}: a path with {os.pathsep!r} cannot stand in PYTHONPATH; set SNNBENCH_HOME to another")
+    return Path(chosen).absolute()
 
 
 @contextmanager

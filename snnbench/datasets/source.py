@@ -45,7 +45,7 @@ class Source:
         """The folder in which Tonic looks for the file."""
         if self.is_generated:
             return home() / "data" / f"{self.data}-{self.samples}-{SEED}"
-        return Path(os.environ.get(FOLDER) or "data").expanduser().absolute()
+        return Path(os.path.expanduser(os.environ.get(FOLDER) or "data")).absolute()
 
     @property
     def path(self) -> Path:

@@ -199,6 +199,9 @@ def resolve(environment: Environment) -> list[str]:
 
 def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> None:
     folder, about = environment.folder, environment.about
+    if os.statvfs(folder.parent).f_flag & os.ST_NOEXEC:
+        reason = f"{folder.parent} is on a file system mounted noexec, from which no library can be loaded"
+        raise EnvironmentFailed(f"{environment.adapter}: {reason}; set SNNBENCH_HOME to another folder")
     shutil.rmtree(folder, ignore_errors=True)
     (folder.parent / "pyproject.toml").write_text(FENCE)
     say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")

@@ -152,6 +152,6 @@ def _virtualisation(root: Path) -> str | None:
 
 
 def memory_bytes(facts: Mapping[str, Any]) -> int:
-    """A worker's default memory limit: all memory of the machine or its control group."""
+    """A worker's default memory limit: all memory of the machine or its control group; 0 if it is unknown."""
     memory = facts["memory"]
     return int(memory["limit_bytes"] or memory["total_bytes"])

@@ -79,7 +79,7 @@ class Cell:
             energy=protocol.energy,
             neuron_share=protocol.neuron_share,
             patience_s=protocol.timeout_seconds,
-            memory_limit_bytes=memory_bytes if limit is None else round(limit * GIB),
+            memory_limit_bytes=(memory_bytes or None) if limit is None else round(limit * GIB),  # 0: unknown
             cpus=tuple(cpus),
         )
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from snnbench.adapter.contender import Work, label
@@ -26,7 +27,7 @@ class Limits:
     def of(cls, protocol: Protocol, facts: Mapping[str, Any], available_bytes: int, has_cuda: bool) -> "Limits":
         """The limits under a protocol; `facts` are those of machine.json, `available_bytes` is free host memory."""
         memory, given = facts["memory"], protocol.memory_limit_gib
-        worker = (memory["limit_bytes"] or memory["total_bytes"]) if given is None else given * GIB
+        worker = (memory["limit_bytes"] or memory["total_bytes"] or inf) if given is None else given * GIB
         cards = [card["memory_bytes"] for card in facts["gpus"] if card["memory_bytes"]]
         return cls(min(worker, available_bytes), min(cards, default=None), has_cuda, facts["cpu"]["usable_cpus"])
 

@@ -1,5 +1,6 @@
 """Progress on standard error: a display on a terminal, a line a cell elsewhere; both say how long is left."""
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -151,7 +152,8 @@ class Display:
 
         width = min(self.live.console.width, BAR_WIDTH)
         done = width * self.pace.count // max(self.pace.total, 1)
-        bar = Text.assemble(("━" * done, "green"), ("─" * (width - done), "dim"))
+        symbols = "━─" if self.live.console.encoding.lower().startswith("utf") else "#-"
+        bar = Text.assemble((symbols[0] * done, "green"), (symbols[1] * (width - done), "dim"))
         lines = [self.counts]
         for cell, doing in self.running.items():
             lines += [f"now: {describe(cell)}", *([f"     {doing}"] if doing else [])]
@@ -165,7 +167,7 @@ def shown(cells: Sequence[Cell], effort: Effort = alike) -> Iterator[Progress]:
     """Show progress over these cells; at the end, print how long they took."""
     started = time.monotonic()
     progress: Display | Lines
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and os.environ.get("TERM") not in ("dumb", "unknown"):  # rich draws nothing on these
         progress = Display(cells, effort)
         with progress.live:
             yield progress

@@ -237,7 +237,10 @@ def _confine(request: Request) -> None:
         os.sched_setaffinity(0, request.cpus)
     if request.memory_limit_bytes is not None:
         # RLIMIT_DATA and not RLIMIT_AS: frameworks reserve far more address space than they use.
-        resource.setrlimit(resource.RLIMIT_DATA, (request.memory_limit_bytes, request.memory_limit_bytes))
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        unlimited = hard == resource.RLIM_INFINITY
+        limit = request.memory_limit_bytes if unlimited else min(hard, request.memory_limit_bytes)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
 
 
 if __name__ == "__main__":

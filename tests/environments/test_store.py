@@ -2,6 +2,8 @@
 
 import fcntl
 import json
+import os
+import pwd
 import subprocess
 import sys
 import tempfile
@@ -9,6 +11,8 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 import uv
@@ -72,6 +76,17 @@ def test_home_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path:
     assert files.home() == tmp_path / "snnbench"
     monkeypatch.delenv("XDG_CACHE_HOME")
     assert files.home() == Path.home() / ".cache" / "snnbench"
+
+
+@pytest.mark.parametrize("chosen", [{"HOME": None}, {"SNNBENCH_HOME": "/tmp/a:b"}, {"SNNBENCH_HOME": "~nobody.here"}])
+def test_home_that_cannot_be_used_is_one_line(monkeypatch: pytest.MonkeyPatch, chosen: dict[str, str | None]) -> None:
+    for name in ("SNNBENCH_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in chosen.items():
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name)
+    monkeypatch.setattr(pwd, "getpwuid", mock.Mock(side_effect=KeyError))
+    with pytest.raises(files.NoHome, match="set SNNBENCH_HOME"):
+        files.home()
 
 
 def test_made_once_then_used_without_uv(home: Path, no_uv: Callable[[], None]) -> None:
@@ -159,6 +174,12 @@ def test_half_made_environment_is_made_again(home: Path) -> None:
 def test_unwritable_home_is_an_error(home: Path) -> None:
     home.write_text("not a folder")
     with pytest.raises(EnvironmentFailed, match="set SNNBENCH_HOME to a folder that can be written"):
+        store.sync(plan(adapter(), cuda=False), quiet)
+
+
+def test_home_without_programs_is_an_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=os.ST_NOEXEC))
+    with pytest.raises(EnvironmentFailed, match=r"mounted noexec.*set SNNBENCH_HOME"):
         store.sync(plan(adapter(), cuda=False), quiet)
 
 

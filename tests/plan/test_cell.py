@@ -140,5 +140,9 @@ def test_default_memory_limit_is_the_available_memory() -> None:
     assert Cell(CASE, "a", "x", 0, "time").request(PROTOCOL, [0], memory_bytes=7).memory_limit_bytes == 7
 
 
+def test_unknown_memory_is_no_limit() -> None:
+    assert Cell(CASE, "a", "x", 0, "time").request(PROTOCOL, [0], memory_bytes=0).memory_limit_bytes is None
+
+
 def test_label_omits_an_only_variant() -> None:
     assert [Cell(CASE, "a", variant, 0, "time").label for variant in ("default", "x")] == ["a", "a/x"]

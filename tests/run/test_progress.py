@@ -1,10 +1,14 @@
 """Tests of progress: what a worker announces is shown for its cell, and never mistaken for its reply."""
 
+import io
+import sys
+
 import pytest
 from rich.console import Console
 
 from snnbench.plan.cell import Cell
 from snnbench.run.progress import Display, Lines
+from snnbench.run.progress import shown as shown_on_screen
 from snnbench.worker.messages import Note
 from tests.bench import SMALL, Bench, bench
 from tests.fakes import altered
@@ -53,3 +57,20 @@ def test_lines_show_no_notes(capsys: pytest.CaptureFixture[str]) -> None:
     lines.start(CELL)
     lines.note(CELL, Note("samples cached", 3, 9))
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("terminal", ["dumb", "unknown"])
+def test_terminal_that_cannot_draw_gets_a_line_for_each_cell(
+    monkeypatch: pytest.MonkeyPatch, terminal: str
+) -> None:
+    monkeypatch.setenv("TERM", terminal)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with shown_on_screen([CELL]) as progress:
+        assert isinstance(progress, Lines)
+
+
+def test_bar_is_drawn_with_what_the_terminal_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(io.BytesIO(), "ascii"))
+    display = Display([CELL])
+    display.start(CELL)
+    assert shown(display).isascii()

@@ -12,6 +12,7 @@ import pytest
 
 from snnbench.cases.outcome import Outcome
 from snnbench.run.process import ALLOCATOR, environment, run
+from snnbench.units import GIB, KIB
 from snnbench.worker.messages import Reply, Request, decode_reply
 from tests.fakes import CASE, CORRECT, PHASES, altered, ask, document, quantities, reply_of, request, write
 from tests.recordings import EXACT
@@ -238,3 +239,13 @@ def test_worker_runs_no_destructor_after_its_reply(tmp_path: Path) -> None:
     )
     log = ask(tmp_path, source, request("verify")).log
     assert "at exit" in log and "taken apart" not in log
+
+
+def test_limit_of_the_users_shell_stays(tmp_path: Path) -> None:
+    """No process may raise its hard limit."""
+    hard = 8 * GIB
+    line = f"ulimit -Hd {hard // KIB}; exec {sys.executable} -m snnbench.worker {write(tmp_path, CORRECT)}"
+    env = environment(1, tmp_path)
+    asked = request("verify", memory_limit_bytes=64 * GIB).encode()
+    done = subprocess.run(["sh", "-c", line], input=asked, capture_output=True, text=True, env=env)
+    assert done.returncode == 0, done.stderr
