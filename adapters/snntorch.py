@@ -169,4 +169,10 @@ def from_nir(path, dt, batch):
     import nir
     from snntorch.import_nir import import_from_nir
 
-    return stepped_network(import_from_nir(nir.read(path)))  # it has no argument for dt
+    network = import_from_nir(nir.read(path))  # it has no argument for dt
+
+    def step(current, state):
+        output, state = network(current, state)
+        return output[0] if isinstance(output, tuple) else output, state  # its IF gives its potential, too
+
+    return stepped_network(step)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from snnbench.conformance.graph import SPIKING, Array, Node
-from snnbench.conformance.reading import FIXED_STEP_S, Reading
+from snnbench.conformance.reading import FIXED_DECAY, FIXED_STEP_S, Reading
 
 EPSILON = float(np.finfo(np.float32).eps)
 ROUNDINGS = 8
@@ -66,7 +66,7 @@ def steps(
     fires = node.kind in SPIKING and not reading.has("decay", "absent")
     late = reading.has("latency", "late")
     waiting = Step(np.zeros(current.shape[1:]), np.zeros(current.shape[1:]))
-    pending = np.zeros(current.shape[1:])
+    pending = held = held_error = np.zeros(current.shape[1:])
     for t, (x, x_error) in enumerate(zip(current, error, strict=True)):
         if synapse is not None:
             before = synaptic, synaptic_error
@@ -75,10 +75,13 @@ def steps(
         u, u_error = membrane.step(v, v_error, x, x_error)
         u = u - pending
         if fires:
-            answer = _fired(node, reading, u, u_error)
+            answer = _fired(node, reading, u - held, u_error + held_error)
             number = t + late
             spikes = answer.output if given is None or number >= len(given) else given[number]
             v, v_error, pending = _reset(node, reading, u, u_error, spikes)
+            if reading.has("reset", "held"):
+                left = _fired(node, reading, v, v_error)
+                held, held_error = (part * node.parameters["v_threshold"] for part in (left.output, left.tolerance))
         else:
             answer = Step(u, u_error)
             v, v_error = u, u_error
@@ -100,6 +103,8 @@ def _filters(node: Node, reading: Reading, dt: float) -> tuple[_Filter | None, _
         dt = float(np.min(values.get("tau", values.get("tau_mem", dt)) / (1 + r)))
     tau = None if node.kind == "IF" else values.get("tau", values.get("tau_mem"))
     remains, charged = (ones, dt * ones) if tau is None else _decay(reading, dt, tau)
+    if tau is None and reading.has("decay", "fixed"):
+        remains = FIXED_DECAY * ones
     gain = charged if reading.has("gain", "no-resistance") else ones if reading.has("gain", "unscaled") else charged * r
     leak = values.get("v_leak", nothing)
     added = nothing if reading.has("leak", "ignored") else leak if reading.has("leak", "bias") else charged * leak
@@ -135,7 +140,7 @@ def _reset(node: Node, reading: Reading, u: Array, error: Array, spikes: Array) 
     nothing = np.zeros_like(u)
     if reading.has("reset", "none"):
         return u, error, nothing
-    if reading.has("reset", "subtract"):
+    if reading.has("reset", "subtract") or reading.has("reset", "held"):
         return u - subtracted, grown, nothing
     if reading.has("reset", "late-subtract"):
         return u, grown, subtracted

@@ -17,6 +17,8 @@ from snnbench.conformance.graph import NEURONS, SPIKING, Graph
 
 FIXED_STEP_S = 1e-4
 """The time step that several exporters and importers of NIR have as their own, in seconds."""
+FIXED_DECAY = 0.9
+"""The decay in a step that an importer gives to IF, which has none."""
 DIFFERENCES: Mapping[str, Mapping[str, str]] = {
     "step": {
         "fixed": f"dt fixed at {FIXED_STEP_S:g} s inside",
@@ -24,13 +26,18 @@ DIFFERENCES: Mapping[str, Mapping[str, str]] = {
         "resistance": "dt taken as tau / (1 + R)",
         "whole": "tau cut to whole seconds",
     },
-    "decay": {"exponential": "decay exp(-dt / tau)", "absent": "neurons left out, their input is the output"},
+    "decay": {
+        "exponential": "decay exp(-dt / tau)",
+        "fixed": f"IF leaks, decay {FIXED_DECAY:g} in each step",
+        "absent": "neurons left out, their input is the output",
+    },
     "gain": {"no-resistance": "R ignored", "unscaled": "current not scaled by R dt / tau"},
     "leak": {"ignored": "v_leak ignored", "bias": "v_leak added in each step"},
     "reset": {
         "zero": "reset to 0, not to v_reset",
         "subtract": "threshold subtracted",
         "late-subtract": "threshold subtracted after the decay",
+        "held": "threshold subtracted, and once more for firing if the potential stays above it",
         "none": "no reset",
     },
     "spikes": {"several": "several spikes a step"},
@@ -84,6 +91,8 @@ def _with_effect(graph: Graph, dt: float) -> dict[str, list[str]]:
 
     if dt == FIXED_STEP_S:
         drop("step", "fixed")
+    if "IF" not in kinds:
+        drop("decay", "fixed")
     if kinds <= {"IF"}:
         drop("step", "steps", "resistance", "whole")
         drop("decay", "exponential")

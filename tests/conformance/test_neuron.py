@@ -37,6 +37,10 @@ def test_if_integrates_without_a_leak() -> None:
     assert outputs("IF", [1, 1, 1], dt=0.5) == [0, 0, 1]  # u: 0.5, 1 (not above), 1.5
 
 
+def test_if_that_leaks_keeps_nine_tenths() -> None:
+    assert outputs("IF", [2, 0.3, 2], ("decay", "fixed"), dt=0.5) == [0, 1, 0]  # u: 1 (not above), 0.9 + 0.15, 1
+
+
 def test_membrane_of_cubalif_takes_the_current_of_its_step() -> None:
     synapse: Any = {"tau_syn": 2.0, "tau_mem": 2.0, "w_in": 2.0, "v_threshold": 100.0}
     assert outputs("CubaLI", [4, 0], **synapse) == [2, 2]  # I: 4, 2; v: 2, 1 + 1
@@ -67,15 +71,22 @@ def test_late_subtraction_follows_the_decay() -> None:
     assert outputs("LIF", [6, 0.2, 2.0], ("reset", "subtract")) == [1, 1, 1]
 
 
+def test_potential_that_stays_above_the_threshold_raises_it() -> None:
+    # u: 3 fires and leaves 2; 1.5 is not above 2, and stays; 0.75 + 1.5 is above 2
+    assert outputs("LIF", [6, 1, 3], ("reset", "held")) == [1, 0, 1]
+    assert outputs("LIF", [6, 1, 3], ("reset", "subtract")) == [1, 1, 1]
+
+
 def test_every_difference_changes_some_neuron() -> None:
     values: Any = {"tau_syn": 3.5, "tau_mem": 2.5, "w_in": 1.5, "v_leak": 0.3, "v_reset": -0.2}
 
-    def output(r: float, *differences: tuple[str, str]) -> list[float]:
-        return outputs("CubaLIF", np.random.default_rng(0).uniform(0, 4, 60), *differences, dt=0.5, r=r, **values)
+    def output(kind: str, r: float, *differences: tuple[str, str]) -> list[float]:
+        return outputs(kind, np.random.default_rng(0).uniform(0, 4, 60), *differences, dt=0.5, r=r, **values)
 
     for aspect, names in DIFFERENCES.items():
         for name in names:
-            assert any(output(r, (aspect, name)) != output(r) for r in (2.0, 6.0)), (aspect, name)
+            cases = [("CubaLIF", 2.0), ("CubaLIF", 6.0), ("IF", 0.2)]
+            assert any(output(*case, (aspect, name)) != output(*case) for case in cases), (aspect, name)
 
 
 def in_float32(current: Array, dt: float, parameters: dict[str, Any]) -> tuple[Array, Array]:

@@ -54,6 +54,7 @@ def test_importers_read_one_lif_graph_as_the_documents_say(tmp_path: Path) -> No
     ("library", "file", "line", "text"),
     [
         ("snntorch", "snntorch/import_nir.py", 243, "dt = 1e-4"),
+        ("snntorch", "snntorch/import_nir.py", 235, "beta=0.9,"),
         ("snntorch", "snntorch/import_nir.py", 250, "beta = 1 - (dt / node.tau)"),
         ("snntorch", "snntorch/import_nir.py", 279, "dt = 1e-4"),
         ("sinabs", "sinabs/nir.py", 97, "if any(node.v_leak) != 0:"),
