@@ -95,7 +95,7 @@ CONSTANTS = {
 def read(path: Path) -> Adapter:
     """The declaration of the adapter file at `path`, read without running it. Raises AdapterError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         tree = ast.parse(text)
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
         # ValueError: not text, or with null bytes; the last two: nested too deeply

@@ -53,7 +53,7 @@ class Document:
 def read(path: Path) -> Document:
     """The document in a TOML or, by suffix, a YAML file. Raises ConfigError."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # editors of Windows begin with a mark
     except FileNotFoundError as error:
         siblings = [file.name for file in path.parent.glob("*") if file.suffix in READERS]
         raise ConfigError(f"{path}: no such file{did_you_mean(path.name, siblings)}") from error

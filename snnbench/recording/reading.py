@@ -114,6 +114,8 @@ def read(folder: Path) -> Recording:
 
     Only records of a contender's latest adapter file and environment count: earlier measurements are stale.
     """
+    if folder.name == RECORDS and folder.is_file():  # the file that a shell completes to
+        folder = folder.parent
     if not (folder / RECORDS).is_file():
         raise RecordingError(f"{folder}: no recording here (no {RECORDS})")
     by_cell: dict[str, dict[int, Record]] = {}
@@ -179,7 +181,7 @@ def chosen(attempts: Sequence[Record]) -> Record:
 def document(path: Path) -> dict[str, Any]:
     """A document of a recording; {} if the file is missing. Raises RecordingError."""
     try:
-        content = loaded(path.read_text(encoding="utf-8"))
+        content = loaded(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         return {}
     except OSError as error:
@@ -196,7 +198,7 @@ def document(path: Path) -> dict[str, Any]:
 def _text(path: Path) -> str:
     """The text of a file that is there. Raises RecordingError."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        return path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise RecordingError(f"{path}: {error.strerror}") from error
 

@@ -20,6 +20,7 @@ from snnbench.files import lock, write_whole
 from snnbench.machine import description
 from snnbench.recording import attempts, schema
 from snnbench.recording.attempts import Attempts
+from snnbench.recording.facts import flat
 from snnbench.recording.lookup import inside
 from snnbench.recording.merged_machine import continued
 from snnbench.recording.reading import CONFIG, ENVIRONMENTS, MACHINE, RECORDS, document, read
@@ -82,9 +83,7 @@ class Writer:
             there, here = (description.recorded_model(facts) for facts in (document(folder / MACHINE), machine))
             if None not in (there, here) and there != here:
                 raise RecordingError(f"{folder}: is of another machine, {there}; this is {here}; name another folder")
-            raise RecordingError(
-                f"{folder}: holds a recording of another config, choice of contenders or machine; name another folder"
-            )
+            raise RecordingError(f"{folder}: holds a recording of another {other(known, config)}; name another folder")
         if not known:
             self._replace(MACHINE, machine)
             self._replace(CONFIG, config)
@@ -148,6 +147,19 @@ class Writer:
         if wrong := schema.complaint(Path(name).stem, value):
             raise RecordingError(f"{self.folder / name}: cannot hold {wrong}")
         write_document(self.folder / name, value)
+
+
+def other(known: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    """What the run of the config.json `known` has otherwise than the run of `config`, in a few words."""
+    there, here = (dict(flat(one.get("config", {}))) for one in (known, config))
+    absent = object()
+    keys = [key for key in {**there, **here} if there.get(key, absent) != here.get(key, absent)]
+    if keys:
+        return f"config ({', '.join(keys[:3])}{' and others' if len(keys) > 3 else ''})"
+    for name, what in (("only", "choice of contenders (--only)"), ("machine", "machine"), ("sides", "pair of sides")):
+        if known.get(name) != config.get(name):
+            return what
+    return "machine, Python (--env) or file of a side"
 
 
 def write_document(path: Path, content: Mapping[str, Any]) -> None:

@@ -53,7 +53,7 @@ def test_finished_run_adds_nothing_to_its_folder(workspace: Workspace) -> None:
     assert recordings(workspace.folder) == []
     other = workspace.run("-o", "mine")
     assert (other.returncode, other.stdout) == (1, "")
-    refusal = "holds a recording of another config, choice of contenders or machine; name another folder"
+    refusal = "holds a recording of another config (protocol.memory_trials, protocol.trials); name another folder"
     assert other.stderr == f"snnbench: mine: {refusal}\n"
 
 

@@ -187,12 +187,22 @@ def test_second_writer_is_refused_until_the_first_has_ended(folder: Path, three:
     assert read(folder).records == three
 
 
-def test_folder_of_another_run_is_refused(folder: Path, three: list[Record]) -> None:
+@pytest.mark.parametrize(
+    ("change", "other"),
+    [
+        ({"config": {"name": "quick", "protocol": {"trials": 2}}}, "config (protocol.trials)"),
+        ({"only": ["neurons=3"]}, "choice of contenders (--only)"),
+        ({"machine": "a server"}, "machine"),
+        ({}, "machine, Python (--env) or file of a side"),
+    ],
+)
+def test_folder_of_another_run_is_refused(
+    folder: Path, three: list[Record], change: dict[str, Any], other: str
+) -> None:
     keep(folder, *three)
     with pytest.raises(RecordingError) as caught:
-        keep(folder, about=ABOUT | {"identity": "other"})
-    other = "another config, choice of contenders or machine"
-    assert str(caught.value) == f"{folder}: holds a recording of {other}; name another folder"
+        keep(folder, about=ABOUT | {"identity": "other"} | change)
+    assert str(caught.value) == f"{folder}: holds a recording of another {other}; name another folder"
     assert read(folder).records == three
 
 
@@ -203,6 +213,14 @@ def test_folder_of_another_machine_is_refused_by_its_name(folder: Path, three: l
         append(folder, ABOUT | {"identity": "other"}, {"model": "a server"}),
     ):
         pass
+
+
+def test_recording_is_read_by_the_name_of_its_records_and_behind_a_mark(folder: Path, three: list[Record]) -> None:
+    keep(folder, *three)
+    for name in (RECORDS, CONFIG):
+        (folder / name).write_text("\ufeff" + (folder / name).read_text())
+    there = read(folder / RECORDS)
+    assert (there.records, there.folder, there.config["identity"]) == (three, folder, "this")
 
 
 def test_versions_by_environment_only_grow(folder: Path) -> None:

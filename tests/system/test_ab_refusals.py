@@ -37,7 +37,7 @@ def test_edited_side_starts_another_test(bench: Bench) -> None:
     bench.ab("--new", bench.slow, "-o", "one", trials=4)
     bench.slow.write_text(bench.slow.read_text().replace("0.02", "0.01"))
     again = bench.ab("--new", bench.slow, "-o", "one", trials=4)
-    assert again.returncode == 1 and "another config, choice of contenders or machine" in again.stderr
+    assert again.returncode == 1 and "another machine, Python (--env) or file of a side" in again.stderr
 
 
 def test_equal_sides_are_refused(bench: Bench) -> None:
