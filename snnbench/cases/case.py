@@ -116,6 +116,11 @@ class Case:
         return f"{self.PREFIX}{self.profile}"
 
     @property
+    def lacks(self) -> str:
+        """Why the case has no work at all, in words; empty if it has."""
+        return ""
+
+    @property
     def product_format(self) -> str:
         """The format in which matrix products see their operands."""
         return "tf32" if self.precision == "tf32" and self.dtype == "float32" else self.dtype

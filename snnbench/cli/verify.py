@@ -43,11 +43,14 @@ def verify(
     if wrong:
         raise wrong[0]
     conditions = [selection.parse(expression) for expression in options.conditions]
-    works = [
+    named = [
         work
         for work in configs.expand(loaded, adapters)
-        if all(holds(work) for holds in conditions) and (not patterns or (work.library, work.variant) in wanted)
+        if not patterns or (work.library, work.variant) in wanted
     ]
+    works = [work for work in named if all(holds(work) for holds in conditions)]
+    if named and not works:
+        raise selection.nothing_left(options.conditions, named)
     if not works:
         whom = f" for {' '.join(libraries)}" if libraries else ""
         raise typer.BadParameter(f"config {loaded.name} has no cell left{whom}; --config names another")

@@ -199,11 +199,16 @@ def load(path: Path, settings: Sequence[str] = (), default_threads: int | None =
 
 
 def expand(config: Config, adapters: dict[str, Adapter]) -> list[Work]:
-    """Every work in the order of the file, once; `adapters` by name. Raises ConfigError for an unknown library."""
+    """Every work in the order of the file, once; `adapters` by name.
+
+    Raises ConfigError for an unknown library, and for a case without any work.
+    """
     works: dict[Work, None] = {}
     contenders = _contenders(config, adapters)
-    for sweep, libraries in zip(config.sweeps, contenders, strict=True):
+    for number, (sweep, libraries) in enumerate(zip(config.sweeps, contenders, strict=True)):
         for case in sweep.cases():
+            if case.lacks:
+                raise ConfigError(f"{config._document.where('sweep', number)}: {case.lacks}")
             works.update((Work(case, library, variant), None) for library, variant in libraries)
     return list(works)
 

@@ -9,7 +9,7 @@ name or `library/variant`, and takes * and ?.
 
 import operator
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args, get_type_hints
 
@@ -53,6 +53,17 @@ def parse(expression: str) -> Condition:
     """The condition that `expression` stands for. Raises SelectionError."""
     conditions = [_condition(text) for text in expression.split(",")]
     return lambda work: all(holds(work) for holds in conditions)
+
+
+def nothing_left(expressions: Iterable[str], works: Sequence[Work]) -> SelectionError:
+    """The error that no work meets the conditions; it names the first one that none meets, and a near value."""
+    texts = [text.strip() for expression in expressions for text in expression.split(",")]
+    text = next((text for text in texts if not any(map(_condition(text), works))), None)
+    if text is None or (match := CONDITION.fullmatch(text)) is None:
+        return SelectionError("--only: no cell of this config is left")
+    there = list(dict.fromkeys(name for work in works for name in _names(work, match["key"])))
+    near = did_you_mean(match["values"], there) or f" (there: {', '.join(there[:8])})" * bool(there)
+    return SelectionError(f"--only: no cell of this config is left: none has {text}{near}")
 
 
 def of_cases(expression: str) -> bool:

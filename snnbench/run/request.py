@@ -12,7 +12,6 @@ from snnbench.cases.outcome import Outcome
 from snnbench.environments import Env
 from snnbench.plan import config, selection, side
 from snnbench.plan.config import Config
-from snnbench.plan.selection import SelectionError
 from snnbench.plan.shard import Shard, ShardError
 from snnbench.plan.side import Side
 
@@ -88,10 +87,10 @@ class Request:
     def selected(self, adapters: dict[str, Adapter]) -> list[Work]:
         """The works of the config that meet every condition. Raises ConfigError, SelectionError."""
         conditions = [selection.parse(expression) for expression in self.only]
-        works = config.expand(self.config, self.known(adapters))
-        works = [work for work in works if all(holds(work) for holds in conditions)]
+        all_works = config.expand(self.config, self.known(adapters))
+        works = [work for work in all_works if all(holds(work) for holds in conditions)]
         if not works:
-            raise SelectionError("--only: no cell of this config is left")
+            raise selection.nothing_left(self.only, all_works)
         return works
 
     def works(self, adapters: dict[str, Adapter], cuda: bool) -> list[Work]:

@@ -105,6 +105,11 @@ class Case(case.Case):
         return self.samples // self.batch
 
     @property
+    def lacks(self) -> str:
+        """An epoch needs a batch."""
+        return "" if self.batches else f"samples = {self.samples} do not fill a batch of {self.batch}"
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """[T, B, classes], the shape of the output for a batch."""
         return self.time_steps, self.batch, self.classes
