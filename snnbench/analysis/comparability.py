@@ -3,6 +3,7 @@
 Work, precision, protocol and machine model must agree. Versions may differ: a comparison is made to compare them.
 """
 
+import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -75,7 +76,8 @@ def both_at_once(base: Recording, new: Recording) -> str:
             sides["base"].append(f"--base '{before}'")
             sides["new"].append(f"--new '{after}'")
     changes = [*sides["base"], *sides["new"]] or ["--base CHANGE --new CHANGE"]
-    return " ".join(["snnbench ab", f"--config {new.config.get('config', {}).get('name', 'CONFIG')}", *changes])
+    config = shlex.quote(str(new.resolved.get("name", "CONFIG")))
+    return " ".join(["snnbench ab", f"--config {config}", *changes])
 
 
 def _own_version(recording: Recording, library: str) -> str:

@@ -34,6 +34,7 @@ from snnbench.cli import (
     site,
     verify,
 )
+from snnbench.cli.flags import Command, Group
 from snnbench.cli.list import list_adapters
 from snnbench.cli.status import status
 from snnbench.exits import Exit, UserError
@@ -44,7 +45,7 @@ snnbench times spiking-network libraries on work that was proved to be the same.
 Which library is the fastest for my network?
   snnbench run --config quick
 Did my change make my library slower?
-  snnbench ab --new path/to/clone@my-branch
+  snnbench ab --config quick --new path/to/clone@my-branch
 Does my library do the same work?
   snnbench verify --adapter my_library.py
 
@@ -53,29 +54,30 @@ More: snnbench list (libraries), snnbench doctor (this machine), snnbench --help
 EPILOG = "Exit codes: " + "; ".join(f"{int(code)} {code.meaning}" for code in Exit) + "."
 
 app = typer.Typer(
+    cls=Group,
     help="Times spiking-network libraries, and only on work that was proved to be the same work.",
     epilog=EPILOG,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
-app.command(name="run")(run.run)
-app.command(name="verify")(verify.verify)
-app.command(name="list")(list_adapters)
-app.command(name="report")(report.report)
-app.command(name="site")(site.site)
-app.command(name="export")(export.export)
-app.command(name="merge")(merge.merge)
-app.command(name="close")(close.close)
-app.command(name="ab")(ab.ab)
-app.command(name="compare")(compare.compare)
-app.command(name="status")(status)
-app.command(name="show")(show.show)
-app.command(name="doctor")(doctor.doctor)
-app.command(name="check")(check.check)
-app.command(name="rank")(rank.rank)
-app.command(name="operations")(operations.operations)
-app.command(name="nir")(nir.nir)
-app.command(name="request")(request.request)
+app.command(name="run", cls=Command)(run.run)
+app.command(name="verify", cls=Command)(verify.verify)
+app.command(name="list", cls=Command)(list_adapters)
+app.command(name="report", cls=Command)(report.report)
+app.command(name="site", cls=Command)(site.site)
+app.command(name="export", cls=Command)(export.export)
+app.command(name="merge", cls=Command)(merge.merge)
+app.command(name="close", cls=Command)(close.close)
+app.command(name="ab", cls=Command)(ab.ab)
+app.command(name="compare", cls=Command)(compare.compare)
+app.command(name="status", cls=Command)(status)
+app.command(name="show", cls=Command)(show.show)
+app.command(name="doctor", cls=Command)(doctor.doctor)
+app.command(name="check", cls=Command)(check.check)
+app.command(name="rank", cls=Command)(rank.rank)
+app.command(name="operations", cls=Command)(operations.operations)
+app.command(name="nir", cls=Command)(nir.nir)
+app.command(name="request", cls=Command)(request.request)
 app.add_typer(env.app, name="env")
 app.add_typer(data.app, name="data")
 
@@ -103,6 +105,8 @@ def options(
 def main() -> int:
     """Run a command and return its exit code; an error prints one line that says what to do."""
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup sets it
+        signal.signal(signal.SIGHUP, _interrupt)
     debug = "--debug" in sys.argv
     _open_streams()
     try:

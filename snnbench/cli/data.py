@@ -6,9 +6,12 @@ from typing import Annotated
 
 import typer
 
+from snnbench.cli.flags import Command, Group
 from snnbench.units import MIB
 
-app = typer.Typer(help="Generate and check files of event data. snnbench downloads none.", no_args_is_help=True)
+app = typer.Typer(
+    cls=Group, help="Generate and check files of event data. snnbench downloads none.", no_args_is_help=True
+)
 
 
 class Name(StrEnum):
@@ -26,7 +29,7 @@ class Split(StrEnum):
     test = "test"
 
 
-@app.command(name="make")
+@app.command(name="make", cls=Command)
 def make(
     name: Annotated[Name, typer.Argument(help="The dataset to imitate.")],
     samples: Annotated[int, typer.Option("--samples", min=1, max=1_000_000, help="Number of samples.")],
@@ -50,7 +53,7 @@ def make(
     typer.echo(f"{path}: {samples:,} samples of seed {seed}, {path.stat().st_size / MIB:.0f} MiB")
 
 
-@app.command(name="check")
+@app.command(name="check", cls=Command)
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="An HDF5 file of SHD or SSC.")],
     checksum: Annotated[

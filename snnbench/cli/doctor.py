@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 def doctor(
     aa: Annotated[
         bool,
-        typer.Option("--aa", help="Time the config's baseline against itself, and say what change is detectable here."),
+        typer.Option(
+            "--aa",
+           
+            help="Time the config's baseline against itself, and say what change is detectable here.",
+        ),
     ] = False,
     trials: Annotated[int, typer.Option(min=2, help="Processes of each case in the A/A experiment.")] = 10,
     config: ConfigOption = "quick",
@@ -65,14 +69,12 @@ def doctor(
 
 def _print(findings: "Sequence[Finding]") -> None:
     """A line for each finding, for a program."""
-    marks = {"well": "ok     ", "spoils": "WARNING", "unknown": "unknown"}
+    from snnbench.report.terminal.doctor_view import WORDS, counts
+
     for finding in findings:
         step = f" -> {finding.step}" if finding.step else ""
-        typer.echo(f"{marks[finding.state]}  {finding.name}: {finding.what}{step}")
-    spoiling = sum(finding.state == "spoils" for finding in findings)
-    typer.echo(
-        f"{spoiling} of {len(findings)} things would spoil a measurement" if spoiling else "nothing seen that would"
-    )
+        typer.echo(f"{WORDS[finding.state]:<7}  {finding.name}: {finding.what}{step}")
+    typer.echo(counts(findings))
 
 
 def _plan(config: str, options: Choice) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from snnbench.cli.flags import Command, Group
 from snnbench.cli.options import AdapterOption, config_path
 from snnbench.units import MIB
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from snnbench.adapter.contender import Contender
     from snnbench.adapter.declaration import Adapter
 
-app = typer.Typer(help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
+app = typer.Typer(cls=Group, help="Make, list and remove the environments that adapters run in.", no_args_is_help=True)
 
 
 class Device(StrEnum):
@@ -27,7 +28,7 @@ LibrariesArgument = Annotated[
 ]
 
 
-@app.command(name="sync")
+@app.command(name="sync", cls=Command)
 def sync(
     libraries: LibrariesArgument = None,
     adapter: AdapterOption = None,
@@ -91,7 +92,7 @@ def _of_configs(names: list[str], adapters: "dict[str, Adapter]") -> "list[tuple
     return list(dict.fromkeys(((work.library, work.variant), work.case.workload) for work in works))
 
 
-@app.command(name="list")
+@app.command(name="list", cls=Command)
 def list_environments() -> None:
     """List the environments and their sizes; files that uv shares with its cache count fully."""
     from snnbench.environments import store
@@ -101,7 +102,7 @@ def list_environments() -> None:
         typer.echo(f"{environment.folder}  {size}  {', '.join(environment.adapters) or 'half made'}")
 
 
-@app.command(name="remove")
+@app.command(name="remove", cls=Command)
 def remove(libraries: LibrariesArgument = None) -> None:
     """Remove the environments of these libraries, or all."""
     from snnbench.environments import store

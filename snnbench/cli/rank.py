@@ -1,5 +1,6 @@
 """`snnbench rank`: it ranks the contenders of one recording."""
 
+import shlex
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -75,7 +76,8 @@ def rank(
     if form is RankingFormat.csv:
         say_gaps([recorded])
     if recorded.sides:
-        raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; snnbench compare {recording}")
+        command = shlex.join(["snnbench", "compare", str(recording)])
+        raise typer.BadParameter(f"{recording}: holds the two sides of an A/B test; {command}")
     phases = phase or (headline(recorded.records) if form is RankingFormat.table else [])
     ranking = ranks.rank(recorded, baseline, thresholds, phases, allowed, metric)
     ranking = replace(ranking, lacking=missing(recorded))

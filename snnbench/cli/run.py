@@ -1,5 +1,6 @@
 """`snnbench run`: from a config file to a recording and its table."""
 
+import shlex
 import sys
 from contextlib import nullcontext, redirect_stderr
 from io import StringIO
@@ -82,8 +83,8 @@ def _show(console: "Console", recording: "Recording") -> None:
     console.print()
     paragraph(console, f"recorded in {folder}")
     for what, command in (
-        ("who is faster, by a test:", f"snnbench rank {folder}"),
-        ("charts, memory, scaling:", f"snnbench report {folder} --format html -o page.html"),
+        ("who is faster, by a test:", f"snnbench rank {shlex.quote(str(folder))}"),
+        ("charts, memory, scaling:", f"snnbench report {shlex.quote(str(folder))} --format html -o page.html"),
     ):
         paragraph(console, Text.assemble((f"{what:<26}", "dim"), command))
 

@@ -31,8 +31,8 @@ def bar(doing: str) -> Iterator[Callable[[int, int], None]]:
     columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
-        task = progress.add_task(doing)
-        yield lambda done, count: progress.update(task, completed=done, total=count)
+        task = progress.add_task(doing, visible=False)  # until there is something to do
+        yield lambda done, count: progress.update(task, completed=done, total=count, visible=True)
 
 
 class Pace:
@@ -188,8 +188,10 @@ def describe(cell: Cell) -> str:
 def ending(record: Record) -> str:
     """How a cell ended, on one line."""
     if record.status == "measured":
+        ready = not record.wall_s or record.wall_s < 0.05  # it ran before its turn to be waited for
+        lived = [] if ready else [f"{record.wall_s:.1f} s"]
         circumstances = ["measured again"] * (record.attempt > 0) + ["disturbed by others"] * (
             "contended" in record.flags
         )
-        return ", ".join([str(record.outcome.verdict), f"{record.wall_s:.1f} s", *circumstances])
+        return ", ".join([str(record.outcome.verdict), *lived, *circumstances])
     return str(record.outcome)

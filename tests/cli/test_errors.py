@@ -36,6 +36,14 @@ NOWHERE = '# /// script\n# dependencies = ["no-such-distribution==1.0"]\n# ///\n
             2,
             "--only: no cell of this config is left",
         ),
+        (["run", "-c", "tiny.toml", "--only", "library=othe"], 2, "none has library=othe (did you mean 'other'?)"),
+        (["run", "-c", "tiny.toml", "--only", "batch>2,batch=3"], 2, "none has batch=3 (there: 5)"),
+        (["verify", "-c", "tiny.toml", "--only", "variant=x"], 2, "none has variant=x (there: default)"),
+        (
+            ["run", "-c", "training", "--set", "sweep.samples=8", "--dry-run"],
+            3,
+            "samples = 8 do not fill a batch of ",
+        ),
         (["run", "-c", "tiny.toml", "--env", "none"], 2, "Invalid value for '--env'"),
         (["verify", "god", "-c", "tiny.toml"], 2, "unknown library 'god' (did you mean 'good'?)"),
         (["verify", "snntorch==0.7.0"], 2, "the adapter snntorch is for version 1.0.0; --adapter FILE.py takes a copy"),
@@ -125,7 +133,20 @@ def test_command_alone_shows_three_questions_and_their_commands(workspace: Works
     assert (done.returncode, done.stderr) == (2, "")
     lines = done.stdout.splitlines()
     assert len([line for line in lines if line]) <= 10 and max(map(len, lines)) <= 80
-    assert [line.split()[1] for line in lines if line.startswith("  snnbench ")] == ["run", "ab", "verify"]
+    commands = [shlex.split(line)[1:] for line in lines if line.startswith("  snnbench ")]
+    assert [words[0] for words in commands] == ["run", "ab", "verify"]
+    for words in commands:
+        assert "Missing" not in workspace(*words, "--only", "neurons=0").stderr, "it can be copied"
+
+
+@pytest.mark.parametrize("command", ["run", "show", "env sync", "doctor"])
+def test_help_shows_no_type_of_a_flag(workspace: Workspace, command: str) -> None:
+    assert "<bool>" not in workspace.ask(*command.split(), "--help")
+
+
+def test_config_may_begin_with_a_mark(workspace: Workspace) -> None:
+    workspace.config.write_text("\ufeff" + workspace.config.read_text())
+    assert workspace.run("--dry-run").returncode == 0
 
 
 def test_process_prints_and_ends_with_an_exit_code(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def measured(folder: Path) -> Counter[int]:
     return Counter(line["trial"] for line in lines(recording) if line["outcome"]["status"] == "measured")
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted_run_is_continued_by_the_same_command(run: Run, how: signal.Signals) -> None:
     run.stop(how)
     assert run.process.returncode == 130

@@ -130,14 +130,14 @@ def test_driver_before_r510_crashes_nothing(stub: Callable[..., dict[str, str]])
 def test_doctor_command_prints_its_findings(stub: Callable[..., dict[str, str]]) -> None:
     lines = python(stub("BEFORE_R510"), "-m", "snnbench", "doctor").splitlines()
     (driver,) = [line for line in lines if "  driver: " in line]
-    assert driver.startswith("WARNING  driver: driver 470.256.02 runs CUDA up to 11.4, which is too old for ")
+    assert driver.startswith("problem  driver: driver 470.256.02 runs CUDA up to 11.4, which is too old for ")
     for requirement in ("torch==", "jax[cuda13]==", "cuda-core[cu13]==", "cupy-cuda13x=="):
         assert requirement in driver
     assert driver.endswith("-> install driver 580 or newer"), "and PyTorch for CUDA 12 wants a newer one, too"
     assert any(
-        line.startswith("unknown  GPU 1: the driver does not open it (Insufficient Permissions)") for line in lines
+        line.startswith("warning  GPU 1: the driver does not open it (Insufficient Permissions)") for line in lines
     )
-    assert "things would spoil a measurement" in lines[-1]
+    assert "1 problem" in lines[-1]
 
 
 def test_doctor_command_examines_the_workers_python(stub: Callable[..., dict[str, str]]) -> None:

@@ -23,8 +23,13 @@ def show(console: Console, findings: Sequence[Finding]) -> None:
             if finding.step:
                 paragraph(console, f"-> {finding.step}", indent=indent)
     console.print()
-    counts = {word: sum(finding.state == state for finding in findings) for state, word in WORDS.items()}
-    console.print(Text(", ".join(_counted(count, word) for word, count in counts.items()), style="bold"))
+    console.print(Text(counts(findings), style="bold"))
+
+
+def counts(findings: Sequence[Finding]) -> str:
+    """The number of findings of each state."""
+    numbers = {word: sum(finding.state == state for finding in findings) for state, word in WORDS.items()}
+    return ", ".join(_counted(count, word) for word, count in numbers.items())
 
 
 def _counted(count: int, word: str) -> str:

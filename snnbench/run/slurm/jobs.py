@@ -25,6 +25,7 @@ from snnbench.recording import in_progress, reading
 from snnbench.recording.reading import CONFIG, RECORDS, Recording
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import append, write_document, writing
+from snnbench.run.progress import say
 from snnbench.run.slurm import scheduler, submission
 from snnbench.run.slurm.scheduler import State
 
@@ -117,7 +118,9 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         stream = (folder / LOCK).open("w")
     with stream:
-        lock(stream)
+        if not lock(stream, wait=False):
+            say(f"{folder}: waiting for another snnbench, which submits or collects its jobs")
+            lock(stream)
         yield
 
 

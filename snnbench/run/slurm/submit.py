@@ -1,5 +1,6 @@
 """`snnbench run --executor slurm`: it submits shards as jobs and merges their recordings."""
 
+import shlex
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
@@ -72,7 +73,8 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
     requested = resources(options, works)
     require_place(request)
     run = open_run(request, shards, works)
-    say(f"{run.folder}: {len(run.shards)} shards; snnbench status {run.folder} tells how far they are")
+    look = f"snnbench status {shlex.quote(str(run.folder))}"
+    say(f"{run.folder}: {len(run.shards)} shards; {look} tells how far they are")
     plan = Plan(works, prepare(request, works, adapters, cuda), request.config)
     with jobs.locked(run.folder):
         run = submit_missing(jobs.read(run.folder), plan, replace(request, cuda=cuda), requested)
@@ -85,7 +87,7 @@ def run_jobs(request: Request, shards: int | None, options: dict[str, str | bool
         with shown(left) as progress:
             states = wait(run, tails, left, progress)
     except KeyboardInterrupt:
-        say(f"{run.folder}: the jobs go on; look: snnbench status {run.folder}; go on: the same command;")
+        say(f"{run.folder}: the jobs go on; look: {look}; go on: the same command;")
         say(f"cancel: scancel {' '.join(sorted({job.split('_')[0] for job in run.ids.values()}))}")
         raise
     with jobs.locked(run.folder):
