@@ -39,6 +39,15 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+def neuron_of(module: ModuleType, case: Any, variant: str) -> Any:
+    """What the adapter's `neuron` returns. Raises AdapterError if that is no Neuron, for example the library's own."""
+    made = module.neuron(case, variant)
+    if not (hasattr(made, "stack") and hasattr(made, "alone")):
+        expected = "a Neuron of snnbench.backends.torch, .jax or .numpy, which says how to run the library's"
+        raise AdapterError(f"neuron(case, variant) returned a {type(made).__name__}; expected {expected}")
+    return made
+
+
 def own_rule(module: ModuleType) -> Callable[[Any, str], Any]:
     """The adapter's `rule` function of a case and a variant; it gives None if the adapter has no such function."""
     rule: Callable[[Any, str], Any] = getattr(module, "rule", lambda case, variant: None)

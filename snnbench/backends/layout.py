@@ -4,11 +4,14 @@ If a library's output is late by some steps, its input gets as many steps of sil
 many steps at the start.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from snnbench.adapter.refusal import Incorrect
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,14 @@ class Layout:
         """The library's gradient of its input to [T, B, N]."""
         back = self._back(array)
         return back[: len(back) - self.latency]
+
+    def require(self, output: Any, shape: Sequence[int]) -> None:
+        """Raise Incorrect unless a library's output is an array of this shape."""
+        axes = f"[{', '.join(self.order)}]"
+        if (got := getattr(output, "shape", None)) is None:
+            raise Incorrect(f"the output is a {type(output).__name__}, expected an array of spikes {axes}")
+        if tuple(got) != tuple(shape):
+            raise Incorrect(f"output of shape {list(got)}, expected {list(shape)}: {axes}, by ORDER = {self.order!r}")
 
     def _arrange(self, array: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray(array.transpose(_axes("TBN", self.order, array)))

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.adapter import reading
+from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import Count
@@ -101,7 +102,7 @@ def exams(case: Case, drive: float | None = None) -> list[Problem]:
 def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
     """The adapter's `neuron` by itself, or its `build` without weights. Raises Unsupported if it has neither."""
     if hasattr(adapter, "neuron"):
-        return lambda case, weights, variant: adapter.neuron(case, variant).alone(case.neurons)
+        return lambda case, weights, variant: neuron_of(adapter, case, variant).alone(case.neurons)
     if not hasattr(adapter, "build") or reading.read(Path(str(adapter.__file__))).api < BARE_BUILD:
         raise Unsupported("this adapter has no function neuron(case, variant), so its neuron cannot run alone")
     build: Callable[[Any, Any, str], Any] = adapter.build

@@ -26,6 +26,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from snnbench.adapter.loading import neuron_of
 from snnbench.adapter.refusal import Unsupported
 from snnbench.cases import case, problem
 from snnbench.cases.case import HALVES, Count, Rate
@@ -161,7 +162,7 @@ def builder(adapter: ModuleType) -> Callable[[Any, Any, str], Any]:
         return build
     if not hasattr(adapter, "neuron"):
         raise Unsupported("this adapter has no function neuron(case, variant) or build(case, weights, variant)")
-    return lambda case, weights, variant: adapter.neuron(case, variant).stack(weights)
+    return lambda case, weights, variant: neuron_of(adapter, case, variant).stack(weights)
 
 
 def products(case: Case, phase: str) -> dict[str, int]:

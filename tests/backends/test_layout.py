@@ -5,6 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
+from snnbench.adapter.refusal import Incorrect
 from snnbench.backends.layout import Layout
 
 T, B, N = 4, 3, 2
@@ -55,3 +56,16 @@ def test_layout_of_no_steps() -> None:
 def test_malformed_answer_passes_through_unchanged(shape: tuple[int, ...]) -> None:
     """The comparison reports it later."""
     assert Layout("BTN").spikes(np.zeros(shape)).shape == shape
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        (np.zeros((3, 4, 2)), r"output of shape \[3, 4, 2\], expected \[4, 3, 2\]: \[T, B, N\], by ORDER = 'TBN'"),
+        ((), r"the output is a tuple, expected an array of spikes \[T, B, N\]"),
+    ],
+)
+def test_output_of_another_shape_or_type_is_named(output: object, complaint: str) -> None:
+    Layout("TBN").require(np.zeros((T, B, N)), (T, B, N))
+    with pytest.raises(Incorrect, match=complaint):
+        Layout("TBN").require(output, (T, B, N))

@@ -249,3 +249,9 @@ def test_limit_of_the_users_shell_stays(tmp_path: Path) -> None:
     asked = request("verify", memory_limit_bytes=64 * GIB).encode()
     done = subprocess.run(["sh", "-c", line], input=asked, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
+
+
+def test_neuron_of_the_library_itself_is_named(tmp_path: Path) -> None:
+    source = CORRECT.split("def build")[0] + "class LIF: pass\n\n\ndef neuron(case, variant):\n    return LIF()\n"
+    reason = replied(tmp_path, source).outcome.reason
+    assert "neuron(case, variant) returned a LIF; expected a Neuron of snnbench.backends" in reason

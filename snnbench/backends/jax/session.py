@@ -55,11 +55,15 @@ class Session:
     def load(self, which: int, cotangent: int) -> None:
         """Make new arrays; the compiled functions take them as arguments."""
         entering = self.layout.input(self.problem.input(which))
+        upstream = self.layout.cotangent(self.problem.cotangent(cotangent))
         self.input = self._place(entering if self.unit == 1.0 else entering * np.float32(self.unit))
         if self._fired is None:
             # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
-            self._fired = jax.eval_shape(self.network.apply, self.network.params, self.input).dtype
-        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
+            output = jax.eval_shape(self.network.apply, self.network.params, self.input)
+            if not self.network.operations:
+                self.layout.require(output, upstream.shape)
+            self._fired = output.dtype
+        self.cotangent = self._place(upstream).astype(self._fired)
         jax.block_until_ready((self.input, self.cotangent))
 
     def compile(self, phase: str) -> None:

@@ -84,13 +84,18 @@ class Session:
     def train(self) -> Any:
         """Spikes and gradients."""
         spikes = self.run()
-        return spikes.detach(), self.gradients(spikes)
+        gradients = self.gradients(spikes)
+        return spikes.detach(), gradients
 
     def gradients(self, spikes: torch.Tensor, again: bool = False) -> Any:
         """Autograd's gradients for these spikes; their graph is kept if it is needed `again`. Raises Incorrect."""
-        if not spikes.requires_grad:
-            raise Incorrect("the spikes carry no gradient")
-        return gradients_of(spikes, self.wanted, self._cotangent_of(spikes), again)
+        try:
+            if not spikes.requires_grad:
+                raise Incorrect("the spikes carry no gradient")
+            return gradients_of(spikes, self.wanted, self._cotangent_of(spikes), again)
+        except (AttributeError, RuntimeError):
+            self.layout.require(spikes, self.cotangent.shape)  # after the fact: a pass is timed
+            raise
 
     def synchronise(self, outputs: Any) -> None:
         """Wait for the device."""

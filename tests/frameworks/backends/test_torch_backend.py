@@ -1,5 +1,6 @@
 """Tests of the torch backend on a machine without a GPU: precision, a missing GPU, and a session's own arrays."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,15 +9,20 @@ from typing import Any
 import pytest
 import torch
 
+from snnbench.adapter.declaration import Variant
 from snnbench.adapter.loading import load
+from snnbench.adapter.pins import Pins
 from snnbench.adapter.reading import read
-from snnbench.adapter.refusal import Unavailable
+from snnbench.adapter.refusal import Incorrect, Unavailable
 from snnbench.backends import numpy as numpy_backend
-from snnbench.backends.torch import Backend
+from snnbench.backends.torch import Backend, Neuron
 from snnbench.backends.torch.engine import gradients_of
 from snnbench.backends.torch.session import Session
+from snnbench.workloads import lif
 from snnbench.workloads.linear_lif import Problem, builder
-from tests.fakes import CASE
+from tests.fakes import CASE, LIF
+
+VARIANT = Variant(about="", built_as="default", pins=Pins(), backend="torch")
 
 READ_BACK = """
 import sys, torch
@@ -112,3 +118,18 @@ def test_gradients_load_no_sympy() -> None:
 def sums(session: Any) -> tuple[float, float]:
     """Sums of a session's input and cotangent."""
     return float(torch.as_tensor(session.input).detach().sum()), float(session.cotangent.sum())
+
+
+@pytest.mark.parametrize(
+    ("output", "complaint"),
+    [
+        (lambda spikes: spikes.transpose(0, 1), "output of shape [7, 20, 48], expected [20, 7, 48]: [T, B, N]"),
+        (lambda spikes: (spikes, None), "the output is a tuple, expected an array of spikes [T, B, N]"),
+    ],
+)
+@pytest.mark.parametrize("phase", ["train", "backward"])
+def test_output_of_another_shape_or_type_is_named(output: Any, complaint: str, phase: str) -> None:
+    network = Neuron(lambda neurons: output).alone(LIF.neurons)
+    session = Backend(LIF).session(lambda *given: network, VARIANT, lif.Problem(LIF))
+    with pytest.raises(Incorrect, match=re.escape(complaint)):
+        session.train() if phase == "train" else session.backward(session.forward())
