@@ -37,6 +37,8 @@ def draft(path: Path) -> Iterator[Path]:
 
     If writing fails, the file is removed.
     """
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
@@ -64,7 +66,7 @@ def replace_file(path: Path, content: bytes) -> None:
         path.write_bytes(content)
         return
     try_file(path)
-    target = path.resolve()
+    target = Path(os.path.realpath(path))
     with draft(target) as unfinished:
         unfinished.write_bytes(content)
         if target.exists():
@@ -78,7 +80,7 @@ def try_file(path: Path) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     if not _is_device(path):
-        tempfile.TemporaryFile(dir=path.resolve().parent).close()
+        tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(path))).close()
 
 
 def try_folder(path: Path) -> None:

@@ -129,6 +129,11 @@ def main() -> int:
         _drop_output()
         typer.echo(f"snnbench: {error or type(error).__name__}", err=True)
         return int(error.code if isinstance(error, UserError) else Exit.ERROR)
+    except MemoryError:
+        if debug:
+            raise
+        typer.echo("snnbench: out of memory; choose smaller sizes, or a limit above them", err=True)
+        return int(Exit.ERROR)
     except Exception as error:
         if debug:
             raise

@@ -7,6 +7,7 @@ disturbed cell are kept, each by the same rules.
 """
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,10 +40,10 @@ def merge(recordings: Sequence[Recording], folder: Path) -> Recording:
 
     `folder` may hold an earlier merge of some of them; it then takes part. Any other recording there is refused.
     """
-    target = folder.resolve()
-    if any("shard" in part.config and part.folder.resolve() == target for part in recordings):
+    target = os.path.realpath(folder)
+    if any("shard" in part.config and os.path.realpath(part.folder) == target for part in recordings):
         raise Disagreement(f"{folder}: is one of the recordings to merge; name another folder")
-    others = [part for part in recordings if part.folder.resolve() != target]
+    others = [part for part in recordings if os.path.realpath(part.folder) != target]
     parts = _agreeing([*others, *_earlier(folder)])
     begun = _config(parts) | {"shards": [], "finished": False}  # until the records are there
     with append(folder, begun, merged_machine.joined(part.machine for part in parts)) as writer:
