@@ -5,14 +5,19 @@ cell on the CPU has the machine for itself; cells on cards share its CPUs with e
 """
 
 import os
+import re
 import select
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from snnbench.exits import UserError
 from snnbench.files import lock
+from snnbench.recording.reading import RECORDS
+from snnbench.run.estimate import format_duration
 from snnbench.run.process import Stopped
+from snnbench.run.status import part
 
 CPU, GATE = "cpu", "gate"
 VARIABLE, FOLDER = "SNNBENCH_SLOTS", "/tmp/snnbench-slots"
@@ -20,8 +25,11 @@ VARIABLE, FOLDER = "SNNBENCH_SLOTS", "/tmp/snnbench-slots"
 LOOK_EVERY_S = 0.25
 """Seconds between attempts of a waiting process: too seldom to disturb a measurement."""
 
+SAY_EVERY_S = 300.0
+"""Seconds between lines on a long wait."""
+
 Waiting = Callable[[str], None]
-"""Called once, with a line that names the awaited slot."""
+"""Called with a line that names the awaited slot and its holder, and again after each SAY_EVERY_S."""
 
 
 class SlotError(UserError, OSError):
@@ -49,10 +57,14 @@ def _locked(name: str, waiting: Waiting, stop: int | None, shared: bool = False)
     descriptor = _opened(name)
     try:
         if not lock(descriptor, shared, wait=False):
-            holder = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
             what = {CPU: "the CPUs", GATE: "the CPUs"}.get(name, "the card")
-            waiting(f"waiting for {what}, on which another run measures" + (f" (process {holder})" if holder else ""))
+            does = "for which another run waits, too" if name == GATE else "on which another run measures"
+            begun, said = time.monotonic(), 0
             while not lock(descriptor, shared, wait=False):
+                if (waited_s := time.monotonic() - begun) >= said * SAY_EVERY_S:
+                    still = f", for {format_duration(waited_s)} now" if said else ""
+                    waiting(f"waiting for {what}{still}, {does}{_holder(descriptor)}")
+                    said += 1
                 if select.select([] if stop is None else [stop], [], [], LOOK_EVERY_S)[0]:
                     raise Stopped
         if not shared:
@@ -62,6 +74,26 @@ def _locked(name: str, waiting: Waiting, stop: int | None, shared: bool = False)
             os.pwrite(descriptor, b" " * 20, 0)
     finally:
         os.close(descriptor)
+
+
+def _holder(descriptor: int) -> str:
+    """Whose run holds a slot, since when and how long it will take, as far as is known; and how not to wait for it."""
+    import psutil
+
+    beside = f"runs take turns cell by cell; with {VARIABLE}=FOLDER this one runs beside it, and disturbs both"
+    text = os.pread(descriptor, 20, 0).decode(errors="replace").strip()
+    if not re.fullmatch("[0-9]+", text):
+        return f"; {beside}"
+    known = [f"process {text}"]
+    with suppress(psutil.Error, OSError, UserError):
+        process = psutil.Process(int(text))
+        began = time.localtime(process.create_time())
+        known += [f"of {process.username()}", f"since {time.strftime('%Y-%m-%d %H:%M', began)}"]
+        files = [Path(file.path) for file in process.open_files()]
+        if folder := next((path.parent for path in files if path.name == RECORDS), None):
+            left_s = part(folder).left_s
+            known += [f"into {folder}", *([f"about {format_duration(left_s)} left"] if left_s else [])]
+    return f" ({', '.join(known)}); {beside}"
 
 
 def _opened(name: str) -> int:

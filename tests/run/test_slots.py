@@ -1,7 +1,9 @@
 """Tests of slots: one cell at a time on the CPUs, and one on each card, over all processes."""
 
+import getpass
 import multiprocessing
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from snnbench.recording.reading import CONFIG, RECORDS
 from snnbench.run import slots
 from snnbench.run.process import Stopped
+from tests.shipped import QUICK, copied, edited
 
 CONTEXT = multiprocessing.get_context("fork")  # a new interpreter would import this module for a second
 
@@ -79,6 +83,39 @@ def test_waiting_process_continues_when_the_slot_is_free() -> None:
 
         with slots.held(None, waiting):
             assert len(messages) == 1
+
+
+def test_wait_names_whose_run_it_is_and_how_to_run_beside_it(tmp_path: Path) -> None:
+    folder = copied(tmp_path, QUICK)
+    edited(folder, CONFIG, lambda config: config.update(finished=False, planned=1000))
+    held, go = CONTEXT.Event(), CONTEXT.Event()
+
+    def hold_and_write() -> None:
+        with (folder / RECORDS).open("ab"):
+            hold(None, held, go)
+
+    process = CONTEXT.Process(target=hold_and_write)
+    process.start()
+    assert held.wait(20)
+    message = wait_for(None)
+    go.set()
+    process.join(20)
+    assert f"(process {process.pid}, of {getpass.getuser()}, since {time.strftime('%Y-')}" in message
+    assert f"into {folder}, about " in message and " left); " in message and f"{slots.VARIABLE}=FOLDER" in message
+
+
+def test_long_wait_is_not_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "SAY_EVERY_S", 0.3)
+    messages: list[str] = []
+    with another(None) as go:
+
+        def waiting(text: str) -> None:
+            messages.append(text)
+            if len(messages) == 2:
+                go.set()
+
+        with slots.held(None, waiting):
+            assert re.match(r"waiting for the CPUs, for \d s now, on which another run measures \(process", messages[1])
 
 
 def test_slot_is_free_when_its_holder_is_killed() -> None:
