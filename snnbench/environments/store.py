@@ -21,6 +21,7 @@ from packaging.utils import canonicalize_name
 from snnbench import workloads
 from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
+from snnbench.adapter.pins import Pins
 from snnbench.digest import digest
 from snnbench.environments import bytecode
 from snnbench.environments.uv_program import EnvironmentFailed, install
@@ -202,6 +203,7 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
     if os.statvfs(folder.parent).f_flag & os.ST_NOEXEC:
         reason = f"{folder.parent} is on a file system mounted noexec, from which no library can be loaded"
         raise EnvironmentFailed(f"{environment.adapter}: {reason}; set SNNBENCH_HOME to another folder")
+    _require_exact(environment)
     shutil.rmtree(folder, ignore_errors=True)
     (folder.parent / "pyproject.toml").write_text(FENCE)
     say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")
@@ -216,6 +218,31 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
     now = datetime.now(UTC).isoformat(timespec="seconds")
     installed_versions = versions(environment.python)
     _write(Installed(folder, [environment.adapter], **environment.pinned, versions=installed_versions, created=now))
+
+
+def _require_exact(environment: Environment) -> None:
+    """Raise EnvironmentFailed for a requirement that is no exact pin; the message has the pin that it resolves to.
+
+    Other machines would get other versions, and `torch>=2.0` the newest build with gigabytes for a GPU.
+    """
+    loose = [text for text in environment.requirements if not _is_exact(Requirement(text))]
+    if not loose or environment.requirements == Pins().dependencies:  # a file without a header
+        return
+    found: dict[str, str] = {}
+    with contextlib.suppress(EnvironmentFailed):  # without a network no version is known
+        (environment.folder.parent / "pyproject.toml").write_text(FENCE)
+        lines = resolve(environment)
+        found = {canonicalize_name(Requirement(line).name): str(Requirement(line).specifier) for line in lines}
+    names = (Requirement(text).name for text in loose)
+    pins = [f'"{name}{found.get(canonicalize_name(name), "==VERSION")}"' for name in names]
+    whole = f"{', '.join(loose)} in {environment.source}: expected exact pins"
+    raise EnvironmentFailed(f"{environment.adapter}: {whole}; write {', '.join(pins)}")
+
+
+def _is_exact(requirement: Requirement) -> bool:
+    """Whether it stands for one version, or for a file, a folder or a commit."""
+    exact = [one for one in requirement.specifier if one.operator in ("==", "===") and not one.version.endswith("*")]
+    return bool(requirement.url or exact)
 
 
 def _options(environment: Environment, folder: Path) -> list[str]:

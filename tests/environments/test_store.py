@@ -183,6 +183,14 @@ def test_home_without_programs_is_an_error(home: Path, monkeypatch: pytest.Monke
         store.sync(plan(adapter(), cuda=False), quiet)
 
 
+@pytest.mark.parametrize("loose", ["packaging", "packaging>=24.1,<24.3", "packaging==24.*"])
+def test_loose_pin_is_refused_with_the_exact_one(home: Path, loose: str) -> None:
+    planned = plan(adapter(dependencies=("six==1.16.0", loose)), cuda=False)
+    with pytest.raises(EnvironmentFailed, match=r'expected exact pins; write "packaging==2\d.\d"$'):
+        store.sync(planned, quiet)
+    assert not planned.folder.exists()
+
+
 def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:
     made = store.sync(plan(adapter(), cuda=False), quiet)
     no_uv()
