@@ -2,7 +2,7 @@
 
 # /// script
 # requires-python = ">=3.11"
-# dependencies = ["mylibrary==2.0", "torch==2.13.0"]
+# dependencies = ["mylibrary==2.0", "torch==2.13.0"]     "mylibrary @ file:.." names its folder, from here
 #
 # [tool.uv]
 # override-dependencies = ["torchvision ; python_version < '3'"]   kept out, though the library asks for it

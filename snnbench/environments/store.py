@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -29,6 +30,8 @@ from snnbench.files import home, lock, write_whole
 
 SCHEMA = 2  # of the keys and of the marker; 1: the first; 2: `built` and `metadata`
 MARKER = "snnbench.json"  # written last: a folder without it is incomplete, and will be made anew
+SKIPPED = {".git", ".venv", "__pycache__", "build", "dist"}
+"""Folders of a package that do not change what is installed."""
 FENCE = "# Ends uv's search for a project here: the overrides of one that is around would change the pins.\n[tool.uv]\n"
 METADATA = "[tool.uv]\ndependency-metadata = [\n{}\n]\n"
 LIST_VERSIONS = """import importlib.metadata, json
@@ -104,19 +107,42 @@ def plan(
     try:
         specifier = SpecifierSet(pins.requires_python)
         texts = (pins.dependencies + (pins.cuda if cuda else ()), pins.overrides, pins.built)
-        requirements, overrides, built = (tuple(sorted({str(Requirement(one)) for one in some})) for some in texts)
+        named = [[_located(Requirement(one), adapter.path.parent) for one in some] for some in texts]
+        requirements, overrides, built = (tuple(sorted({str(one) for one in some})) for some in named)
     except (InvalidSpecifier, InvalidRequirement) as error:
         raise EnvironmentFailed(f"{adapter.path}: script header: {str(error).splitlines()[0]}") from error
     fits = specifier.contains(".".join(map(str, sys.version_info[:3])), prereleases=True)
     interpreter = sys.executable if fits else str(specifier)
     abi = (sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag) if fits else sysconfig.get_platform()
     pinned = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
-    key = digest([SCHEMA, pinned, os.environ.get("UV_TORCH_BACKEND", ""), abi])
+    local = [_state(folder) for some in named for one in some if (folder := local_folder(one))]
+    key = digest([SCHEMA, pinned, os.environ.get("UV_TORCH_BACKEND", ""), abi, *local])
     folder = home() / "envs" / key
     own = adapter.variants[variant].pins
     name = label(adapter.name, variant) if own != adapter.variants[adapter.default].pins else adapter.name
     name += f" with {', '.join(more)}" if more else ""
     return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pinned)
+
+
+def _located(requirement: Requirement, folder: Path) -> Requirement:
+    """The requirement; `NAME @ file:PATH` of a package that has no release with the path from `folder`, absolute."""
+    if requirement.url and requirement.url.startswith("file:") and not requirement.url.startswith("file://"):
+        requirement.url = (folder / requirement.url.removeprefix("file:")).resolve().as_uri()
+    return requirement
+
+
+def local_folder(requirement: Requirement) -> Path | None:
+    """The folder of a package that a requirement names by its path; None for any other requirement."""
+    if not (requirement.url and requirement.url.startswith("file://")):
+        return None
+    folder = Path(unquote(urlsplit(requirement.url).path))
+    return folder if folder.is_dir() else None
+
+
+def _state(folder: Path) -> list[tuple[str, int]]:
+    """When each file of a package was changed: another state is another environment."""
+    files = (path for path in folder.rglob("*") if path.is_file() and not SKIPPED & set(path.relative_to(folder).parts))
+    return sorted((str(path.relative_to(folder)), path.stat().st_mtime_ns) for path in files)
 
 
 def is_ready(environment: Environment) -> bool:
@@ -249,7 +275,9 @@ def _options(environment: Environment, folder: Path) -> list[str]:
     """uv's options for overrides; writes overrides and replaced metadata to files in `folder`, where uv runs."""
     (folder / "overrides.txt").write_text("".join(f"{line}\n" for line in environment.overrides))
     (folder / "pyproject.toml").write_text(METADATA.format(",\n".join(environment.metadata)))
-    return ["--overrides", "overrides.txt"] * bool(environment.overrides)
+    local = [one.name for one in map(Requirement, (*environment.requirements, *environment.built)) if local_folder(one)]
+    fresh = [part for name in local for part in ("--refresh-package", name)]  # uv notices edits of few files only
+    return ["--overrides", "overrides.txt"] * bool(environment.overrides) + fresh
 
 
 @contextlib.contextmanager

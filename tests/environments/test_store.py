@@ -191,6 +191,35 @@ def test_loose_pin_is_refused_with_the_exact_one(home: Path, loose: str) -> None
     assert not planned.folder.exists()
 
 
+BUILDING = """
+import os, zipfile
+
+def build_wheel(folder, settings=None, metadata=None):
+    name, about = "unreleased-1.0-py3-none-any.whl", "unreleased-1.0.dist-info"
+    with zipfile.ZipFile(os.path.join(folder, name), "w") as wheel:
+        wheel.write("unreleased.py")
+        wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\\nName: unreleased\\nVersion: 1.0\\n")
+        wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr(f"{about}/RECORD", "")
+    return name
+"""
+
+
+def test_package_without_a_release_is_installed_from_its_folder(home: Path, tmp_path: Path) -> None:
+    """After an edit, into another environment."""
+    library = tmp_path / "library"
+    library.mkdir()
+    project = '[build-system]\nrequires = []\nbuild-backend = "building"\nbackend-path = ["."]\n'
+    (library / "pyproject.toml").write_text(f'{project}[project]\nname = "unreleased"\nversion = "1.0"\n')
+    (library / "building.py").write_text(BUILDING)
+    said = []
+    for number in (1, 2):
+        (library / "unreleased.py").write_text(f"print({number})")
+        made = store.sync(plan(adapter(dependencies=(f"unreleased @ file:{library}",)), cuda=False), quiet)
+        said.append(subprocess.check_output([made.python, "-c", "import unreleased"], text=True).strip())
+    assert said == ["1", "2"]
+
+
 def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:
     made = store.sync(plan(adapter(), cuda=False), quiet)
     no_uv()
