@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 def show(
-    cell: Annotated[str, typer.Argument(metavar="CELL", help="A cell's name, or how it begins.")],
+    cell: Annotated[
+        str, typer.Argument(metavar="CELL", help="A cell's name, or how it begins; of a library, its cells are listed.")
+    ],
     where: Annotated[
         Path, typer.Option("--in", metavar="DIR", help="The recording, or a folder of recordings.")
     ] = Path("results"),
@@ -37,7 +39,12 @@ def show(
     from snnbench.report.text import cell_description
     from snnbench.run.progress import say
 
-    recording, shown = lookup.find(cell, lookup.folders(where), say)
+    folders = lookup.folders(where)
+    if listed := lookup.of_contender(cell, folders, lambda line: None):
+        for recording, one in listed:
+            typer.echo(cell_description.line(recording, one))
+        return
+    recording, shown = lookup.find(cell, folders, say)
     if console := terminal():
         from snnbench.report.terminal import cell_card
 
@@ -76,14 +83,18 @@ def _again(recording: "Recording", shown: "Record", trials: int, env: Env, adapt
     here = Run(setups, replays.protocol(recording), description.model(facts), description.memory_bytes(facts), say)
     say(replays.heading(shown, trials))
     kept = InMemory()
-    local.execute(replays.cells(shown, trials), here, kept)
-    typer.echo("\nreplayed:")
-    for change in replays.changes(shown, recording, adapters[shown.library], here):
-        typer.echo(f"not as it was: {change}")
-    failed = [record for record in kept.records if record.status != "measured"]
-    for record in failed:
-        typer.echo(ending(record))
-    old = replays.trials(recording, shown)
-    typer.echo("\n".join(replays.lines(replays.compared(old, [r for r in kept.records if r not in failed]))))
-    if failed:
+    try:
+        local.execute(replays.cells(shown, trials), here, kept)
+    finally:  # an interrupted replay prints the trials that it has
+        typer.echo("\nreplayed:")
+        for change in replays.changes(shown, recording, adapters[shown.library], here):
+            typer.echo(f"not as it was: {change}")
+        old, new = replays.trials(recording, shown), [one for one in kept.records if one.status == "measured"]
+        for record in kept.records:
+            if record not in new:
+                typer.echo(ending(record))
+        verdicts = sorted({str(one.outcome.verdict) for one in new})
+        typer.echo(f"{len(new)} of {trials} trials measured{''.join(f', {verdict}' for verdict in verdicts)}")
+        typer.echo("\n".join(replays.lines(replays.compared(old, new))))
+    if len(new) < len(kept.records):
         raise typer.Exit(Exit.FAILED_CELLS)

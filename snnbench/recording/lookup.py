@@ -54,6 +54,16 @@ def readable(folders: Sequence[Path], say: Say) -> list[Recording]:
     return recordings
 
 
+def of_contender(name: str, folders: Sequence[Path], say: Say) -> list[tuple[Recording, Record]]:
+    """The cells of a library or of a `library/variant`, each with its recording; [] if nothing has this name."""
+    return [
+        (recording, one)
+        for recording in readable(folders, say)
+        for one in recording.records
+        if name in (one.library, f"{one.library}/{one.variant}")
+    ]
+
+
 def folders(where: Path) -> list[Path]:
     """The recordings in a folder, or the folder itself if it is one. Raises RecordingError without any."""
     candidates = [where] if (where / reading.RECORDS).is_file() else inside(where)

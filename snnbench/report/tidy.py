@@ -20,6 +20,7 @@ CASES = [workload.Case for workload in workloads.WORKLOADS.values()]
 CASE_FIELDS = list(dict.fromkeys(name for case in CASES for name in case.names()))
 COLUMNS = [
     "recording",
+    "cell",
     "library",
     "variant",
     "side",
@@ -39,7 +40,7 @@ COLUMNS = [
 ]
 """Columns of the table. A row without a measurement has its status, but no phase, metric or value."""
 
-REQUIRED = ["recording", "library", "variant", "workload", "measure", "trial", "status", "flags"]
+REQUIRED = ["recording", "cell", "library", "variant", "workload", "measure", "trial", "status", "flags"]
 """Columns that every row fills."""
 
 TYPES = {
@@ -65,6 +66,7 @@ def _of_recording(recording: Recording) -> Iterator[Row]:
     for record in recording.records:
         shared: Row = {
             "recording": name,
+            "cell": record.cell,
             "library": record.library,
             "variant": record.variant,
             "side": record.side,

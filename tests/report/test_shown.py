@@ -9,7 +9,7 @@ import pytest
 from snnbench.analysis.bootstrap import Interval
 from snnbench.recording import lookup, reading
 from snnbench.recording.lookup import UnknownCell
-from snnbench.recording.reading import CONFIG, MACHINE, RECORDS
+from snnbench.recording.reading import CONFIG, MACHINE, RECORDS, read
 from snnbench.recording.record import Record, RecordingError
 from snnbench.recording.writer import choose
 from snnbench.report.site.catalogue import load
@@ -17,6 +17,8 @@ from snnbench.report.text import cell_description
 from snnbench.run import replay
 from snnbench.run.replay import Replayed
 from tests.recordings import deviating, failed, recording, timed, weighed
+from tests.shipped import QUICK, copied
+from tests.sweep import snnbench
 
 
 def written(folder: Path, *records: Record) -> Path:
@@ -117,3 +119,11 @@ def test_intervals_are_compared_by_phase() -> None:
 def test_replay_is_described_in_words() -> None:
     replayed = [Replayed("train", "time", Interval(1e6, 2e6), Interval(2.5e6, 3e6))]
     assert list(replay.lines(replayed)) == ["train time: 2.5 to 3 ms now, DOES NOT OVERLAP 1 to 2 ms then"]
+
+
+def test_library_lists_its_cells(tmp_path: Path) -> None:
+    folder = copied(tmp_path, QUICK)
+    done = snnbench(tmp_path, "show", "sinabs", "--in", str(folder))
+    own = [one for one in read(folder).records if one.library == "sinabs"]
+    assert [line.split()[0] for line in done.stdout.splitlines()] == [one.cell for one in own] and own
+    assert snnbench(tmp_path, "show", own[0].cell, "--in", str(folder)).stdout.startswith(f"cell {own[0].cell} of ")

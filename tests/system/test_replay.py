@@ -26,7 +26,8 @@ def test_cell_is_replayed(tmp_path: Path) -> None:
     options = ("--adapter", str(good), "--adapter", str(bad), "--env", "current", "--replay", "--trials", "1")
     done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
     assert done.returncode == 0, done.stderr
-    assert "train time: " in done.stdout and "not as it was" not in done.stdout
+    assert "\n1 of 1 trials measured, exact\n" in done.stdout and "train time: " in done.stdout
+    assert "not as it was" not in done.stdout
     good.write_text(CORRECT + "\n# another\n")
     done = snnbench(tmp_path, "show", cells["fake0"].cell, *options)
     assert f"not as it was: the adapter file: {cells['fake0'].adapter} then, " in done.stdout

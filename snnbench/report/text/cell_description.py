@@ -20,6 +20,12 @@ SINGLE = {
 }
 
 
+def line(recording: Recording, record: Record) -> str:
+    """A cell in one line."""
+    name = f"{record.cell}  {record.label}, {title(record.case)}, {record.measure} {record.trial}"
+    return f"{name}: {record.outcome} ({recording.name})"
+
+
 def lines(recording: Recording, record: Record) -> Iterator[str]:
     """All lines on a cell, without raw durations and the worker's output."""
     yield f"cell {record.cell} of {recording.folder}"
