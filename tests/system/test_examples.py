@@ -19,6 +19,8 @@ from snnbench.plan import config
 ROOT = Path(__file__).parents[2]
 WORKFLOW = ROOT / "examples" / "github-actions.yml"
 
+FAILING = ("slower", "inconclusive", "failed", "missing", "incomparable")
+
 
 def job() -> dict[str, Any]:
     """The only job of the workflow."""
@@ -86,7 +88,7 @@ def test_recording_is_compared_and_reported() -> None:
 
 def test_job_fails_on_words_and_uploads_page_and_junit() -> None:
     for call in (*options("ab"), *options("compare")):
-        assert set(call["fail_on"].split(",")) == {"slower", "failed", "missing", "incomparable"} <= set(WORDS)
+        assert set(call["fail_on"].split(",")) == {*FAILING} <= set(WORDS)
     (upload,) = (step for step in job()["steps"] if step.get("uses", "").startswith("actions/upload-artifact@"))
     files = [call["output"] for name in ("compare", "report") for call in options(name)]
     assert [file.name for file in files] == ["ab.xml", "page.html"]
