@@ -108,3 +108,9 @@ def test_graph_that_proves_nothing_is_named_with_what_to_change(amplitude: float
     given = Input(time_steps=60, batch=4, seed=0, rate=1.0, amplitude=amplitude)
     reason = hindrance(Network(graph, inputs(graph, given), DT))
     assert word in reason and "--amplitude" in reason
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_silent_or_saturated_output_tells_no_reading_from_another(rate: int) -> None:
+    network = network_of(GRAPHS / "lif.nir")
+    assert compare(network, np.full_like(output(network), rate)).cause == ""

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from snnbench.conformance.network import BUSIEST
 from snnbench.recording.conformance import Conformance, Row
 from snnbench.report.section import Table
 from snnbench.report.text import table as tables
@@ -106,7 +107,9 @@ def _cause(row: Row) -> str:
         return ""
     if row.comparison:
         most = row.comparison["most_spikes"]
-        unknown = "no spikes, as in many readings" if most == 0 else "unexplained"
+        busy = (row.comparison.get("rate") or 0.0) > BUSIEST
+        unknown = "spikes in nearly every step, as in many readings" if busy else "unexplained"
+        unknown = "no spikes, as in many readings" if most == 0 else unknown
         return (row.comparison["cause"] or unknown) + (f" (at most {most} here)" if (most or 0) > 1 else "")
     return str(row.outcome.reason)
 
