@@ -9,14 +9,16 @@ import argparse
 import math
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from snnbench import workloads
+from snnbench.cases.answer import Answer
 from snnbench.cases.case import PROFILES, Case
 from snnbench.cases.surrogate import FORMULAS
 from snnbench.proof import exam, provable
@@ -26,6 +28,9 @@ from tests.programs import FAULTS, FORMATS, STYLES, Array, Program
 
 ALL_NS = 10**12
 """A budget large enough to compare everything."""
+Run = Callable[..., Answer]
+"""(problem, number of the input, number of the cotangent) -> answer."""
+HONEST: dict[str, Run] = {style: Program(style) for style in STYLES}
 VISIBLE = 10.0
 """A fault shows if it moves the gradient by so many times what rounding moves it in an honest program."""
 RANGES: dict[str, tuple[float, ...]] = {
@@ -76,20 +81,22 @@ class Verdicts:
     case: Case
     hindrance: str
     late: str = ""
+    programs: int = 0
     accused: list[tuple[str, str]] = field(default_factory=list)
     found: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
     missed: list[str] = field(default_factory=list)
 
 
-def judge(case: Case, faults: tuple[str, ...] = FAULTS) -> Verdicts:
+def judge(case: Case, faults: tuple[str, ...] = FAULTS, honest: Mapping[str, Run] = HONEST) -> Verdicts:
     """The verdicts on honest programs and on programs with these faults."""
     verdicts = Verdicts(case, provable.hindrance(case))
     if verdicts.hindrance:
         return verdicts
     problem = workloads.of(case).Problem(case)
-    for style in STYLES:
-        complaint, verdicts.late = _verdict(case, problem, Program(style))
+    for style, program in honest.items():
+        complaint, verdicts.late = _verdict(case, problem, program)
+        verdicts.programs += 1
         verdicts.accused += [(style, complaint)] if complaint else []
         if verdicts.late:
             return verdicts
@@ -102,7 +109,7 @@ def judge(case: Case, faults: tuple[str, ...] = FAULTS) -> Verdicts:
     return verdicts
 
 
-def _verdict(case: Case, problem: Any, program: Program) -> tuple[str, str]:
+def _verdict(case: Case, problem: Any, program: Run) -> tuple[str, str]:
     """The complaints about a program, and why its answers prove nothing."""
     for each in workloads.of(case).exams(case):
         finding = exam.sit(each, lambda which, cotangent, each=each: program(each, which, cotangent))  # type: ignore[misc]
@@ -132,10 +139,15 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=2000, help="how many cases (default: 2000)")
     parser.add_argument("--seed", type=int, default=0, help="the seed of the first case (default: 0)")
     options = parser.parse_args()
+    torch_loop: Run | None = None
+    if find_spec("torch"):
+        from tests.frameworks.torch_loop import torch_loop
     every = []
     with np.errstate(all="ignore"):
         for seed in range(options.seed, options.seed + options.count):
-            every.append(verdicts := judge(drawn(seed)))
+            case = drawn(seed)
+            further = {"torch": torch_loop} if torch_loop and case.surrogate == "fast_sigmoid" else {}
+            every.append(verdicts := judge(case, honest=HONEST | further))
             for style, complaint in verdicts.accused:
                 print(f"{seed}: accused: {style}: {complaint}: {verdicts.case}", flush=True)
             for fault in verdicts.missed:
@@ -162,7 +174,7 @@ def table(every: list[Verdicts]) -> Iterator[str]:
 def _row(name: str, part: list[Verdicts]) -> str:
     counts = Counter({which: sum(len(getattr(v, which)) for v in part) for which in ("found", "hidden", "missed")})
     silent = sum(bool(v.hindrance or v.late) for v in part)
-    honest = f"{sum(len(v.accused) for v in part)} of {len(STYLES) * (len(part) - silent)}"
+    honest = f"{sum(len(v.accused) for v in part)} of {sum(v.programs for v in part)}"
     numbers = [len(part), silent, honest, counts.total(), *(counts[which] for which in ("found", "hidden", "missed"))]
     return f"| {name} | {' | '.join(map(str, numbers))} |"
 

@@ -41,12 +41,18 @@ def errors(current: Array, trace: Trace, cotangent: Array, rule: Rule, case: Cas
 
 
 def of_network(
-    layers: list[tuple[Array, Array]], inputs: Array, traces: list[Trace], cotangent: Array, rule: Rule, case: Case
+    layers: list[tuple[Array, Array]],
+    inputs: Array,
+    traces: list[Trace],
+    cotangent: Array,
+    rule: Rule,
+    case: Case,
+    runs: int = RUNS,
 ) -> list[Gradients]:
     """The errors of all gradients of a stack of layers in each run, on the spikes of its `traces`."""
     random = np.random.Generator(np.random.Philox(case.seed))
     right = reference.network_backward(layers, inputs, traces, cotangent, rule)
-    return [_off(right, _rounded_network(layers, inputs, traces, cotangent, rule, case, random)) for _ in range(RUNS)]
+    return [_off(right, _rounded_network(layers, inputs, traces, cotangent, rule, case, random)) for _ in range(runs)]
 
 
 def of_layer(part: str, number: int) -> Callable[[Gradients], Array]:

@@ -55,6 +55,7 @@ def _reason(case: Case) -> str:
     return next(filter(None, reasons), "")
 
 
+@cache
 def _of(problem: Problem, where: str = "") -> str:
     """Why this problem proves nothing; the exam's neurons always fire."""
     case, dtype = problem.case, problem.case.dtype
@@ -72,8 +73,8 @@ def _of(problem: Problem, where: str = "") -> str:
         return f"{where}its gradient is zero: no potential comes near the threshold at slope {case.slope:.3g}"
     if not largest < amplification.LARGEST[dtype]:
         return f"{where}its gradient reaches {largest:.2g}, more than {dtype} holds"
-    runs = amplification.of_network(layers, inputs, traces, cotangent, rule_of(case), case)
-    allowed = amplification.allowed(gradients.input, (run.input for run in runs))
+    (run,) = amplification.of_network(layers, inputs, traces, cotangent, rule_of(case), case, runs=1)
+    allowed = amplification.allowed(gradients.input, [run.input])
     return "" if allowed <= UNPROVABLE else f"{where}{moved('its gradient', allowed)}"
 
 
