@@ -87,7 +87,8 @@ def _rounded(
     def about(constant: float, size: float) -> float:
         return constant + float(random.choice([-1.0, 1.0])) * unit * size
 
-    beta, threshold = about(rule.beta, max(rule.beta, 1 - rule.beta)), about(rule.threshold, rule.threshold)
+    beta = about(rule.beta, max(rule.beta, 1 - rule.beta)) if 0 < rule.beta < 1 else rule.beta
+    threshold = about(rule.threshold, rule.threshold)
     near = replace(rule, beta=beta, threshold=threshold, slope=about(rule.slope, rule.slope))
     moved = trace
     if not rule.unit:  # fixed point is exact

@@ -1,0 +1,68 @@
+"""Tests of the tolerance by a case's own recurrence: near what right programs need, and no wider."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from snnbench.cases import reference
+from snnbench.cases.rule import rule_of
+from snnbench.proof import amplification
+from snnbench.proof.tolerance import out_of_window, round_to
+from snnbench.workloads.lif import Problem
+from tests.fakes import LIF
+from tests.programs import STYLES, Array, Program
+
+
+def allowed(problem: Problem, dtype: Any = "float32") -> tuple[float, Array]:
+    """The tolerance of the gradient of a problem's currents, and the gradient."""
+    case, rule = problem.case.with_(dtype=dtype), rule_of(problem.case)
+    current, cotangent = (round_to(array, dtype) for array in (problem.input(0), problem.cotangent(0)))
+    trace = reference.forward(current, rule)
+    expected = reference.backward(cotangent, trace, rule)
+    return amplification.allowed(expected, amplification.errors(current, trace, cotangent, rule, case)), expected
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"slope": 25.0},
+        {"slope": 100.0, "surrogate": "sigmoid"},
+        {"slope": 50.0, "surrogate": "triangle"},
+        {"beta": 1.0, "reset": "none", "detach_reset": True},
+        {"beta": 0.999, "slope": 10.0, "detach_reset": False},
+        {"slope": 5.0, "surrogate": "atan", "reset": "zero", "detach_reset": True, "beta": 0.5},
+    ],
+    ids=str,
+)
+def test_tolerance_is_a_few_times_what_right_programs_need(changes: dict[str, Any]) -> None:
+    problem = Problem(LIF.with_(time_steps=200, batch=6, neurons=24, **changes))
+    tolerance, expected = allowed(problem)
+    errors = [np.linalg.norm(Program(style)(problem, 0).input - expected) for style in STYLES]  # type: ignore[operator]
+    assert 1.5 < tolerance / (max(errors) / np.linalg.norm(expected)) < 40  # most where a decay may be off
+
+
+def test_tolerance_follows_the_format_and_the_slope() -> None:
+    problem = Problem(LIF.with_(slope=5.0))
+    narrow, half = allowed(problem)[0], allowed(problem, "bfloat16")[0]
+    assert 2.0**15 < half / narrow < 2.0**17
+    assert allowed(Problem(LIF.with_(slope=50.0)))[0] > 3 * narrow
+
+
+def test_rounding_crosses_no_jump_in_full_precision() -> None:
+    """The check settles each jump by itself; a tolerance by crossed jumps would hide wrong gradients elsewhere."""
+    assert allowed(Problem(LIF.with_(surrogate="rectangle", slope=50.0, time_steps=400)))[0] < 1e-5
+
+
+def test_gradient_of_zero_allows_no_error() -> None:
+    assert amplification.allowed(np.zeros(3), [np.zeros(3)]) == 0
+    assert amplification.allowed(np.zeros(3), [np.zeros(3), np.ones(3)]) == np.inf
+    assert amplification.allowed(np.full(4, 2.0), [np.zeros(4), np.ones(4)]) == amplification.FACTOR / 2
+
+
+@pytest.mark.parametrize(
+    ("rate", "most", "word"), [(0.009, 1, "silent"), (0.01, 1, ""), (0.9, 1, ""), (0.91, 1, "busy"), (1.8, 2, "")]
+)
+def test_rates_outside_of_the_window_prove_nothing(rate: float, most: int, word: str) -> None:
+    reason = out_of_window(rate, most)
+    assert word in reason and bool(reason) == bool(word)
