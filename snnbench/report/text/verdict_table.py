@@ -34,7 +34,7 @@ def first_wrong(records: Iterable[Record]) -> list[tuple[str, Table]]:
     """A title and a table for each contender whose spikes are wrong: the first steps of its first wrong neuron."""
     found: dict[str, tuple[str, Table]] = {}
     for record in records:
-        for name, check in record.checks.items():
+        for name, check in record.checks.items() if record.outcome.kind == "incorrect" else ():
             if rows := check.get("steps"):
                 title = f"{record.label}, {_work(record.case)}, {name}: its first wrong neuron"
                 cells = [[f"{number:g}" for number in row] for row in rows]
