@@ -24,8 +24,8 @@ from snnbench.cases.surrogate import JUMPS
 from snnbench.proof.tolerance import UNIT_ROUNDOFF, of_chance
 
 Array = NDArray[np.float64]
-RUNS = 4
-FACTOR = 3.0
+RUNS = 8
+FACTOR = 2.0
 """A right answer may be off by so many times the largest error of the runs."""
 SMALLEST = {"float64": 0.0, "float32": 2.0**-150, "bfloat16": 2.0**-134, "float16": 2.0**-25}
 """Half of the smallest number above 0: the rounding of an even smaller one."""

@@ -15,7 +15,7 @@ from snnbench.cases.case import Case
 from snnbench.cases.outcome import Verdict
 from snnbench.cases.rule import Rule, rule_of
 
-UNPROVABLE = 0.25
+UNPROVABLE = 0.5
 """A gradient that rounding may move by more of its size proves nothing."""
 
 
