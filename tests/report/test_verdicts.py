@@ -1,9 +1,13 @@
 """Tests of the table of verdicts, of records made by hand."""
 
 from dataclasses import replace
+from io import StringIO
+
+from rich.console import Console
 
 from snnbench.cases.outcome import Outcome
 from snnbench.recording.record import Record
+from snnbench.report.terminal import verdict_view
 from snnbench.report.text.verdict_table import COLUMNS, table
 from tests.fakes import CASE
 from tests.networks import SMALL
@@ -95,3 +99,10 @@ def test_remarks_name_own_rules_and_missing_gradients() -> None:
     assert remarks(held) == ["- a: deviates: fires late; held to its own rule (subtract)"]
     alone = record("a", "verify", outcome=Outcome(status="measured", verdict="exact", inference_only="no gradients"))
     assert remarks(alone) == ["- a: inference only, no gradient was checked: no gradients (subtract)"]
+
+
+def test_screen_has_the_profiles_in_their_own_order_whichever_ended_first() -> None:
+    console = Console(file=StringIO(), width=100)
+    verdict_view.show(console, [skipped("a", "unsupported", "no such reset", case=ZERO), record("a", "verify")])
+    (head,) = (line for line in console.file.getvalue().splitlines() if line.startswith("library"))
+    assert head.split() == ["library", "version", "subtract", "zero"]

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from snnbench.cases.case import PROFILES
 from snnbench.recording.record import Record
 from snnbench.report.section import Table
 from snnbench.report.terminal.drawing import draw, note, paragraph
@@ -21,7 +22,7 @@ LEGEND = (
 
 def show(console: Console, records: Sequence[Record]) -> None:
     """Print the verdict of each contender in each profile, and why a contender was not proved to do the work."""
-    profiles = list(dict.fromkeys(record.case.profile for record in records))
+    profiles = sorted({record.case.profile for record in records}, key=list(PROFILES).index)
     versions = {record.label: record.version for record in records if record.version}
     rows = []
     for label in sorted({record.label for record in records}):
