@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"<!-- (output|screen (\d+)): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MADE = re.compile(r"<!-- made screen (\d+): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+"""A screen of a command that runs a library, with files that the page has its reader save."""
 SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 
@@ -48,6 +50,23 @@ def built(path: Path) -> str:
 def fences(text: str, language: str) -> list[str]:
     """The blocks of code in this language."""
     return [code for name, code in FENCE.findall(text) if name == language]
+
+
+def saved(path: Path) -> dict[str, str]:
+    """The files that a page has its reader save: a block that follows, or the first one of a page that it links."""
+    text, files = written(path), {}
+    for match in re.finditer(r"\b[Ss]ave [^`]*? as\s+`([\w-]+\.\w+)`", text):
+        linked = re.search(r"\]\(([^)#]+)", match[0])
+        code = written(path.parent / linked[1]) if linked else text[match.end() :]
+        files[match[1]] = next(block for language, block in FENCE.findall(code) if language in ("python", "toml"))
+    for match in re.finditer(r"under the same name in another folder, here `([\w/]+)`", text):
+        (change,) = fences(text, "diff")
+        old, new = ("\n".join(line[1:] for line in change.splitlines() if line[0] != sign) for sign in "+-")
+        assert files["mylif.py"].count(old) == 1
+        files[f"{match[1]}mylif.py"] = files["mylif.py"].replace(old, new)
+    for match in re.finditer(r"make a file `([\w-]+\.md)` with", text):
+        (files[match[1]],) = fences(text, "markdown")
+    return files
 
 
 def command_lines(text: str) -> list[list[str]]:

@@ -32,9 +32,9 @@ def request(
 ) -> None:
     """Print one request: the config's first case for this library, or its first case of all.
 
-    The command line of the worker goes to standard error.
+    The command line of the worker, which reads the request from its standard input, goes to standard error.
 
-    snnbench request norse/box | python -m snnbench.worker adapters/norse.py
+    snnbench request norse/box > request.json
     """
     from snnbench.adapter import contender
     from snnbench.adapter.discovery import discover

@@ -17,7 +17,8 @@ from snnbench.plan import config
 from snnbench.recording import flags, schema
 from snnbench.report import tidy
 from snnbench.workloads import WORKLOADS
-from tests.documents import DOCUMENTS, OUTPUT, ROOT, reference, written
+from tests import managed
+from tests.documents import DOCUMENTS, MADE, OUTPUT, ROOT, reference, saved, written
 from tests.screens import screen
 from tests.system.test_browser import requested_addresses
 
@@ -28,6 +29,11 @@ SHOWN = [
     for _, columns, arguments, text in OUTPUT.findall(written(path))
 ]
 """(width of the terminal, or empty for a pipe; arguments; the output that a document shows)."""
+MEASURED = [
+    pytest.param(path, columns, arguments, text, id=f"{path.stem}: {arguments}")
+    for path in DOCUMENTS
+    for columns, arguments, text in MADE.findall(written(path))
+]
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +130,19 @@ def test_shown_output_equals_the_output_of_the_command(columns: str, arguments: 
         command = [sys.executable, "-m", "snnbench", *arguments.split()]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
         printed = done.stdout + done.stderr
+    assert " ".join(text.split()) in " ".join(printed.split())
+
+
+@pytest.mark.parametrize(("path", "columns", "arguments", "text"), MEASURED)
+def test_shown_verdicts_equal_those_of_the_library(
+    tmp_path: Path, path: Path, columns: str, arguments: str, text: str
+) -> None:
+    for name, code in saved(path).items():
+        (tmp_path / name).write_text(code)
+    (tmp_path / "home").symlink_to(os.environ["SNNBENCH_HOME"])
+    _, library, *adapter = arguments.split()
+    assert managed.snnbench("env", "sync", library, *adapter, cwd=tmp_path).returncode == 0
+    printed = screen(tmp_path, int(columns), *arguments.split()).text
     assert " ".join(text.split()) in " ".join(printed.split())
 
 
