@@ -1,4 +1,4 @@
-"""The documents for users: their text as written and as built, and the command lines and outputs in them."""
+"""The documents for users: their text, and the command lines and outputs in them."""
 
 import re
 import shlex
@@ -24,7 +24,7 @@ SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 
 def hook(name: str) -> ModuleType:
-    """A hook of the documentation, docs/hooks/NAME.py, or a module that hooks import from this folder."""
+    """A module that makes parts of the documentation, docs/hooks/NAME.py."""
     sys.path.insert(0, str(ROOT / "docs" / "hooks"))
     try:
         return import_module(name)
@@ -32,19 +32,9 @@ def hook(name: str) -> ModuleType:
         sys.path.pop(0)
 
 
-reference = hook("reference")
-"""The mkdocs hook that generates the reference pages."""
-
-
 def written(path: Path) -> str:
-    """A document as it is in the repository."""
+    """The text of a document."""
     return path.read_text(encoding="utf-8")
-
-
-def built(path: Path) -> str:
-    """A document with the generated tables in it."""
-    text: str = reference.expand(written(path))
-    return text
 
 
 def fences(text: str, language: str) -> list[str]:

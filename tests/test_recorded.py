@@ -1,6 +1,7 @@
-"""Tests of the numbers, sentences and tables that the documentation takes from recordings when it is built."""
+"""Tests of the numbers, sentences and tables that the documentation takes from the code and from recordings."""
 
 import json
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -13,10 +14,9 @@ from tests.documents import ROOT, hook, written
 from tests.fakes import CASE, profile
 from tests.recordings import deviating, timed, weighed
 
-recorded: Any = hook("recorded")
+fill: Any = hook("fill")
 explanations: Any = hook("explanations")
 recordings: Any = hook("recordings")
-PAGES = [written(path) for path in sorted((ROOT / "docs").rglob("*.md"))]
 TIME, PEAK = ("train", "time"), ("train", "host_peak")
 
 
@@ -38,31 +38,37 @@ def trials(recording: str, phase: str, **expected: Any) -> list[float]:
 
 def cells(table: str, *first: str) -> list[str]:
     """The cells of the row of a table that begins so."""
-    (row,) = (line for line in recorded.texts()[table].splitlines() if line.startswith(f"| {' | '.join(first)} |"))
+    (row,) = (line for line in fill.texts()[table].splitlines() if line.startswith(f"| {' | '.join(first)} |"))
     return [cell.strip() for cell in row.split("|")[1:-1]]
 
 
-def test_every_mark_has_a_text_and_every_text_a_mark() -> None:
-    assert not [page for page in PAGES if recorded.MARK.search(recorded.expand(page))]
-    assert recorded.unused(PAGES) == []
-    assert not [name for name, text in recorded.texts().items() if not text or "nan" in text.lower().split()]
+@pytest.mark.parametrize("path", fill.PAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_page_has_its_generated_parts_as_the_code_and_the_recordings_have_them_now(path: Path) -> None:
+    assert fill.filled(written(path)) == written(path), "python docs/hooks/fill.py writes it"
 
 
-def test_mark_is_filled_and_an_unknown_one_is_an_error() -> None:
-    assert (
-        recorded.expand("It waits {{ constant.busy }}, and\n{{\nconstant.busy }}.") == "It waits 200 ms, and\n200 ms."
-    )
-    for mark in ("{{ invented.busy }}", "{{ constant.invented }}", "{{ busy }}"):
+def test_every_text_is_on_a_page() -> None:
+    assert fill.unused(map(written, fill.PAGES)) == []
+    assert not [name for name, text in fill.texts().items() if not text or "nan" in text.lower().split()]
+
+
+def test_part_is_filled_once_and_an_unknown_one_is_an_error() -> None:
+    line, made = fill.filled("It waits {{\nconstant.busy }}."), '<span data-made="constant.busy">200 ms</span>'
+    assert line == f"It waits {made}."
+    table = fill.filled("{{ profiles }}\n")
+    assert table.startswith("<!-- made: profiles -->\n\n| profile |") and table.endswith("|\n\n<!-- end -->\n")
+    assert fill.filled(line) == line and fill.filled(table) == table
+    assert fill.filled(line.replace("200", "300")) == line
+    for part in ("{{ invented.busy }}", "{{ constant.invented }}", '<span data-made="busy">1</span>'):
         with pytest.raises(KeyError):
-            recorded.expand(mark)
+            fill.filled(part)
 
 
-def test_text_without_a_mark_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded.on_pre_build()
-    monkeypatch.setattr(recorded, "texts", lambda: {"depth.times": "1 to 2", "depth.invented": "3"})
-    assert recorded.unused(["{{ depth.times }}"]) == ["depth.invented"]
-    with pytest.raises(ValueError, match=r"on no page: depth\.invented"):
-        recorded.on_pre_build()
+def test_text_on_no_page_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fill, "texts", lambda: {"depth.times": "1 to 2", "depth.invented": "3"})
+    assert fill.unused(["{{ depth.times }}"]) == ["depth.invented"]
+    with pytest.raises(ValueError, match=r"made for no page: depth\.invented"):
+        fill.write()
 
 
 def test_missing_recording_and_broken_words_are_errors() -> None:
@@ -111,7 +117,7 @@ def test_ratio_of_an_epoch_is_that_of_its_recorded_durations() -> None:
     )
     row = cells("findings.loading", "sinabs")
     assert (row[1], row[-1]) == (f"{naive:.2f}", f"{naive / cached:.2f}")
-    assert cells("loading.table", "2 CPUs", "sinabs")[-1] == recorded.texts()["loading.sinabs"] == row[-1]
+    assert cells("loading.table", "2 CPUs", "sinabs")[-1] == fill.texts()["loading.sinabs"] == row[-1]
 
 
 def test_gain_of_compiling_is_that_of_its_recorded_durations() -> None:

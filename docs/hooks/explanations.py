@@ -1,6 +1,6 @@
 """The numbers of explanations and guides: from recordings, outcomes of benchmarks and constants of the code.
 
-Each function is named as its marks are, and says what it is about. Words of a page that depend on the recording, such
+Each function is named as its parts are, and says what it is about. Words of a page that depend on the recording, such
 as "all are exact", are required of it here.
 """
 
@@ -281,7 +281,7 @@ def least_memory() -> dict[str, str]:
     case, *_, other, _, ratio = min((row for table in tables for row in table["rows"]), key=lambda row: float(row[-1]))
     require(float(ratio) > 1, "the least host memory of all exact contenders")
     profile, neurons, steps = case.replace("=", " = ").split(", ")
-    return {"other": other, "ratio": ratio, "case": f"{neurons} and {steps} in the profile `{profile}`"}
+    return {"other": f"`{other}`", "ratio": ratio, "case": f"{neurons} and {steps} in the profile `{profile}`"}
 
 
 def busy() -> dict[str, str]:
@@ -294,7 +294,7 @@ def busy() -> dict[str, str]:
     case, subtract, zero = "subtract, N=512, T=25", "subtract, N=2048, T=100", "zero, N=2048, T=100"
     passes = {"alone": f"{alone[case]} ms", "beside": f"{beside[case]} ms"}
     other, ratio = behind[subtract]
-    return {**passes, "subtract": near[subtract], "zero": near[zero], "other": other, "five_rounds": ratio}
+    return {**passes, "subtract": near[subtract], "zero": near[zero], "other": f"`{other}`", "five_rounds": ratio}
 
 
 def zen_4() -> dict[str, str]:

@@ -1,6 +1,5 @@
-"""The reference pages, made from the code when the documentation is built: a mkdocs hook.
+"""The parts of the reference pages, made from the code: fill.py writes them into the pages.
 
-A page holds marks such as `<!-- reference: commands -->`. `expand` puts a generated text in the place of each mark.
 Names, types, defaults and limits come from the code. If the code has no sentence on a name, meanings.toml has it. A
 name without a sentence, or a sentence without a name, is an error.
 """
@@ -29,18 +28,7 @@ from snnbench.workloads import DEFAULT, WORKLOADS
 MEANINGS: dict[str, dict[str, str]] = tomllib.loads(
     Path(__file__).with_name("meanings.toml").read_text(encoding="utf-8")
 )
-MARK = re.compile(r"<!-- reference: ([a-z-]+) -->")
 TIDY_TYPES = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
-
-
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Called by mkdocs for each page."""
-    return expand(markdown)
-
-
-def expand(markdown: str) -> str:
-    """The page with a generated text in the place of each mark. Raises KeyError for an unknown mark."""
-    return MARK.sub(lambda mark: GENERATORS[mark[1]]().strip(), markdown)
 
 
 def commands(command: Any = None, path: str = "snnbench") -> Iterator[tuple[str, Any]]:

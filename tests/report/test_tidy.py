@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 from snnbench.recording import reading
 from snnbench.recording.reading import Recording
 from snnbench.report import tidy
-from tests.documents import ROOT, built
+from tests.documents import ROOT
 from tests.fakes import CASE
 from tests.recordings import MIB, failed, record, recording, skipped, timed, weighed
 
@@ -166,7 +166,7 @@ def test_parquet_file_has_the_same_rows_and_fixed_types() -> None:
 
 
 def test_every_column_is_documented_with_its_type() -> None:
-    section = built(ROOT / "docs" / "reference" / "tidy.md").partition("## Columns\n")[2].partition("\n## ")[0]
+    section = (ROOT / "docs" / "reference" / "tidy.md").read_text().partition("## Columns\n")[2].partition("\n## ")[0]
     documented = dict(re.findall(r"^\| `(\w+)` \| ([^|]*) \|", section, re.MULTILINE))
     assert list(documented) == tidy.COLUMNS
     kinds = {"str": "text", "int": "whole number", "float": "number", "bool": "true or false"}
@@ -174,7 +174,7 @@ def test_every_column_is_documented_with_its_type() -> None:
 
 
 def test_every_metric_of_a_recording_is_documented() -> None:
-    section = built(ROOT / "docs" / "reference" / "tidy.md").partition("## Metrics\n")[2]
+    section = (ROOT / "docs" / "reference" / "tidy.md").read_text().partition("## Metrics\n")[2]
     documented = set(re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE))
     recordings = [reading.read(path.parent) for path in sorted((ROOT / "results").glob("*/records.jsonl"))]
     measured = {row["metric"] for row in tidy.rows(recordings) if "metric" in row}
