@@ -24,7 +24,7 @@ from snnbench.adapter.contender import label
 from snnbench.adapter.declaration import Adapter
 from snnbench.adapter.pins import Pins
 from snnbench.digest import digest
-from snnbench.environments import bytecode
+from snnbench.environments import bytecode, torch_builds
 from snnbench.environments.uv_program import EnvironmentFailed, install
 from snnbench.files import home, lock, write_whole
 
@@ -53,6 +53,7 @@ class Environment:
     overrides: tuple[str, ...]
     built: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
+    torch_builds: str = ""
 
     @property
     def about(self) -> dict[str, str]:
@@ -116,12 +117,13 @@ def plan(
     abi = (sysconfig.get_config_var("SOABI") or sys.implementation.cache_tag) if fits else sysconfig.get_platform()
     pinned = (str(specifier), requirements, overrides, built, tuple(sorted(pins.metadata)))
     local = [_state(folder) for some in named for one in some if (folder := local_folder(one))]
-    key = digest([SCHEMA, pinned, os.environ.get("UV_TORCH_BACKEND", ""), abi, *local])
+    builds = torch_builds.planned(requirements, cuda)
+    key = digest([SCHEMA, pinned, builds, abi, *local])
     folder = home() / "envs" / key
     own = adapter.variants[variant].pins
     name = label(adapter.name, variant) if own != adapter.variants[adapter.default].pins else adapter.name
     name += f" with {', '.join(more)}" if more else ""
-    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pinned)
+    return Environment(name, adapter.path, key, folder, folder / "bin" / "python", interpreter, *pinned, builds)
 
 
 def _located(requirement: Requirement, folder: Path) -> Requirement:
@@ -232,11 +234,19 @@ def _make(environment: Environment, lock: int, say: Callable[[str], None]) -> No
     _require_exact(environment)
     shutil.rmtree(folder, ignore_errors=True)
     (folder.parent / "pyproject.toml").write_text(FENCE)
-    say(f"{environment.adapter}: making environment {environment.key} ({', '.join(environment.requirements)})")
+    small = torch_builds.variables(environment.torch_builds, say)
+    what = ", ".join(environment.requirements) + (torch_builds.WHY if small else "")
+    say(f"{environment.adapter}: making environment {environment.key} ({what})")
     venv = ["venv", "--quiet", "--no-project", "--python", environment.interpreter, str(folder)]
     install(venv, folder.parent, say, about, [lock])
     options = ["install", "--python", str(environment.python), *_options(environment, folder)]
-    install(["pip", *options, *environment.requirements], folder, say, about, [lock])
+    try:
+        install(["pip", *options, *environment.requirements], folder, say, about, [lock], small)
+    except EnvironmentFailed:
+        if not small:
+            raise
+        say(f"{environment.adapter}: not in these builds; trying those of the ordinary index")
+        install(["pip", *options, *environment.requirements], folder, say, about, [lock])
     if environment.built:  # the build inspects installed packages: so without isolation, and after the others
         alone = ["--no-build-isolation", "--no-deps"]
         install(["pip", *options, *alone, *environment.built], folder, say, about, [lock])

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
+from types import MappingProxyType
 
 from snnbench.exits import Exit, UserError
 
@@ -40,11 +41,12 @@ def install(
     say: Callable[[str], None],
     about: Mapping[str, str],
     keep: Sequence[int] = (),
+    variables: Mapping[str, str] = MappingProxyType({}),
 ) -> list[str]:
     """Run uv with these arguments in a folder; pass every line to `say` and return all. Raises EnvironmentFailed.
 
     `about` has `name`, `source` and `requires_python` for errors. Descriptors in `keep` stay open in uv: if this
-    process is killed, its lock stays held until uv ends.
+    process is killed, its lock stays held until uv ends. `variables` go to uv beside the user's own.
     """
     try:
         import uv  # here, so that `--env current` needs no uv
@@ -59,7 +61,7 @@ def install(
         stderr=subprocess.STDOUT,
         errors="replace",
         cwd=folder,
-        env=settings(os.environ),
+        env=settings({**os.environ, **variables}),
         pass_fds=list(keep),
     ) as process:
         lines = []
