@@ -158,7 +158,7 @@ AlphaOption = Annotated[float, typer.Option("--alpha", metavar="SHARE", help="Ac
 FailOnOption = Annotated[
     str,
     typer.Option(
-        "--fail-on", metavar="WORDS", help="End with exit code 6 if a cell has one of these words: slower,failed."
+        "--fail-on", metavar="WORDS", help="End with exit code 6 if a comparison has one of these words: slower,failed."
     ),
 ]
 ExplainOption = Annotated[

@@ -21,7 +21,7 @@ from tests.documents import DOCUMENTS, ROOT, command_lines, fences, saved, writt
 QUICK = "results/2026-11-27_quick_epyc-2cpu"
 RECORDINGS = ("RECORDING", "OLD", "NEW")
 """Names that stand for a recording of the reader."""
-CELL = "7b19574b"
+STANDS_FOR = {"CELL": "7b19574b", "LIBRARY": "sinabs"}
 MEASURING = {"run", "verify", "ab"}
 CHOICES = {"--config", "--only", "--set", "--adapter", "--executor", "--slurm", "--shard"}
 """Options of measuring commands that `run --dry-run` has, too."""
@@ -82,7 +82,7 @@ def test_commands_of_a_page_work(followed: tuple[str, Path]) -> None:
     (text, clone), made = followed, set[str]()
     environment = {**os.environ, "SNNBENCH_HOME": str(clone / "home"), "COLUMNS": "110"}
     for words in command_lines(text):
-        arguments = [CELL if word == "CELL" else word for word in words]
+        arguments = [STANDS_FOR.get(word, word) for word in words]
         outputs = {value for option, value in pairwise(arguments) if option in ("-o", "--output")}
         inputs = set(arguments) - outputs - {"--"}
         later, made = inputs & made, made | outputs

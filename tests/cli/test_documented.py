@@ -29,11 +29,13 @@ from snnbench.exits import Exit
 from snnbench.plan import config
 from snnbench.recording import flags
 from snnbench.workloads import WORKLOADS
-from tests.documents import DOCUMENTS, ROOT, command_lines, fences, parse, written
+from tests.documents import DOCUMENTS, FENCE, ROOT, command_lines, fences, parse, written
 
 OTHER_OPTIONS = {"--help", "--cpus", "--cpuset-cpus"}
 """Options that every command has, and options of Docker."""
 NAMES = "README.md, CONTRIBUTING.md, docs"
+OWN_TO_A_PAGE = {"controls", "family", "integral function", "level", "pair", "peaks", "roundoff", "true", "work"}
+"""Words that one page alone explains and uses."""
 
 
 def in_backquotes(text: str) -> str:
@@ -42,7 +44,8 @@ def in_backquotes(text: str) -> str:
 
 
 TEXT = "\n".join(map(written, DOCUMENTS))
-PROSE = "\n".join(re.sub(r"<!-- made: .*?<!-- end -->", "", written(path), flags=re.DOTALL) for path in DOCUMENTS)
+PROSE_OF = {path: re.sub(r"<!-- made: .*?<!-- end -->", "", written(path), flags=re.DOTALL) for path in DOCUMENTS}
+PROSE = "\n".join(PROSE_OF.values())
 CODE = in_backquotes(TEXT)
 
 
@@ -175,6 +178,24 @@ def test_config_of_the_guide_is_valid(tmp_path: Path) -> None:
     works = config.expand(loaded, discover())
     assert {work.case.neurons for work in works} == {256, 512, 1024}
     assert {work.library for work in works} == {"torch-loop", "norse"}
+
+
+def test_every_word_that_a_page_defines_is_in_the_glossary_once() -> None:
+    rows = re.findall(r"^\| ([^|]+) \| ", written(ROOT / "docs" / "reference" / "glossary.md"), re.MULTILINE)
+    words = [word for row in rows if row not in ("word", "---") for word in row.split(", ")]
+    assert len(words) > 40 and len(words) == len(set(words))
+    defined = set(re.findall(r"\b(?:[Aa]n?|[Tt]he|called) \*([a-z][a-z -]+)\*", PROSE))
+    assert {"case", "cell", "trial", "look", "comparison"} <= defined
+    assert defined - set(words) == OWN_TO_A_PAGE
+
+
+LONG = [path for path in DOCUMENTS if len(FENCE.sub("", PROSE_OF[path]).split()) > 1500]
+
+
+@pytest.mark.parametrize("path", LONG, ids=lambda path: path.stem)
+def test_long_page_begins_with_what_it_says(path: Path) -> None:
+    second = written(path).split("\n\n")[1]
+    assert second.startswith("**In short:** ") and len(second.splitlines()) <= 4
 
 
 def test_outputs_in_the_readme_are_in_a_tutorial() -> None:

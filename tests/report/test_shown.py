@@ -89,7 +89,7 @@ def test_everything_is_shown() -> None:
         and "on a laptop" in description
         and "flags: contended" in description
     )
-    assert "train: 3 ms a pass (3-8.25), 2 times the floor, 3 repetitions of 2, first call 50 ms" in description
+    assert "train: 3 ms a pass (3-8.25), 2 times the floor, 3 repetitions of 2 passes, first call 50 ms" in description
     assert "memory of train: static 1 MiB" in text(weighed("a", host_mib=6))
     assert "host: before 100 MiB, peak 6 MiB, retained 2 MiB" in text(weighed("a", host_mib=6))
     assert "failed: crash: died of SIGSEGV" in text(failed("a", "crash", "died of SIGSEGV"))

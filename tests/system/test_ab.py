@@ -64,7 +64,7 @@ def test_slower_side_fails_and_its_recording_agrees(bench: Bench) -> None:
     done = bench.ab("--new", bench.slow, "--fail-on", "slower")
     assert done.returncode == 6, done.stderr
     assert f"{bench.slow} over as pinned: above 1 is slower" in done.stdout
-    assert "1 cell: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
+    assert "1 comparison: 1 slower" in done.stdout and "adapter of lib: another file" in done.stdout
     (made,) = recordings(bench.folder)
     assert snnbench(bench.folder, "compare", made, *ALLOWED).stdout == done.stdout
     assert snnbench(bench.folder, "compare", made, *ALLOWED, "--fail-on", "slower").returncode == 6

@@ -77,7 +77,7 @@ def test_rank_of_a_named_phase(tmp_path: Path) -> None:
 def test_compare_draws_changes_first_and_counts_once(tmp_path: Path, columns: int) -> None:
     shown = screen(tmp_path, columns, "compare", *TWICE, "--allow", "contended,drift")
     assert_fits(shown)
-    assert shown.text.count("75 cells: ") == 1 and " ".join(shown.lines).count("inconclusive: these trials") == 1
+    assert shown.text.count("75 comparisons: ") == 1 and " ".join(shown.lines).count("inconclusive: these trials") == 1
     words = [word for line in shown.lines if (word := line[2:].split(" ")[0]) in ("missing", "inconclusive")]
     assert words == sorted(words, reverse=True), "missing cells stand before inconclusive ones"
 

@@ -17,7 +17,7 @@ def section(findings: Findings) -> Section:
     sentences = [
         f"{comparison.new} (new) over {comparison.base} (base), which took turns: above 1 is slower, or more memory. "
         f"{summary(comparison)}.",
-        f"All cells: {common}." if common else "",
+        f"All comparisons: {common}." if common else "",
     ]
     return Section(
         "slower-or-not",

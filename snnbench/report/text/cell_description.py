@@ -104,7 +104,7 @@ def _timing(timing: Mapping[str, Any]) -> str:
     return (
         f"{median_ns(timing) / 1e6:.4g} ms a pass "
         f"({summary.low / 1e6:.4g}-{summary.high / 1e6:.4g}){floor}, "
-        f"{summary.count} repetitions of {timing['passes']}, "
+        f"{summary.count} repetitions of {timing['passes']} pass{'es' * (timing['passes'] != 1)}, "
         f"first call {timing['first_call_ns'] / 1e6:.4g} ms{_instructions(timing)}"
     )
 

@@ -30,9 +30,9 @@ CSV_COLUMNS = (
 
 
 def summary(comparison: Comparison) -> str:
-    """The number of cells of each word, in one line."""
+    """The number of comparisons with each word, in one line."""
     counts = ", ".join(f"{count} {word}" for word, count in comparison.counts.items() if count)
-    return f"{len(comparison.cells)} cell{'s' * (len(comparison.cells) != 1)}: {counts}"
+    return f"{len(comparison.cells)} comparison{'s' * (len(comparison.cells) != 1)}: {counts}"
 
 
 def table(comparison: Comparison, explained: bool = False, failing: Collection[str] = ()) -> str:
@@ -152,11 +152,11 @@ FORMATS: dict[str, Callable[[Comparison, bool, Collection[str]], str]] = {
 
 
 def opening(comparison: Comparison, common: str) -> list[str]:
-    """The lines above the table: how to read a ratio, the machine, the common part of all cells, allowed facts."""
+    """The lines above the table: how to read a ratio, the machine, the common part of all rows, allowed facts."""
     lines = [f"{comparison.new} over {comparison.base}: above 1 is slower, or more memory"]
     if comparison.movement:
         lines += [comparison.movement.sentence()]
-    lines += [f"all cells: {common}"]
+    lines += [f"all comparisons: {common}"]
     lines += [f"allowed: {fact}" for fact in comparison.allowed]
     return lines + [f"changed: {line}" for line in comparison.changed]
 
