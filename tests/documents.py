@@ -61,14 +61,15 @@ def saved(path: Path) -> dict[str, str]:
 
 def command_lines(text: str) -> list[list[str]]:
     """The arguments of every call of snnbench in the blocks of shell code, also of calls in a container."""
-    return [call for code in fences(text, "sh") for line in _lines(code) for call in _calls(line)]
+    return [call for code in fences(text, "sh") for line in _lines(code) for call in calls(line)]
 
 
 def _lines(code: str) -> list[str]:
     return [line for line in code.replace("\\\n", " ").splitlines() if line.strip()]
 
 
-def _calls(line: str) -> Iterator[list[str]]:
+def calls(line: str) -> Iterator[list[str]]:
+    """The arguments of every call of snnbench in a line of shell code."""
     lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;<>")
     lexer.whitespace_split = True
     words: list[str] = []

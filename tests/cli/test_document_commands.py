@@ -16,7 +16,7 @@ import pytest
 
 from snnbench.plan import side
 from tests import in_process
-from tests.documents import DOCUMENTS, ROOT, command_lines, fences, saved, written
+from tests.documents import DOCUMENTS, ROOT, calls, command_lines, fences, saved, written
 
 QUICK = "results/2026-11-27_quick_epyc-2cpu"
 RECORDINGS = ("RECORDING", "OLD", "NEW")
@@ -101,6 +101,31 @@ def test_commands_of_a_page_work(followed: tuple[str, Path]) -> None:
         expanded = [found for word in command for found in ([*clone.glob(word)] if word.endswith("*/") else [word])]
         done = in_process.run(expanded, clone, environment)
         assert done.returncode == 0, f"snnbench {' '.join(words)}: {done.stderr or done.stdout}"
+
+
+def container_runs() -> list[str]:
+    """The lines of documents that run a command of snnbench in a container."""
+    code = "\n".join(block for path in PAGES for block in fences(written(path), "sh")).replace("\\\n", " ")
+    return [line for line in code.splitlines() if re.match(r"(docker|apptainer) run ", line)]
+
+
+def test_nobody_is_sent_to_an_index_that_has_no_snnbench() -> None:
+    for path in (*PAGES, *(ROOT / "snnbench").rglob("*.py")):
+        assert not re.search(r"(pip|pipx|tool) install ['\"]?snnbench", written(path)), path
+
+
+def test_containers_with_an_adapter_may_use_the_network() -> None:
+    """An image has environments for its own libraries only, and forbids uv the network."""
+    runs = [line for line in container_runs() if "--adapter" in line]
+    assert runs and all("-e UV_OFFLINE=0 " in line for line in runs)
+
+
+def test_large_config_is_run_in_part_where_an_hour_counts() -> None:
+    """On a card that is shared, and on a cluster, an example is of one device and size, and of some hundred cells."""
+    cluster = command_lines(written(ROOT / "docs" / "tutorials" / "on-a-cluster.md"))
+    cards = [words for line in container_runs() if "--gpus" in line or "--nv" in line for words in calls(line)]
+    examples = [words for words in (*cluster, *cards) if "core" in words]
+    assert len(examples) == 5 and all("device=cuda,neurons=512" in words for words in examples)
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)

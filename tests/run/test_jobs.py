@@ -180,7 +180,7 @@ def test_missing_submitit_or_slurm_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(SlurmError, match="no sbatch and squeue here"):
         submission.require()
     monkeypatch.setattr(submission, "find_spec", lambda name: None)
-    with pytest.raises(SlurmError, match=r"pip install 'snnbench\[slurm\]'"):
+    with pytest.raises(SlurmError, match="pip install submitit"):
         submission.require()
 
 

@@ -14,7 +14,7 @@ from snnbench.run.slurm.scheduler import SlurmError
 def require() -> None:
     """Raise SlurmError if submitit or Slurm is missing."""
     if find_spec("submitit") is None:
-        raise SlurmError("--executor slurm needs submitit; get it with: pip install 'snnbench[slurm]'")
+        raise SlurmError("--executor slurm needs submitit; get it with: pip install submitit")
     scheduler.require()
 
 
