@@ -19,7 +19,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 OUTPUT = re.compile(r"<!-- (output|screen (\d+)): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MADE = re.compile(r"<!-- made screen (\d+): ([^>]*) -->\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-"""A screen of a command that runs a library, with files that the page has its reader save."""
+"""A screen of a command that verifies a library, with files that the page has its reader save."""
 SEPARATORS = {"|", "||", "&&", ";", ">", ">>", "<"}
 
 

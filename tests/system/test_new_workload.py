@@ -1,13 +1,15 @@
 """Tests of a new workload: the module of the tutorial, in a copy of the package that names it beside the others."""
 
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.documents import ROOT, fences, written
+from tests.documents import MADE, ROOT, fences, written
 from tests.fakes import write
+from tests.screens import screen
 from tests.sweep import lines, process, recordings, run_arguments
 
 PAGE = written(ROOT / "docs" / "tutorials" / "add-a-workload.md")
@@ -74,6 +76,23 @@ def test_right_neuron_is_exact_and_wrong_ones_are_incorrect(folder: Path) -> Non
     assert all("exam" in outcome["reason"] for outcome in wrong), wrong
     checked = process(folder, "check", recording)
     assert checked.returncode == 0, checked.stdout
+
+
+@pytest.mark.parametrize(("columns", "arguments", "text"), MADE.findall(PAGE))
+def test_shown_verdicts_are_those_of_the_plain_loop_and_of_a_wrong_one(
+    folder: Path, tmp_path: Path, columns: str, arguments: str, text: str
+) -> None:
+    pytest.importorskip("torch")
+    reader = shutil.copytree(folder, tmp_path / "reader")
+    shutil.copytree(ROOT / "adapters", reader / "adapters")
+    (config,) = fences(PAGE, "toml")
+    (reader / "held.toml").write_text(config)
+    ((right, wrong),) = re.findall(r"replace `([^`]+)` by `([^`]+)`", PAGE)
+    loop = (ROOT / "adapters" / "torch-loop.py").read_text()
+    assert loop.count(right) == 1
+    (reader / "wrong.py").write_text(loop.replace(right, wrong))
+    printed = screen(reader, int(columns), *shlex.split(arguments), "--env", "current").text
+    assert " ".join(text.split()) in " ".join(printed.split())
 
 
 @pytest.mark.parametrize("profile", ["zero", "subtract-detached", "zero-attached", "none"])
