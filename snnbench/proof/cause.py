@@ -21,6 +21,7 @@ from snnbench.cases.surrogate import FORMULAS
 Array = NDArray[np.float64]
 Layers = list[tuple[Array, Array]]
 STATE_KEPT = "pass 1 is right, pass 2 is not: state is kept between passes; give Neuron a reset"
+WRONG_SIGN = "every gradient has the wrong sign"
 STEPS = 8
 """Steps of the first wrong neuron that are shown."""
 SAME = 1e-4
@@ -39,7 +40,7 @@ def of_spikes(problem: Problem, before: Array | None, which: int, spikes: NDArra
 
 def of_gradient(problem: Problem, which: int, cotangent: int, answer: Answer) -> str:
     """The mistake with this gradient of the input, where the spikes are right; or nothing."""
-    if answer.input is None or not (size := float(np.linalg.norm(answer.input))):
+    if answer.input is None or not 0 < (size := float(np.linalg.norm(answer.input))) < np.inf:
         return ""
     layers, inputs, rule = _float64(problem.layers()), problem.input(which).astype(np.float64), rule_of(problem.case)
     arriving = problem.cotangent(cotangent).astype(np.float64)
@@ -50,8 +51,8 @@ def of_gradient(problem: Problem, which: int, cotangent: int, answer: Answer) ->
             return words
     expected = reference.network_backward(layers, inputs, traces, arriving, rule).input
     factor = float(np.vdot(answer.input, expected) / np.vdot(expected, expected))
-    if np.linalg.norm(answer.input - factor * expected) <= SAME * size:
-        return f"every gradient is {factor:.4g} times what it should be"
+    if abs(factor - 1) > SAME and np.linalg.norm(answer.input - factor * expected) <= SAME * size:
+        return WRONG_SIGN if abs(factor + 1) < SAME else f"every gradient is {factor:.4g} times what it should be"
     return ""
 
 

@@ -138,8 +138,7 @@ def compare_parts(
         return
     error = np.asarray(got, np.float64) - expected
     for axis in axes:
-        off, size = (_norms(array, axis) for array in (error, expected))
-        relative = off / np.maximum(np.maximum(size, np.sqrt(np.mean(size**2))), np.finfo(float).tiny)
+        relative = relative_parts(error, expected, axis)
         worst = int(relative.argmax())
         if relative[worst] > tolerance and magnified:
             tolerance = max(tolerance, magnified())
@@ -147,6 +146,13 @@ def compare_parts(
             off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({tolerance:.1g} allowed)"
             finding.complaints.append(f"gradient of {name} is off by {off_by}")
             return
+
+
+def relative_parts(error: NDArray[Any], expected: NDArray[Any], axis: int) -> NDArray[np.float64]:
+    """The error of each part along an axis, relative to its size or to the root mean square of all sizes."""
+    off, size = (_norms(array, axis) for array in (error, expected))
+    relative: NDArray[np.float64] = off / np.maximum(np.maximum(size, np.sqrt(np.mean(size**2))), np.finfo(float).tiny)
+    return relative
 
 
 def _norms(array: NDArray[Any], axis: int) -> NDArray[np.float64]:

@@ -84,9 +84,10 @@ def _compare(
         finding.complaints.append("no spikes")
         return
     compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
-    if expected is None or not finding.correct:
-        return  # gradients belong to their spikes
+    if expected is None:
+        return
     runs = cache(errors)
+    wrong_spikes = list(finding.complaints)
 
     def compare(name: str, got: NDArray[Any] | None, part: Callable[[reference.Gradients], reference.Array]) -> None:
         wanted = part(expected)
@@ -102,5 +103,7 @@ def _compare(
             got = layers[number] if layers else None
             compare(f"{SINGULAR[part]}{name}", got, amplification.of_layer(part, number))
     compare("input", answer.input, lambda gradients: gradients.input)
+    if wrong_spikes:
+        finding.complaints = wrong_spikes  # gradients belong to their spikes
     if not expected.input.any():
         finding.unprovable = "the gradient is zero: no potential comes near the threshold"

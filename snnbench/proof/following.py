@@ -15,7 +15,7 @@ from snnbench.cases.case import Case
 from snnbench.cases.rule import Rule
 from snnbench.cases.surrogate import JUMPS
 from snnbench.proof import amplification
-from snnbench.proof.jumps import Jump, jumps, near_jumps
+from snnbench.proof.jumps import MOST_IN_16_BITS, Jump, count_within, jumps, near_jumps
 from snnbench.proof.sample import FirstLayer, Sample, Source
 from snnbench.proof.tolerance import expected_differences, of_chance, of_potentials, round_to
 
@@ -68,14 +68,19 @@ class Followed:
 
     @cached_property
     def jumps(self) -> list[Jump]:
-        """The steps at which rounding decides on the side of the surrogate's jump, in full precision."""
+        """The steps at which rounding decides on the side of the surrogate's jump.
+
+        In 16 bits these may be many. Then they are left to the tolerance, for which rounding crosses jumps at random.
+        """
         rule, case = self._input.rule, self._input.case
-        if rule.surrogate not in JUMPS or not case.is_exact_format:
+        if rule.surrogate not in JUMPS:
             return []
-        near = near_jumps(self.trace, rule)
+        near = near_jumps(self.trace, rule) if case.is_exact_format else np.ones(self.spikes.shape, bool)
         if not near.any():
             return []
         margin = np.where(near, self.margin(near), -1.0)
+        if not case.is_exact_format and count_within(self.trace, margin, rule) > MOST_IN_16_BITS:
+            return []
         return jumps(self.trace, margin, self.gradient, self._input.cotangent_of(self.sample), rule)
 
     @cached_property

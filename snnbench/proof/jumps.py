@@ -21,6 +21,8 @@ Array = NDArray[np.float64]
 FARTHEST = 1e-4
 """Only steps nearer to a jump than this share of the threshold are examined. The reach of rounding is shorter, unless
 the potential hardly decays."""
+MOST_IN_16_BITS = 64
+"""Steps near a jump that are judged one by one in 16 bits, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,11 @@ class Jump:
 def near_jumps(trace: Trace, rule: Rule) -> NDArray[np.bool_]:
     """[T, b, n]: the steps whose potential may be so close to a jump of the surrogate that rounding decides."""
     return _off(trace, rule) <= FARTHEST * rule.threshold
+
+
+def count_within(trace: Trace, margin: Array, rule: Rule) -> int:
+    """The number of steps within `margin` [T, b, n] of a jump."""
+    return int((_off(trace, rule) <= margin).sum())
 
 
 def jumps(trace: Trace, margin: Array, gradient: Array, cotangent: Array, rule: Rule) -> list[Jump]:

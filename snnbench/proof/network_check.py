@@ -4,7 +4,8 @@ A spike that rounding moves in a hidden layer puts its whole sample on another p
 leave the reference's path only after one of its potentials, in some layer, is within the reach of rounding of the
 threshold. The number of such samples is limited to the number of spikes that may differ; if no other sample is left,
 nothing is proved. Gradients over the batch are compared if all samples agree, the input gradient for each sample that
-agrees.
+agrees. A hidden spike that rounding decides may leave all output spikes as they are; gradients are compared with it on
+the side that they are nearer to.
 """
 
 from collections.abc import Callable
@@ -34,6 +35,8 @@ from snnbench.proof.tolerance import (
 Array = NDArray[np.float64]
 Tolerance = Callable[[int], float]
 """Number of terms in each entry of a gradient -> relative error allowed in it."""
+MOST_UNDECIDED = 16
+"""Hidden spikes that are tried on both sides of the threshold, at most."""
 
 
 class Network(Protocol):
@@ -81,11 +84,21 @@ class NetworkCheck:
         finding.differing = int((got != last.spikes).sum())
         if answer.weights is None or answer.biases is None or finding.complaints:
             return
-        expected = self._gradients
-        if not differs.any():
+        off = self._compare(answer, agreeing, self._gradients, tolerance)
+        if off.complaints and agreeing.all():
+            off = self._compare(answer, agreeing, self._settled(answer), tolerance)
+        finding.gradient_errors, finding.cosines, finding.tolerances = off.gradient_errors, off.cosines, off.tolerances
+        finding.complaints, finding.unprovable = off.complaints, off.unprovable
+
+    def _compare(
+        self, answer: Answer, agreeing: NDArray[np.bool_], expected: reference.Gradients, tolerance: Tolerance
+    ) -> Finding:
+        """The finding on the gradients of the samples that agree; parameters sum over all samples."""
+        finding, case = Finding(), self.case
+        if agreeing.all():
             summed = tolerance(case.time_steps * case.batch)
             for name, part, layers in (("weight", "weights", answer.weights), ("bias", "biases", answer.biases)):
-                for number, got in enumerate(layers):
+                for number, got in enumerate(layers or []):
                     of_layer = amplification.of_layer(part, number)
                     wanted = of_layer(expected)
                     magnified = partial(self._allowed, wanted, of_layer)
@@ -95,14 +108,45 @@ class NetworkCheck:
             wanted = expected.input[:, agreeing]
             magnified = partial(self._allowed, wanted, lambda off: off.input[:, agreeing])
             compare_gradient(finding, "input", entering, wanted, tolerance(case.neurons), magnified=magnified)
+        return finding
+
+    def _settled(self, answer: Answer) -> reference.Gradients:
+        """The gradients with each hidden spike that rounding decides on the side that is nearer to the answer's."""
+        spikes = [trace.spikes for trace in self.traces]
+        best, distance = self._gradients, _distance(answer, self._gradients)
+        for layer, place in self._undecided:
+            flipped = spikes[layer].copy()
+            flipped[place] = 1 - flipped[place]
+            tried = [flipped if number == layer else given for number, given in enumerate(spikes)]
+            gradients = self._gradients_with(tried)
+            if (off := _distance(answer, gradients)) < distance:
+                spikes, best, distance = tried, gradients, off
+        return best
+
+    def _gradients_with(self, spikes: list[Array]) -> reference.Gradients:
+        """The gradients with these spikes of each layer."""
+        traces, inputs = [], self.inputs
+        for (weight, bias), given in zip(self.layers, spikes, strict=True):
+            traces.append(reference.forward(inputs @ weight.T + bias, self.rule, given))
+            inputs = given
+        return reference.network_backward(self.layers, self.inputs, traces, self._rounded_cotangent, self.rule)
+
+    @cached_property
+    def _undecided(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The (layer, place) of the hidden potentials within the reach of rounding, nearest to the threshold first."""
+        found = []
+        for layer, (trace, margin) in enumerate(zip(self.traces[:-1], self._margins[:-1], strict=True)):
+            distance = self.rule.distance(trace.potential)
+            found += [(distance[place], layer, place) for place in zip(*np.nonzero(distance <= margin), strict=True)]
+        return [(layer, place) for _, layer, place in sorted(found)[:MOST_UNDECIDED]]
 
     def _allowed(self, expected: Array, part: Callable[[reference.Gradients], Array]) -> float:
         return amplification.allowed(expected, map(part, self._errors))
 
     @cached_property
     def _errors(self) -> list[reference.Gradients]:
-        cotangent = round_to(self._cotangent, self.case.dtype)
-        return amplification.of_network(self.layers, self.inputs, self.traces, cotangent, self.rule, self.case)
+        given = self.layers, self.inputs, self.traces, self._rounded_cotangent
+        return amplification.of_network(*given, self.rule, self.case)
 
     @cached_property
     def _diverted(self) -> int:
@@ -116,17 +160,33 @@ class NetworkCheck:
 
     @cached_property
     def _gradients(self) -> reference.Gradients:
-        cotangent = round_to(self._cotangent, self.case.dtype)
-        return reference.network_backward(self.layers, self.inputs, self.traces, cotangent, self.rule)
+        return reference.network_backward(self.layers, self.inputs, self.traces, self._rounded_cotangent, self.rule)
+
+    @cached_property
+    def _rounded_cotangent(self) -> Array:
+        return round_to(self._cotangent, self.case.dtype)
 
     @cached_property
     def _close(self) -> NDArray[np.bool_]:
         """[T, B]: whether a potential of any layer is within the reach of rounding of the threshold."""
-        inputs, close = self.inputs, np.zeros(self.inputs.shape[:2], bool)
+        close = np.zeros(self.inputs.shape[:2], bool)
+        for trace, margin in zip(self.traces, self._margins, strict=True):
+            close |= (self.rule.distance(trace.potential) <= margin).any(2)
+        return close
+
+    @cached_property
+    def _margins(self) -> list[Array]:
+        """How far rounding may have moved each potential of each layer."""
+        inputs, margins = self.inputs, []
         for (weight, bias), trace in zip(self.layers, self.traces, strict=True):
             terms = np.abs(inputs) @ np.abs(weight).T + np.abs(bias)
             reach = of_sums(terms, self.rule, self.case)
-            margin = of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach)
-            close |= (self.rule.distance(trace.potential) <= margin).any(2)
+            margins.append(of_potentials(trace, self.rule, self.case.dtype, inputs @ weight.T + bias, reach))
             inputs = trace.spikes
-        return close
+        return margins
+
+
+def _distance(answer: Answer, gradients: reference.Gradients) -> float:
+    """How far the gradients of the first layer's weight are apart."""
+    assert answer.weights is not None
+    return float(np.linalg.norm(answer.weights[0] - gradients.weights[0]))

@@ -25,13 +25,14 @@ from snnbench.cases.case import HALVES
 from snnbench.cases.problem import Layer, Problem
 from snnbench.cases.rule import Rule, rule_of
 from snnbench.proof import amplification
-from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes
+from snnbench.proof.comparison import Finding, compare_gradient, compare_parts, compare_spikes, relative_parts
 from snnbench.proof.extent import Extent, extent, sampled
 from snnbench.proof.following import Followed, Input
 from snnbench.proof.jumps import settled
 from snnbench.proof.network_check import Network, NetworkCheck
 from snnbench.proof.sample import FirstLayer, GivenCurrents, Sample, Source
 from snnbench.proof.tolerance import (
+    FEWEST_IN_PART,
     PART_TOLERANCES,
     allowed_by_chance,
     allowed_differences,
@@ -197,10 +198,15 @@ class SpotCheck:
                 return self._allowed(expected, followed, self._source.input_gradient)
 
             compare_gradient(finding, "input", got, expected, tolerance, magnified=magnified)
-            if self._linear is None and not self.case.is_exact_format:
-                wider = finding.tolerances.get("input", tolerance)
-                parts = partial(compare_parts, finding, "input", got, expected, PART_TOLERANCES * wider, (2,))
-                parts(magnified=lambda: PART_TOLERANCES * magnified())
+            is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
+            if self._linear is None and not self.case.is_exact_format and is_told:
+
+                def magnified_parts() -> float:
+                    worst = max(float(relative_parts(error, expected, 2).max()) for error in followed.errors)
+                    return max(amplification.FACTOR * worst, PART_TOLERANCES * magnified())
+
+                wider = PART_TOLERANCES * finding.tolerances.get("input", tolerance)
+                compare_parts(finding, "input", got, expected, wider, (2,), magnified_parts)
 
     def _compare_parameters(
         self, finding: Finding, followed: Followed, sample: Sample, answer: Answer, linear: FirstLayer

@@ -28,6 +28,15 @@ def round_to(array: NDArray[np.float32], number_format: str) -> Array:
     return ((bits + half) >> np.uint32(dropped) << np.uint32(dropped)).view(np.float32).astype(np.float64)
 
 
+def of_decay(rule: Rule) -> float:
+    """The rounding of beta * v, in roundoffs of it: one, or more if beta is small.
+
+    A library may take (1 - beta) * v off v, and rounds that product and its factor. So the rounding of a decay by more
+    than half is relative to what is taken off.
+    """
+    return 1.0 + 2.0 * max(0.0, 1 - 2 * rule.beta) / rule.beta if rule.beta else 1.0
+
+
 def of_sums(terms: Array, rule: Rule, case: Case) -> Array:
     """How far summing `terms` of this total size, in any order, may move a current.
 
@@ -61,7 +70,7 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
     for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
         i = np.abs(u - decayed)
         through_synapse = rule.synapse * (through_synapse + roundoff * i) + rule.gain * summing[t]
-        state = carried + roundoff * (np.abs(decayed) + i + np.abs(u))
+        state = carried + roundoff * (of_decay(rule) * np.abs(decayed) + i + np.abs(u))
         margin[t] = state + through_synapse
         carried = rule.beta * (state + roundoff * np.abs(u)) * rule.share_kept(trace.spikes[t])
     return margin
@@ -120,7 +129,7 @@ def expected_differences(trace: Trace, rule: Rule, dtype: str, summing: Array | 
     shift_v = np.zeros_like(variance_v)
     expected = 0.0
     for u, decayed, spikes, of_sum in zip(trace.potential, trace.decayed, trace.spikes, of_sums, strict=True):
-        of_step = unit_variance * (decayed**2 + (u - decayed) ** 2 + u**2) + of_sum
+        of_step = unit_variance * ((of_decay(rule) * decayed) ** 2 + (u - decayed) ** 2 + u**2) + of_sum
         variance = rule.beta**2 * variance_v + of_step
         shift = rule.beta * shift_v + (beta_off * np.abs(decayed) / rule.beta if beta_off else 0.0)
         deviation = np.sqrt(variance + (shift + threshold_off) ** 2)
@@ -146,7 +155,7 @@ def representation_error(number: float, dtype: str) -> float:
     return 0.0 if dtype == "float64" else abs(float(round_to(np.array([number], np.float32), dtype)[0]) - number)
 
 
-STEADY = 4.0
+STEADY = 1.0
 """A decay by fewer roundoffs is rounded in the same direction at each step."""
 FARTHEST = 6.0
 """Standard deviations at which the chance of a difference, 1e-9, is left out."""
@@ -158,9 +167,9 @@ EXAM_GRADIENT_ROUNDOFFS = 168
 """The same for the exam, where norms are small: 1e-5 in float32."""
 REDUCED_GRADIENT_ROUNDOFFS = 16
 """The same for formats with fewer digits: the roundings of a state that lasts about 1 / (1 - beta) steps."""
-PART_TOLERANCES = 2.0
+PART_TOLERANCES, FEWEST_IN_PART = 2.0, 18
 """In 16 bits the gradient of one neuron may be off by so many tolerances. The mean square of n independent errors
-exceeds four times its expectation with a chance below 1e-7 if n is 18 or more."""
+exceeds four times its expectation with a chance below 1e-7 if n is 18 or more; fewer tell nothing."""
 DIFFERENCE_RATE = 1e-6
 """In float32 and float64 one spike in a million may differ, each explained by its distance to the threshold."""
 RATE_WINDOW = (0.01, 0.9)
