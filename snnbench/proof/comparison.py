@@ -127,23 +127,24 @@ def compare_parts(
     expected: NDArray[Any],
     tolerance: float,
     axes: Iterable[int],
-    magnified: Callable[[], float] | None = None,
+    magnified: Callable[[], NDArray[np.float64]] | None = None,
 ) -> None:
     """Compare each part of a gradient along these axes, unless the gradient has a complaint; complain about the worst.
 
     The error of a part is relative to its own norm, or to the root mean square of all such norms if that is larger. A
-    larger error than `tolerance` is held to `magnified()`, as in compare_gradient.
+    larger error than `tolerance` is held to `magnified()`, a tolerance for each part.
     """
     if finding.complaints or finding.unprovable or got is None:
         return
     error = np.asarray(got, np.float64) - expected
     for axis in axes:
         relative = relative_parts(error, expected, axis)
-        worst = int(relative.argmax())
-        if relative[worst] > tolerance and magnified:
-            tolerance = max(tolerance, magnified())
-        if relative[worst] > tolerance:
-            off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({tolerance:.1g} allowed)"
+        allowed = np.full(relative.shape, tolerance)
+        if (relative > tolerance).any() and magnified:
+            allowed = np.maximum(allowed, magnified())
+        worst = int((relative / allowed).argmax())
+        if relative[worst] > allowed[worst]:
+            off_by = f"{relative[worst]:.2g} at {worst} of axis {axis} ({allowed[worst]:.1g} allowed)"
             finding.complaints.append(f"gradient of {name} is off by {off_by}")
             return
 

@@ -60,7 +60,7 @@ def _explain(
     trace: reference.Trace,
 ) -> None:
     """Name the cause of a wrong answer, and show the first steps of the first wrong neuron."""
-    if answer.spikes is None or answer.spikes.shape != trace.spikes.shape:
+    if answer.spikes is None or answer.spikes.shape != trace.spikes.shape or not np.isfinite(answer.spikes).all():
         return
     differs = answer.spikes != trace.spikes
     if differs.any():

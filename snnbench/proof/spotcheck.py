@@ -201,9 +201,10 @@ class SpotCheck:
             is_told = self.case.time_steps * self.case.batch >= FEWEST_IN_PART
             if self._linear is None and not self.case.is_exact_format and is_told:
 
-                def magnified_parts() -> float:
-                    worst = max(float(relative_parts(error, expected, 2).max()) for error in followed.errors)
-                    return max(amplification.FACTOR * worst, PART_TOLERANCES * magnified())
+                def magnified_parts() -> Array:
+                    each = np.array([relative_parts(error, expected, 2) for error in followed.errors])
+                    worst: Array = amplification.FACTOR * each.max(0)
+                    return worst
 
                 wider = PART_TOLERANCES * finding.tolerances.get("input", tolerance)
                 compare_parts(finding, "input", got, expected, wider, (2,), magnified_parts)
