@@ -247,7 +247,8 @@ def profiles() -> str:
 def record_fields() -> str:
     """A section for each document of a recording, in the order of first use."""
     parts: list[str] = []
-    for document in ("RecordDocument", "ConfigDocument", "MachineDocument"):
+    shown: set[str] = set()
+    for document in ("RecordDocument", "ConfigDocument", "MachineDocument", "NirDocument"):
         whole = TypeAdapter(getattr(schema, document)).json_schema()
         definitions = whole.get("$defs", {})
         top = whole if "properties" in whole else definitions[document]
@@ -257,7 +258,8 @@ def record_fields() -> str:
         if cases:
             parts += _document("CaseDocument", _merged(cases), definitions)
         for name, shape in inner.items():
-            parts += _document(name, shape, definitions)
+            parts += [] if name in shown else _document(name, shape, definitions)
+        shown |= inner.keys()
     return "\n".join(parts)
 
 
