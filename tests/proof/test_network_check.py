@@ -161,3 +161,19 @@ def test_fixed_point_sample_may_diverge_next_to_a_multiple(weight: float, excuse
     check = SpotCheck(problem, 0, Rule(**(numbers | {"unit": 0.25})), guarded=False)  # type: ignore[arg-type]
     assert check.check(flipped(problem, False)).correct
     assert check.check(flipped(problem, False, (1, 3))).correct is excused
+
+
+@pytest.mark.parametrize(("weight", "is_close"), [(1.0, True), (1.5, False)])
+def test_hidden_spike_that_rounding_decides_may_be_on_either_side(weight: float, is_close: bool) -> None:
+    """A hidden neuron on the threshold moves no output, but the gradient of the next layer's weight is by its spike."""
+    case = CASE.with_(neurons=1, batch=1, time_steps=1, layers=2)
+    zero = np.zeros(1, np.float32)
+    layers = [(np.full((1, 1), value, np.float32), zero) for value in (weight, 0.01)]
+    ones = np.ones((1, 1, 1), np.float32)
+    check = NetworkCheck(case, Rule(**NUMBERS), layers, ones, ones)
+    fired = [trace.spikes for trace in check.traces]
+    assert [spikes.item() for spikes in fired] == [1.0, 0.0]
+    silent = check._gradients_with([np.zeros_like(fired[0]), fired[1]])
+    finding = Finding()
+    check.check(finding, Answer(fired[1], silent.weights, silent.biases, silent.input), fired[1], lambda summed: 1e-6)
+    assert finding.correct is is_close

@@ -75,12 +75,9 @@ def test_cotangent_is_the_inputs_own_or_the_named_one() -> None:
         *[("input", 83, True), ("input", 400, False)],
     ],
 )
-@pytest.mark.parametrize("layers", [1, 2])
-def test_gradient_tolerance_is_the_root_of_the_summed_terms(
-    part: str, roundoffs: float, correct: bool, layers: int
-) -> None:
+def test_gradient_tolerance_is_the_root_of_the_summed_terms(part: str, roundoffs: float, correct: bool) -> None:
     """Weight and bias sum 500 steps of 20 samples: sqrt(10,000) = 100 roundoffs; the input sums 48 neurons: 84."""
-    problem = Problem(CASE.with_(time_steps=500, batch=20, layers=layers))
+    problem = Problem(CASE.with_(time_steps=500, batch=20))
     right = rounded_answer(problem, 0, 0, "float32", "float32")
     assert right.weights is not None and right.biases is not None and right.input is not None
     off = 1 + roundoffs * 2.0**-24
