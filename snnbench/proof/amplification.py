@@ -84,12 +84,20 @@ def _rounded(
         error: Array = np.sqrt(squares) * random.uniform(-1.0, 1.0, current.shape)
         return error
 
-    def about(constant: float, size: float) -> float:
-        return constant + float(random.choice([-1.0, 1.0])) * unit * size
+    def about(constant: float, size: float = 0.0) -> float:
+        """A constant that a program computes from numbers up to `size`; 0 and 1 are exact."""
+        if constant in (0.0, 1.0):
+            return constant
+        return constant + float(random.choice([-1.0, 1.0])) * unit * max(constant, size)
 
-    beta = about(rule.beta, max(rule.beta, 1 - rule.beta)) if 0 < rule.beta < 1 else rule.beta
-    threshold = about(rule.threshold, rule.threshold)
-    near = replace(rule, beta=beta, threshold=threshold, slope=about(rule.slope, rule.slope))
+    near = replace(
+        rule,
+        synapse=about(rule.synapse, 1 - rule.synapse),
+        gain=about(rule.gain, 1.0),  # of 1 - beta, say
+        beta=about(rule.beta, 1 - rule.beta),
+        threshold=about(rule.threshold),
+        slope=about(rule.slope),
+    )
     moved = trace
     if not rule.unit:  # fixed point is exact
         charge = rule.gain * current
