@@ -93,7 +93,7 @@ def _compare(
         wanted = part(expected)
 
         def magnified() -> float:
-            return amplification.allowed(wanted, map(part, runs()))
+            return amplification.allowed(wanted, map(part, runs()), case.dtype)
 
         compare_gradient(finding, name, got, wanted, tolerance, magnified=magnified)
 

@@ -141,7 +141,7 @@ class NetworkCheck:
         return [(layer, place) for _, layer, place in sorted(found)[:MOST_UNDECIDED]]
 
     def _allowed(self, expected: Array, part: Callable[[reference.Gradients], Array]) -> float:
-        return amplification.allowed(expected, map(part, self._errors))
+        return amplification.allowed(expected, map(part, self._errors), self.case.dtype)
 
     @cached_property
     def _errors(self) -> list[reference.Gradients]:

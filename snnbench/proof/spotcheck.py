@@ -232,7 +232,7 @@ class SpotCheck:
 
     def _allowed(self, expected: Array, followed: Followed, of_current: Callable[[Array], Array]) -> float:
         """The relative error allowed in a gradient that is a linear function `of_current`, the gradient of currents."""
-        return amplification.allowed(expected, map(of_current, followed.errors))
+        return amplification.allowed(expected, map(of_current, followed.errors), self.case.dtype)
 
     def _compare(self, finding: Finding, name: str, sample: Sample, got: Array) -> Followed:
         """Compare the spikes of a sample with the reference that follows them, the last one if they are the same."""

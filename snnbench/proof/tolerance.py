@@ -5,7 +5,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from snnbench.cases.case import Case
+from snnbench.cases.case import HALVES, Case
 from snnbench.cases.reference import Trace
 from snnbench.cases.rule import Rule
 
@@ -55,7 +55,8 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
     Each operation rounds once, with r the unit roundoff of `dtype`; the sums in the `current` are off by up to
     `summing`: e_u[t] = beta * e_v[t-1] + r * (|beta * v| + |i| + |u|) and e_v = e_u + r * |v|, a running error bound
     (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3). The reach of the sums is wide enough that the
-    membrane need not carry it. A synapse accumulates the errors of its currents.
+    membrane need not carry it. A synapse accumulates the errors of its currents. A decay or a threshold that 16 bits
+    cannot hold is off in addition; of_sums has room for it in float32.
 
     In fixed point a state is off by whole units or exact. A current is off if rounding reaches the next multiple, and a
     decay may keep each unit of error. If rounding decides about a reset without a spike, the state is off by the whole
@@ -64,14 +65,16 @@ def of_potentials(trace: Trace, rule: Rule, dtype: str, current: Array, summing:
     if rule.unit:
         return _in_fixed_point(trace, rule, current, summing)
     roundoff = UNIT_ROUNDOFF[dtype]
+    held = [representation_error(number, dtype) * (dtype in HALVES) for number in (rule.beta, rule.threshold)]
+    of_beta, of_threshold = held[0] / rule.beta if rule.beta else 0.0, held[1]
     margin = np.empty_like(trace.potential)
     carried = np.zeros(trace.potential.shape[1:])
     through_synapse = np.zeros_like(carried)
     for t, (u, decayed) in enumerate(zip(trace.potential, trace.decayed, strict=True)):
         i = np.abs(u - decayed)
         through_synapse = rule.synapse * (through_synapse + roundoff * i) + rule.gain * summing[t]
-        state = carried + roundoff * (of_decay(rule) * np.abs(decayed) + i + np.abs(u))
-        margin[t] = state + through_synapse
+        state = carried + roundoff * (of_decay(rule) * np.abs(decayed) + i + np.abs(u)) + of_beta * np.abs(decayed)
+        margin[t] = state + through_synapse + of_threshold
         carried = rule.beta * (state + roundoff * np.abs(u)) * rule.share_kept(trace.spikes[t])
     return margin
 

@@ -20,7 +20,7 @@ def allowed(problem: Problem, dtype: Any = "float32") -> tuple[float, Array]:
     current, cotangent = (round_to(array, dtype) for array in (problem.input(0), problem.cotangent(0)))
     trace = reference.forward(current, rule)
     expected = reference.backward(cotangent, trace, rule)
-    return amplification.allowed(expected, amplification.errors(current, trace, cotangent, rule, case)), expected
+    return amplification.allowed(expected, amplification.errors(current, trace, cotangent, rule, case), dtype), expected
 
 
 @pytest.mark.parametrize(
@@ -55,9 +55,17 @@ def test_rounding_crosses_no_jump_in_full_precision() -> None:
 
 
 def test_gradient_of_zero_allows_no_error() -> None:
-    assert amplification.allowed(np.zeros(3), [np.zeros(3)]) == 0
-    assert amplification.allowed(np.zeros(3), [np.zeros(3), np.ones(3)]) == np.inf
-    assert amplification.allowed(np.full(4, 2.0), [np.zeros(4), np.ones(4)]) == amplification.FACTOR / 2
+    assert amplification.allowed(np.zeros(3), [np.zeros(3)], "float32") == 0
+    assert amplification.allowed(np.zeros(3), [np.zeros(3), np.ones(3)], "float32") == np.inf
+    assert amplification.allowed(np.full(4, 2.0), [np.zeros(4), np.ones(4)], "float32") == amplification.FACTOR / 2
+
+
+@pytest.mark.parametrize(
+    ("size", "dtype", "is_told"),
+    [(4000.0, "float16", True), (5000.0, "float16", False), (1e30, "float32", True), (1e38, "float32", False)],
+)
+def test_gradient_whose_sums_leave_the_format_is_not_told(size: float, dtype: str, is_told: bool) -> None:
+    assert (amplification.allowed(np.full(3, size), [np.zeros(3)], dtype) < np.inf) is is_told
 
 
 @pytest.mark.parametrize(
