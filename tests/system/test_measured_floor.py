@@ -105,7 +105,7 @@ class Backend(driver.Backend):
 def test_only_a_timing_process_measures_peaks(tmp_path: Path, measure: Any, met: bool) -> None:
     outcome = reply_of(ask(tmp_path, WITHOUT_PEAKS, request(measure))).outcome
     assert (outcome.status == "failed") is met
-    assert not met or outcome.reason == "RuntimeError: a look at the peaks"
+    assert not met or outcome.reason.startswith("RuntimeError: a look at the peaks")
 
 
 @pytest.mark.parametrize("measure", ["time", "memory", "verify"])
