@@ -47,7 +47,7 @@ class Run:
         config = write_config(folder, ["slow"], trials=trials, memory_trials=0)
         self.arguments = run_arguments(config, [write(folder, source, "slow")])
         self.process = subprocess.Popen(
-            command(*self.arguments),
+            ["env", "--default-signal=HUP", *command(*self.arguments)],  # a caller's nohup would make it ignored
             cwd=folder,
             env=surroundings(folder),
             stdout=subprocess.PIPE,
@@ -148,7 +148,7 @@ def test_run_killed_after_its_last_cell_is_only_finished(run: Run) -> None:
     assert (first / "config.json").read_text() != config
     done = run.finish()
     assert (done.returncode, outcomes(run.folder)) == (0, ["measured"])
-    assert "1 of 1 cells are there" in done.stderr and "1 of 1 cells measured" in done.stdout
+    assert "1 of 1 cells are there" in done.stderr and "1 of 1 cell measured" in done.stdout
     assert len(run.workers) == 1
     (run.folder / "go").touch()
     assert run.finish().returncode == 0

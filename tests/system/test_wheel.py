@@ -91,7 +91,7 @@ def test_sdist_holds_the_files_that_the_documentation_names(sdist: Path) -> None
 def measured_in(folder: Path, program: Path) -> None:
     """Run, check and show a small recording in a folder that was empty; only the reference runs, with NumPy alone."""
     shown = run(program, "run", "--config", "quick", *REFERENCE_ALONE, "--env", "current", cwd=folder)
-    assert re.search(r"reference +\|", shown) and "1 of 1 cells measured" in shown
+    assert re.search(r"reference +\|", shown) and "1 of 1 cell measured" in shown
     (recording,) = (folder / "results").iterdir()
     assert "keeps the rules of measurement" in run(program, "check", recording, cwd=folder)
     run(program, "report", recording, "--format", "html", "-o", folder / "page.html", cwd=folder)
@@ -102,7 +102,7 @@ def measured_in(folder: Path, program: Path) -> None:
 def test_installed_program_runs_a_shipped_config_by_name(program: Path, tmp_path: Path) -> None:
     """The config comes from the wheel, and the reference, which needs NumPy alone, is measured."""
     shown = run(program, "run", "--config", "quick", *REFERENCE_ALONE, cwd=tmp_path)
-    assert "| reference |" in shown and "1 of 1 cells measured" in shown
+    assert "| reference |" in shown and "1 of 1 cell measured" in shown
     (recording,) = (tmp_path / "results").iterdir()
     assert "keeps the rules of measurement" in run(program, "check", recording, cwd=tmp_path)
 
