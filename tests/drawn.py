@@ -8,7 +8,6 @@ No honest program may be accused. A fault must be found, or the case must be nam
 import argparse
 import math
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
@@ -83,9 +82,9 @@ class Verdicts:
     late: str = ""
     programs: int = 0
     accused: list[tuple[str, str]] = field(default_factory=list)
-    found: list[str] = field(default_factory=list)
-    hidden: list[str] = field(default_factory=list)
-    missed: list[str] = field(default_factory=list)
+    found_faults: list[str] = field(default_factory=list)
+    hidden_faults: list[str] = field(default_factory=list)
+    missed_faults: list[str] = field(default_factory=list)
 
 
 def judge(case: Case, faults: tuple[str, ...] = FAULTS, honest: Mapping[str, Run] = HONEST) -> Verdicts:
@@ -103,9 +102,10 @@ def judge(case: Case, faults: tuple[str, ...] = FAULTS, honest: Mapping[str, Run
     for fault in faults:
         complaint, late = _verdict(case, problem, Program(fault=fault))
         if complaint or late:  # either way it gets no time
-            verdicts.found.append(fault)
+            verdicts.found_faults.append(fault)
         else:
-            (verdicts.missed if _is_visible(case, problem, fault) else verdicts.hidden).append(fault)
+            shown = verdicts.missed_faults if _is_visible(case, problem, fault) else verdicts.hidden_faults
+            shown.append(fault)
     return verdicts
 
 
@@ -150,7 +150,7 @@ def main() -> None:
             every.append(verdicts := judge(case, honest=HONEST | further))
             for style, complaint in verdicts.accused:
                 print(f"{seed}: accused: {style}: {complaint}: {verdicts.case}", flush=True)
-            for fault in verdicts.missed:
+            for fault in verdicts.missed_faults:
                 print(f"{seed}: missed: {fault}: {verdicts.case}", flush=True)
     print("\n".join(table(every)))
     sys.exit(any(verdicts.accused for verdicts in every))
@@ -172,10 +172,11 @@ def table(every: list[Verdicts]) -> Iterator[str]:
 
 
 def _row(name: str, part: list[Verdicts]) -> str:
-    counts = Counter({which: sum(len(getattr(v, which)) for v in part) for which in ("found", "hidden", "missed")})
+    kinds = ("found_faults", "hidden_faults", "missed_faults")
+    counts = [sum(len(getattr(v, kind)) for v in part) for kind in kinds]
     silent = sum(bool(v.hindrance or v.late) for v in part)
     honest = f"{sum(len(v.accused) for v in part)} of {sum(v.programs for v in part)}"
-    numbers = [len(part), silent, honest, counts.total(), *(counts[which] for which in ("found", "hidden", "missed"))]
+    numbers = [len(part), silent, honest, sum(counts), *counts]
     return f"| {name} | {' | '.join(map(str, numbers))} |"
 
 

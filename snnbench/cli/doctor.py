@@ -112,7 +112,7 @@ def _recorded() -> "list[Recording]":
 
     try:
         return lookup.readable(lookup.folders(Path("results")), say)
-    except RecordingError as error:  # of the only one, or there is none
+    except RecordingError as error:  # there is no recording, or the only one is malformed
         if Path("results").is_dir():
             say(f"left out: {error}")
         return []

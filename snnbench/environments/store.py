@@ -264,13 +264,13 @@ def _require_exact(environment: Environment) -> None:
     loose = [text for text in environment.requirements if not _is_exact(Requirement(text))]
     if not loose or environment.requirements == Pins().dependencies:  # a file without a header
         return
-    found: dict[str, str] = {}
+    resolved: dict[str, str] = {}
     with contextlib.suppress(EnvironmentFailed):  # without a network no version is known
         (environment.folder.parent / "pyproject.toml").write_text(FENCE)
         lines = resolve(environment)
-        found = {canonicalize_name(Requirement(line).name): str(Requirement(line).specifier) for line in lines}
+        resolved = {canonicalize_name(Requirement(line).name): str(Requirement(line).specifier) for line in lines}
     names = (Requirement(text).name for text in loose)
-    pins = [f'"{name}{found.get(canonicalize_name(name), "==VERSION")}"' for name in names]
+    pins = [f'"{name}{resolved.get(canonicalize_name(name), "==VERSION")}"' for name in names]
     whole = f"{', '.join(loose)} in {environment.source}: expected exact pins"
     raise EnvironmentFailed(f"{environment.adapter}: {whole}; write {', '.join(pins)}")
 

@@ -11,7 +11,7 @@ operations, is what a right answer may be off by.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,19 +42,47 @@ def errors(current: Array, trace: Trace, cotangent: Array, rule: Rule, case: Cas
         yield _rounded(current, trace, cotangent, gradient, rule, case, random) - gradient
 
 
-def of_network(
-    layers: list[tuple[Array, Array]],
-    inputs: Array,
-    traces: list[Trace],
-    cotangent: Array,
-    rule: Rule,
-    case: Case,
-    runs: int = RUNS,
-) -> list[Gradients]:
-    """The errors of all gradients of a stack of layers in each run, on the spikes of its `traces`."""
-    random = np.random.Generator(np.random.Philox(case.seed))
-    right = reference.network_backward(layers, inputs, traces, cotangent, rule)
-    return [_off(right, _rounded_network(layers, inputs, traces, cotangent, rule, case, random)) for _ in range(runs)]
+@dataclass(frozen=True, slots=True)
+class Backpropagation:
+    """Backpropagation through a stack of layers, from their traces on `inputs` [T, B, N], in float64.
+
+    `cotangent` is that of the last spikes. Without layers the inputs are the currents of the only neurons.
+    """
+
+    layers: list[tuple[Array, Array]]
+    inputs: Array
+    traces: list[Trace]
+    cotangent: Array
+    rule: Rule
+    case: Case
+
+    @property
+    def gradients(self) -> Gradients:
+        """The gradients without rounding."""
+        return reference.network_backward(self.layers, self.inputs, self.traces, self.cotangent, self.rule)
+
+    def errors(self, runs: int = RUNS) -> list[Gradients]:
+        """The errors of all gradients in each run, on the spikes of the traces."""
+        random, right = np.random.Generator(np.random.Philox(self.case.seed)), self.gradients
+        return [_off(right, self._rounded(random)) for _ in range(runs)]
+
+    def _rounded(self, random: np.random.Generator) -> Gradients:
+        """The gradients if each operation of the neurons is off by a random part of its roundoff."""
+        by_weight, by_bias, cotangent = [], [], self.cotangent
+        for number in reversed(range(len(self.traces))):
+            entering = self.traces[number - 1].spikes if number else self.inputs
+            current = entering
+            if self.layers:
+                weight, bias = self.layers[number]
+                current = entering @ weight.T + bias
+            gradient = reference.backward(cotangent, self.traces[number], self.rule)
+            rounded = _rounded(current, self.traces[number], cotangent, gradient, self.rule, self.case, random)
+            if not self.layers:
+                return Gradients([], [], rounded)
+            by_weight.append(np.tensordot(rounded, entering, ((0, 1), (0, 1))))
+            by_bias.append(rounded.sum((0, 1)))
+            cotangent = rounded @ weight
+        return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
 
 
 def of_layer(part: str, number: int) -> Callable[[Gradients], Array]:
@@ -119,30 +147,6 @@ def _rounded(
     kept = arriving * np.stack([np.broadcast_to(rule.kept_in_backward(s), s.shape) for s in trace.spikes])
     of_gradient = off(cotangent * through, reset * through, reset * through, kept, kept, gradient / rule.gain)
     return reference.backward(cotangent, moved, near, through, of_gradient)
-
-
-def _rounded_network(
-    layers: list[tuple[Array, Array]],
-    inputs: Array,
-    traces: list[Trace],
-    cotangent: Array,
-    rule: Rule,
-    case: Case,
-    random: np.random.Generator,
-) -> Gradients:
-    """network_backward if each operation of the neurons is off by a random part of its roundoff."""
-    by_weight, by_bias = [], []
-    for number in reversed(range(len(traces))):
-        entering = traces[number - 1].spikes if number else inputs
-        current = entering @ layers[number][0].T + layers[number][1] if layers else inputs
-        gradient = reference.backward(cotangent, traces[number], rule)
-        rounded = _rounded(current, traces[number], cotangent, gradient, rule, case, random)
-        if not layers:
-            return Gradients([], [], rounded)
-        by_weight.append(np.tensordot(rounded, entering, ((0, 1), (0, 1))))
-        by_bias.append(rounded.sum((0, 1)))
-        cotangent = rounded @ layers[number][0]
-    return Gradients(by_weight[::-1], by_bias[::-1], cotangent)
 
 
 def _off(right: Gradients, rounded: Gradients) -> Gradients:

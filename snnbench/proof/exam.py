@@ -5,7 +5,7 @@ third is on the second input with its cotangent reversed in time, so that a grad
 """
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from snnbench.cases import reference
 from snnbench.cases.answer import Answer
-from snnbench.cases.case import Case
 from snnbench.cases.problem import REVERSED, Graph, Problem
 from snnbench.cases.rule import rule_of
 from snnbench.proof import amplification, cause, operations_exam
+from snnbench.proof.amplification import Backpropagation
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import EXAM_GRADIENT_ROUNDOFFS, gradient_tolerance
 
@@ -40,10 +40,9 @@ def sit(problem: Problem, run: Callable[[int, int], Answer], backward: bool = Tr
         inputs = problem.input(which_input).astype(np.float64)
         cotangent = problem.cotangent(which_cotangent).astype(np.float64)
         traces = reference.network_forward(layers, inputs, case)
-        expected = reference.network_backward(layers, inputs, traces, cotangent, case) if backward else None
-        errors = partial(amplification.of_network, layers, inputs, traces, cotangent, rule_of(case), case)
+        backpropagation = Backpropagation(layers, inputs, traces, cotangent, rule_of(case), case)
         answer = run(which_input, which_cotangent)
-        _compare(finding, answer, traces[-1], expected, case, tolerance, errors)
+        _compare(finding, answer, backpropagation, tolerance, backward)
         if not finding.correct:
             before = problem.input(PASSES[number - 1][0]).astype(np.float64) if number else None
             _explain(finding, problem, (which_input, which_cotangent), before, answer, traces[-1])
@@ -72,21 +71,17 @@ def _explain(
 
 
 def _compare(
-    finding: Finding,
-    answer: Answer,
-    trace: reference.Trace,
-    expected: reference.Gradients | None,
-    case: Case,
-    tolerance: float,
-    errors: Callable[[], list[reference.Gradients]],
+    finding: Finding, answer: Answer, backpropagation: Backpropagation, tolerance: float, backward: bool
 ) -> None:
+    """Compare spikes with the last trace, and `backward` also all gradients."""
+    case, trace = backpropagation.case, backpropagation.traces[-1]
     if answer.spikes is None:
         finding.complaints.append("no spikes")
         return
     compare_spikes(finding, answer.spikes, trace.spikes, trace.potential, case)
-    if expected is None:
+    if not backward:
         return
-    runs = cache(errors)
+    expected, runs = backpropagation.gradients, cache(backpropagation.errors)
     wrong_spikes = list(finding.complaints)
 
     def compare(name: str, got: NDArray[Any] | None, part: Callable[[reference.Gradients], reference.Array]) -> None:

@@ -21,6 +21,7 @@ from snnbench.cases.case import Case
 from snnbench.cases.problem import Layer
 from snnbench.cases.rule import Rule
 from snnbench.proof import amplification
+from snnbench.proof.amplification import Backpropagation
 from snnbench.proof.comparison import Finding, compare_gradient, compare_spikes
 from snnbench.proof.tolerance import (
     allowed_by_chance,
@@ -129,24 +130,24 @@ class NetworkCheck:
         for (weight, bias), given in zip(self.layers, spikes, strict=True):
             traces.append(reference.forward(inputs @ weight.T + bias, self.rule, given))
             inputs = given
-        return reference.network_backward(self.layers, self.inputs, traces, self._rounded_cotangent, self.rule)
+        return self._backpropagation(traces).gradients
 
     @cached_property
     def _undecided(self) -> list[tuple[int, tuple[int, ...]]]:
         """The (layer, place) of the hidden potentials within the reach of rounding, nearest to the threshold first."""
-        found = []
+        close_places = []
         for layer, (trace, margin) in enumerate(zip(self.traces[:-1], self._margins[:-1], strict=True)):
             distance = self.rule.distance(trace.potential)
-            found += [(distance[place], layer, place) for place in zip(*np.nonzero(distance <= margin), strict=True)]
-        return [(layer, place) for _, layer, place in sorted(found)[:MOST_UNDECIDED]]
+            places = zip(*np.nonzero(distance <= margin), strict=True)
+            close_places += [(distance[place], layer, place) for place in places]
+        return [(layer, place) for _, layer, place in sorted(close_places)[:MOST_UNDECIDED]]
 
     def _allowed(self, expected: Array, part: Callable[[reference.Gradients], Array]) -> float:
         return amplification.allowed(expected, map(part, self._errors), self.case.dtype)
 
     @cached_property
     def _errors(self) -> list[reference.Gradients]:
-        given = self.layers, self.inputs, self.traces, self._rounded_cotangent
-        return amplification.of_network(*given, self.rule, self.case)
+        return self._backpropagation(self.traces).errors()
 
     @cached_property
     def _diverted(self) -> int:
@@ -160,11 +161,11 @@ class NetworkCheck:
 
     @cached_property
     def _gradients(self) -> reference.Gradients:
-        return reference.network_backward(self.layers, self.inputs, self.traces, self._rounded_cotangent, self.rule)
+        return self._backpropagation(self.traces).gradients
 
-    @cached_property
-    def _rounded_cotangent(self) -> Array:
-        return round_to(self._cotangent, self.case.dtype)
+    def _backpropagation(self, traces: list[reference.Trace]) -> Backpropagation:
+        cotangent = round_to(self._cotangent, self.case.dtype)
+        return Backpropagation(self.layers, self.inputs, traces, cotangent, self.rule, self.case)
 
     @cached_property
     def _close(self) -> NDArray[np.bool_]:

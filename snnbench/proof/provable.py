@@ -68,12 +68,13 @@ def _of(problem: Problem, where: str = "") -> str:
                 return reason
         if case.is_judged_by_layer:
             return ""  # each layer has a gradient of its own
-    gradients = reference.network_backward(layers, inputs, traces, cotangent, case)
+    backpropagation = amplification.Backpropagation(layers, inputs, traces, cotangent, rule_of(case), case)
+    gradients = backpropagation.gradients
     if not (largest := np.abs(gradients.input).max()):
         return f"{where}its gradient is zero: no potential comes near the threshold at slope {case.slope:.3g}"
     if not largest < amplification.LARGEST[dtype] / amplification.PARTIAL:
         return f"{where}its gradient reaches {largest:.2g}, and sums of it more than {dtype} holds"
-    (run,) = amplification.of_network(layers, inputs, traces, cotangent, rule_of(case), case, runs=1)
+    (run,) = backpropagation.errors(runs=1)
     allowed = amplification.allowed(gradients.input, [run.input], dtype)
     return "" if allowed <= UNPROVABLE else f"{where}{moved('its gradient', allowed)}"
 

@@ -212,12 +212,12 @@ def test_package_without_a_release_is_installed_from_its_folder(home: Path, tmp_
     project = '[build-system]\nrequires = []\nbuild-backend = "building"\nbackend-path = ["."]\n'
     (library / "pyproject.toml").write_text(f'{project}[project]\nname = "unreleased"\nversion = "1.0"\n')
     (library / "building.py").write_text(BUILDING)
-    said = []
+    printed = []
     for number in (1, 2):
         (library / "unreleased.py").write_text(f"print({number})")
         made = store.sync(plan(adapter(dependencies=(f"unreleased @ file:{library}",)), cuda=False), quiet)
-        said.append(subprocess.check_output([made.python, "-c", "import unreleased"], text=True).strip())
-    assert said == ["1", "2"]
+        printed.append(subprocess.check_output([made.python, "-c", "import unreleased"], text=True).strip())
+    assert printed == ["1", "2"]
 
 
 def test_second_snnbench_waits_and_reuses(home: Path, no_uv: Callable[[], None]) -> None:

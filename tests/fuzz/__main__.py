@@ -66,13 +66,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for what, how in faults(given.tries, given.seed):
-        found[what] = found.get(what, 0) + 1
-        if found[what] == 1:
+        counts[what] = counts.get(what, 0) + 1
+        if counts[what] == 1:
             print(f"{what}\n    {how}", flush=True)
-    print(f"{given.tries} tries of seed {given.seed}: {sum(found.values())} faults, {len(found)} of them different")
-    return int(bool(found))
+    print(f"{given.tries} tries of seed {given.seed}: {sum(counts.values())} faults, {len(counts)} of them different")
+    return int(bool(counts))
 
 
 def faults(tries: int, seed: int) -> Iterator[tuple[str, str]]:

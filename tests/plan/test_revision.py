@@ -113,8 +113,8 @@ def test_repository_of_a_hook_is_not_asked(repository: Path, tmp_path: Path, mon
 def test_git_says_itself_why_it_refuses_a_repository(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of another user's repository git says how to trust it."""
     fake = repository.parent / "git"
-    said = r"fatal: dubious ownership\nTo add an exception:\n\n\ttrust it so\n"
-    fake.write_text(f"#!/bin/sh\nprintf '{said}' >&2; exit 128\n")
+    refusal = r"fatal: dubious ownership\nTo add an exception:\n\n\ttrust it so\n"
+    fake.write_text(f"#!/bin/sh\nprintf '{refusal}' >&2; exit 128\n")
     fake.chmod(0o755)
     monkeypatch.setenv("PATH", str(fake.parent))
     with pytest.raises(SideError, match="git says fatal: dubious ownership: trust it so"):

@@ -28,9 +28,9 @@ FAR = {"threshold": 5.0, "reset": "subtract", "detach_reset": False}
 def test_right_programs_are_accused_in_no_users_setting(changes: dict[str, Any], dtype: Any) -> None:
     small = {"time_steps": 120, "batch": 4, "neurons": 24}
     verdicts = judge(CASE.with_(**small, dtype=dtype, **changes), FAULTS if dtype == "float32" else ())
-    assert not verdicts.accused and not verdicts.missed
+    assert not verdicts.accused and not verdicts.missed_faults
     if dtype == "float32":
-        assert not verdicts.hindrance and not verdicts.late and len(verdicts.found) >= len(FAULTS) - 1
+        assert not verdicts.hindrance and not verdicts.late and len(verdicts.found_faults) >= len(FAULTS) - 1
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -38,7 +38,7 @@ def test_right_programs_are_accused_in_no_drawn_case(seed: int) -> None:
     """`python -m tests.drawn` judges thousands."""
     with np.errstate(all="ignore"):
         verdicts = judge(drawn(seed, time_steps=min(200, drawn(seed).time_steps)), FAULTS[seed % len(FAULTS) :][:1])
-    assert not verdicts.accused and not verdicts.missed
+    assert not verdicts.accused and not verdicts.missed_faults
     assert len(list(table([verdicts]))) > 10
 
 

@@ -32,14 +32,14 @@ def table(records: Iterable[Record]) -> str:
 
 def first_wrong(records: Iterable[Record]) -> list[tuple[str, Table]]:
     """A title and a table for each contender whose spikes are wrong: the first steps of its first wrong neuron."""
-    found: dict[str, tuple[str, Table]] = {}
+    by_contender: dict[str, tuple[str, Table]] = {}
     for record in records:
         for name, check in record.checks.items() if record.outcome.kind == "incorrect" else ():
             if rows := check.get("steps"):
                 title = f"{record.label}, {_work(record.case)}, {name}: its first wrong neuron"
                 cells = [[f"{number:g}" for number in row] for row in rows]
-                found.setdefault(record.label, (title, Table(STEPS, cells, 0)))
-    return list(found.values())
+                by_contender.setdefault(record.label, (title, Table(STEPS, cells, 0)))
+    return list(by_contender.values())
 
 
 def _row(record: Record) -> list[str]:
