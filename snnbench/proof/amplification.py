@@ -26,7 +26,11 @@ from snnbench.proof.tolerance import UNIT_ROUNDOFF, of_chance, of_decay
 Array = NDArray[np.float64]
 RUNS = 8
 FACTOR = 3.0
-"""A right answer may be off by so many times the largest error of the runs."""
+"""A right answer may be off by so many times the largest error of the runs.
+
+Set on drawn cases (tests/drawn.py): where many potentials decide, right programs stay below the largest error itself.
+With a factor of 2, two of 600 cases accused one: a single jump of a surrogate decided there.
+"""
 SMALLEST = {"float64": 0.0, "float32": 2.0**-150, "bfloat16": 2.0**-134, "float16": 2.0**-25}
 """Half of the smallest number above 0: the rounding of an even smaller one."""
 PARTIAL = 16

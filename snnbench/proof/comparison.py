@@ -1,7 +1,7 @@
 """Comparison of a pass's answer with the reference's, spike by spike and gradient by gradient.
 
-Tolerances come from number formats alone: `u` below is the unit roundoff of a format, half the distance from 1 to the
-next number. No tolerance was tuned until a library passed.
+Tolerances come from number formats. A case that magnifies rounding has a wider one (amplification.py). No tolerance was
+tuned until a library passed.
 """
 
 from collections.abc import Callable, Iterable
