@@ -104,7 +104,7 @@ def library(work: Case, path: Path, variant: str) -> tuple[Any, Any, str]:
     if refusal := declared.refusal(work):
         raise Unsupported(refusal)
     module, workload = loading.load(path), workloads.of(work)
-    backend, problem = open_backend(declared.backend, work, module), workload.Problem(work)
+    backend, problem = open_backend(declared.backend, work), workload.Problem(work)
     session = backend.session(workload.builder(module), declared, problem)
     spikes, gradients = session.train()
     session.synchronise((spikes, gradients))

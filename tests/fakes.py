@@ -82,18 +82,14 @@ def build(case, weights, variant):
 OWN = """
 from snnbench.backends import numpy as driver
 
-BACKEND = "own"
-
 
 class Session(driver.Session):
 {methods}
 
 
-class Backend(driver.Backend):
-    def session(self, *build):
-        return Session(*build)
+driver.Session = Session
 """
-"""Appended to CORRECT: the adapter's own backend. It runs every phase in a method that can be overridden."""
+"""Appended to CORRECT: it runs every phase in a method of the harness, put in place of the harness's own."""
 
 
 def altered(fault: str) -> str:

@@ -1,7 +1,7 @@
 """Reading of an adapter file without running it: its header, docstring and constants.
 
     # /// script ... # ///      packages to install: pins.py
-    BACKEND = "torch"           "torch", "jax" or "numpy"; "own" for a class `Backend` in the file itself
+    BACKEND = "torch"           "torch", "jax" or "numpy"
     ORDER = "TBN"               the order of the axes of the library's input and output; "TBN" if left out
     VARIANTS = {"name": "what it is"}       ways of running it; the first is the default
     WAYS = ("compile", "amp")   ways that the harness adds, each as one more variant: the default variant run that way,
@@ -76,9 +76,9 @@ APIS = (1, 2)
 2 adds `neuron`, and a `build` that may get no weights. A file for version 1 has `build` alone, and works.
 """
 DEVICES = ("cpu", "cuda")
-BACKENDS = '"torch", "jax", "numpy" or "own"'
+BACKENDS = '"torch", "jax" or "numpy"'
 CONSTANTS = {
-    "BACKEND": Constant(BACKENDS, lambda value: value in ("torch", "jax", "numpy", "own")),
+    "BACKEND": Constant(BACKENDS, lambda value: value in ("torch", "jax", "numpy")),
     "ORDER": Constant('the letters of "TBN"', lambda value: isinstance(value, str) and sorted(value) == sorted("TBN")),
     "LATENCY": Constant("a number of steps", lambda value: isinstance(value, int) and value >= 0),
     "DEVICES": Constant('a tuple of "cpu" and "cuda"', lambda value: _some_of(value, DEVICES)),

@@ -7,14 +7,12 @@ problem; the harness times its passes. `outputs` are the framework's own values,
 
 from collections.abc import Callable
 from importlib import import_module
-from types import ModuleType
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
-from snnbench.adapter.refusal import AdapterError
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import FailureKind
@@ -128,24 +126,11 @@ class Backend(Protocol):
         """
 
 
-METHODS = [name for name in vars(Backend) if not name.startswith("_")]
-"""Names of the methods of every backend."""
-
-
-def open_backend(name: str, case: Case, adapter: ModuleType) -> Backend:
+def open_backend(name: str, case: Case) -> Backend:
     """The backend for a case. Raises Unsupported for a dtype or precision that it does not have.
 
     Raises Unavailable if the machine lacks the device, its driver or a build for it.
-
-    Raises AdapterError if an adapter's own backend lacks a method. Without `peaks`, for example, there is no floor, and
-    impossible times would pass.
     """
-    if name == "own":
-        if missing := [method for method in METHODS if not hasattr(adapter.Backend, method)]:
-            lacking = ", ".join(missing)
-            raise AdapterError(f"its class Backend lacks {lacking}: snnbench/backends/__init__.py says what that does")
-        own: Backend = adapter.Backend(case)
-        return own
     backend: Backend = import_module(f"snnbench.backends.{name}").Backend(case)
     return backend
 

@@ -184,7 +184,7 @@ def _reply(
         from snnbench.worker.measurement import Measurement
 
         variant = declared.variants[request.variant]
-        backend = open_backend(variant.backend, request.case, module)
+        backend = open_backend(variant.backend, request.case)
         own_rule = loading.own_rule(module)
         build = workloads.of(request.case).builder(module)
         Measurement(request, backend, build, own_rule, variant, instructions, turns, relay, announce).run(reply)

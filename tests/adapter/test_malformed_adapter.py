@@ -14,8 +14,8 @@ from tests.adapter.test_adapter import BUILD, refusal
     ("source", "reason"),
     [
         ("BACKEND = 'numpy'", "no function neuron(case, variant), and no build(case, weights, variant)"),
-        (BUILD, 'no BACKEND = "torch", "jax", "numpy" or "own"'),
-        (f"BACKEND = 'tensorflow'{BUILD}", 'BACKEND: \'tensorflow\' should be "torch", "jax", "numpy" or "own"'),
+        (BUILD, 'no BACKEND = "torch", "jax" or "numpy"'),
+        (f"BACKEND = 'tensorflow'{BUILD}", 'BACKEND: \'tensorflow\' should be "torch", "jax" or "numpy"'),
         (f"BACKEND = 'numpy'\nORDER = 'TBX'{BUILD}", "ORDER: 'TBX' should be the letters of \"TBN\""),
         (f"BACKEND = 'numpy'\nLATENCY = -1{BUILD}", "LATENCY: -1 should be a number of steps"),
         (f"BACKEND = 'numpy'\nDEVIATION = True{BUILD}", "DEVIATION: True should be a sentence"),

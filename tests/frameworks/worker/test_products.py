@@ -30,7 +30,7 @@ def test_every_framework_multiplies_and_copies_correctly(name: str, dtype: Any, 
     if (name, dtype) == ("numpy", "bfloat16"):
         pytest.skip("NumPy has no bfloat16")
     case = CASE.with_(dtype=dtype)
-    backend: Backend = open_backend(name, case, np)
+    backend: Backend = open_backend(name, case)
     entering, cotangent, weight = operands(case, PATTERN_ROWS)
     runs = backend.peaks(entering, cotangent, weight, 1000)
     expected = {
@@ -59,7 +59,7 @@ def test_product_reuses_its_output_memory(name: str, monkeypatch: pytest.MonkeyP
         from snnbench.kernels import onednn
 
         monkeypatch.setattr(onednn, "is_faster", lambda: False)
-    runs = open_backend(name, CASE, np).peaks(*operands(CASE, PATTERN_ROWS), 1000)
+    runs = open_backend(name, CASE).peaks(*operands(CASE, PATTERN_ROWS), 1000)
     address: Callable[[Any], int] = {
         "numpy": lambda array: array.ctypes.data,
         "torch": lambda tensor: tensor.data_ptr(),
