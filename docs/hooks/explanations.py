@@ -12,7 +12,8 @@ from snnbench.analysis.epochs import Epoch, epochs
 from snnbench.analysis.noise import POWER
 from snnbench.analysis.results import Metric, Result, results_by_case
 from snnbench.cases.case import Case
-from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SLACK_NS
+from snnbench.proof.fresh import CHANCE, CHANCE_OF_EACH, SERIES_NS, SLACK_NS
+from snnbench.proof.phase_proof import PLACES
 from snnbench.proof.tolerance import RATE_WINDOW
 from snnbench.recording import conformance
 from snnbench.recording.drift import DRIFTED, FACTOR, relative
@@ -22,7 +23,7 @@ from snnbench.report.leads import leads
 from snnbench.report.section import Table
 from snnbench.report.text import nir_table, recording_tables, share_table
 from snnbench.report.text.table import markdown
-from snnbench.worker import afterwork, contention, memory, probes, timed_phase
+from snnbench.worker import contention, memory, probes, timed_phase
 from snnbench.worker.floor import LARGEST_SPREAD, SMALLEST_SPREAD
 
 Known = Mapping[tuple[Case, str], Result]
@@ -336,7 +337,8 @@ def constant() -> dict[str, str]:
         "slack": f"{SLACK_NS / 1e6:g} ms",
         "chance": percent(CHANCE),
         "chance_of_each": percent(CHANCE_OF_EACH),
-        "afterwork": f"{afterwork.LEAST_NS / 1e6:g} ms",
+        "series": f"{SERIES_NS / 1e6:g} ms",
+        "places": str(PLACES),
         "power": percent(POWER),
     }
 

@@ -33,9 +33,11 @@ class Session(Protocol):
     def load(self, which: int, cotangent: int) -> None:
         """Put the numbered input and cotangent of the problem in place of the old ones.
 
-        If that makes new arrays, the session has the attribute `loads_in_place = False`. A session may have
-        `touch(which, cotangent)`, which does the same to caches and threads, and leaves the content as it is.
+        Arrays that already exist are written in place, so that an answer kept by the array's name is found.
         """
+
+    def load_cotangent(self, cotangent: int) -> None:
+        """Put the numbered cotangent in place of the old one."""
 
     def compile(self, phase: str) -> None:
         """Compile a phase without running it, if the framework can, so that memory excludes compilation."""
@@ -63,6 +65,13 @@ class Session(Protocol):
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
         """Outputs as NumPy arrays in the harness's order; `gradients` may be None."""
+
+    def storage(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
+        """The memory of the outputs as NumPy arrays, without a copy; called on a CPU only.
+
+        Raises Incorrect, as `answer` does, for an output of a type of the library's own, which may compute when it is
+        read.
+        """
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""

@@ -56,6 +56,18 @@ class Layout:
         return array.transpose(_axes(self.order, "TBN", array)) if array.ndim == 3 else array
 
 
+def require_type(output: Any, *types: type) -> Any:
+    """An output, if it is of one of these types exactly. Raises Incorrect.
+
+    A subclass may compute when it is read, after the clock has stopped.
+    """
+    if type(output) not in types:
+        expected = " or ".join(f"{each.__module__}.{each.__qualname__}" for each in types)
+        got = f"{type(output).__module__}.{type(output).__qualname__}"
+        raise Incorrect(f"an output is a {got}, expected {expected}: return plain arrays")
+    return output
+
+
 def _axes(of: str, order: str, array: NDArray[Any]) -> list[int]:
     """The axes of an array in the order `of`, sorted to be in `order`; all others stay."""
     return [*(of.index(axis) for axis in order), *range(3, array.ndim)]

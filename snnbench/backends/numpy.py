@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, Matrix, Run
-from snnbench.backends.layout import Layout
+from snnbench.backends.layout import Layout, require_type
 from snnbench.cases.answer import Answer
 from snnbench.cases.case import Case
 from snnbench.cases.outcome import FailureKind
@@ -130,6 +131,10 @@ class Session:
     def load(self, which: int, cotangent: int) -> None:
         """Copy in place, so that a cache keyed on the array returns a stale answer and is caught."""
         self.input[...] = self.layout.input(self.problem.input(which))
+        self.load_cotangent(cotangent)
+
+    def load_cotangent(self, cotangent: int) -> None:
+        """Copy in place."""
         self.cotangent[...] = self.layout.cotangent(self.problem.cotangent(cotangent))
 
     def compile(self, phase: str) -> None:
@@ -164,12 +169,19 @@ class Session:
         raise ValueError("no device clock")
 
     def answer(self, spikes: Any, gradients: Any) -> Answer:
-        """The answer in the harness's order."""
+        """The answer in the harness's order. Raises Incorrect."""
+        self.storage(spikes, gradients)
         if gradients is None:
             return Answer(self.layout.spikes(spikes))
         weights, biases, entering = gradients
         back = None if entering is None else self.layout.input_gradient(entering)
         return Answer(self.layout.spikes(spikes), weights, biases, back)
+
+    def storage(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
+        """The arrays themselves. Raises Incorrect."""
+        weights, biases, entering = gradients or ([], [], None)
+        arrays = [spikes, *(weights or ()), *(biases or ()), *([] if entering is None else [entering])]
+        return [require_type(each, np.ndarray) for each in arrays]
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""

@@ -96,6 +96,9 @@ def _newer(line: Line) -> Iterator[str]:
         yield from ["side"] if line.get("side") else []
     if line["schema"] < 7:
         yield from ["workload"] if line["case"].get("workload", workloads.DEFAULT) != workloads.DEFAULT else []
+    if line["schema"] < 8:
+        for timing in line.get("phases", {}).values():
+            yield from (name for name in ("contested_ns", "contested_passes") if name in timing)
     if line["schema"] < 6:
         yield from ["probes"] if line.get("probes") else []
         yield from ("instructions" for timing in line.get("phases", {}).values() if "instructions" in timing)

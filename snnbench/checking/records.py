@@ -10,10 +10,10 @@ from snnbench.cases.case import Case
 from snnbench.cases.outcome import Outcome
 from snnbench.checking import epochs
 from snnbench.plan.config import Protocol
+from snnbench.proof import fresh
 from snnbench.proof.comparison import UNPROVABLE, verdict
 from snnbench.proof.exam import PASSES as EXAM_PASSES
 from snnbench.proof.extent import FEWEST_NEURONS
-from snnbench.proof.fresh import PASSES
 from snnbench.proof.tolerance import (
     EXAM_GRADIENT_ROUNDOFFS,
     RATE_WINDOW,
@@ -28,6 +28,8 @@ from snnbench.worker.probe import ALWAYS, LOOKS
 from snnbench.worker.timing import FEWEST_REPETITIONS
 
 Complaints = Iterator[str]
+PASSES_BEFORE_8 = 5
+"""Fresh passes of a phase before schema 8, of which one was on content drawn anew."""
 MOST_FRESH = 10_000
 """Most fresh passes of a phase: one per repetition, if a repetition is a single pass."""
 
@@ -159,7 +161,7 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
     if sorted(record.phases) != sorted(phases):
         yield f"phases {', '.join(record.phases) or 'none'}, where the protocol asks for {', '.join(phases)}"
     for phase, timing in record.phases.items():
-        repetitions, short = timing["repetitions_ns"], protocol.repetitions
+        repetitions, short = timing.get("contested_ns") or timing["repetitions_ns"], protocol.repetitions
         if not all(type(ns) is int and ns > 0 for ns in [*repetitions, *timing["warmup_ns"], timing["first_call_ns"]]):
             yield f"{phase}: durations are not whole nanoseconds above 0"
         stopped_early = sum(repetitions) * (1 + 2 / max(1, len(repetitions))) > protocol.max_phase_seconds * 1e9
@@ -170,7 +172,7 @@ def durations(record: Record, protocol: Protocol, schema: int) -> Complaints:
         if len(timing["warmup_ns"]) != protocol.warmup_passes:
             yield f"{phase}: {len(timing['warmup_ns'])} warm-up passes, not {protocol.warmup_passes}"
         if schema >= 4:
-            yield from (f"{phase}: {complaint}" for complaint in _fresh(timing))
+            yield from (f"{phase}: {complaint}" for complaint in _fresh(timing, record.case.device == "cpu", schema))
         if timing["passes"] < 1 or timing["compilations"]:
             yield f"{phase}: {timing['passes']} passes a repetition, {timing['compilations']} compilations among them"
 
@@ -200,13 +202,17 @@ def probes(record: Record) -> Complaints:
             yield f"probe {name} was looked at {len(probe['looks_ns'])} times, not {LOOKS}"
 
 
-def _fresh(timing: Mapping[str, Any]) -> Complaints:
-    """Passes on new content are there: if a repetition is one pass, every repetition; else more than PASSES."""
+def _fresh(timing: Mapping[str, Any], is_on_cpu: bool, schema: int) -> Complaints:
+    """Passes on new content are there, and the fastest of them allows the reported time."""
     fresh_ns, drawn_ns, repetitions = timing["fresh_ns"], timing["drawn_ns"], timing["repetitions_ns"]
-    if timing["passes"] > 1:
-        if len(fresh_ns) + len(drawn_ns) <= PASSES or not drawn_ns:
-            yield f"{len(fresh_ns)} fresh passes, {len(drawn_ns)} on content drawn anew, where it takes {PASSES} and 1"
-    elif sorted(set(repetitions) - {*fresh_ns, *drawn_ns}):
+    if schema >= 8:
+        if len(drawn_ns) < fresh.DRAWN:
+            yield f"{len(drawn_ns)} passes on content drawn anew, where it takes {fresh.DRAWN}"
+        elif is_on_cpu and fresh.are_slow(drawn_ns, trial_median(repetitions, timing["passes"]), 1, 0):
+            yield f"no pass on content drawn anew takes less than {min(drawn_ns) / 1e6:.3g} ms"
+    elif timing["passes"] > 1 and (len(fresh_ns) + len(drawn_ns) <= PASSES_BEFORE_8 or not drawn_ns):
+        yield f"{len(fresh_ns)} fresh passes, {len(drawn_ns)} on content drawn anew, not {PASSES_BEFORE_8} and 1"
+    if timing["passes"] == 1 and sorted(set(repetitions) - {*fresh_ns, *drawn_ns}):
         yield "a repetition of a single pass is not among the fresh passes"
 
 

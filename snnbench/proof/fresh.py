@@ -1,19 +1,21 @@
-"""Fresh passes: single timed passes on content that no pass of the process has seen.
+"""Fresh passes: timed passes on content that no pass of the process has seen.
 
 A kept answer is right, and fast, as long as content repeats. So a phase also runs on new content:
 
+* Content drawn anew: every sample is new. A part of the answer is compared with the reference.
 * The input and the cotangent of the problem, with the samples of the batch in another order. The right answer is known:
-  spikes and input gradients take that order, and gradients of weights and biases stay.
-* Content drawn anew: every sample is new. A part of its answer is compared with the reference.
+  spikes and input gradients take that order, and gradients of weights and biases stay. A library may keep the answer of
+  each sample, so such a pass says nothing of the time.
 
-If a repetition is a single pass, every repetition is a fresh pass, and the warm-up repeats. If it is several passes,
-fresh passes follow the repetitions. In both cases fresh passes must take as long as repeated passes (`disagree`). If
-they take longer, pairs of a fresh pass and a pass that repeats its content run in turn, each with caches and threads in
-the same state, and a test of all pairs decides (`are_kept`).
+Passes on drawn content must take as long as the repetitions whose time is reported (`are_slow`). Short passes run in
+series, because a single one finds sleeping threads and cold caches. If all series are slow, further series and
+repetitions run in turn. If the series take much longer in a test of all pairs (`are_kept`), answers are kept. If not,
+something else slows new content down, and the time of the drawn passes is reported: no repeated pass can clear a
+library.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from statistics import median
@@ -26,36 +28,37 @@ from snnbench.cases.answer import Answer
 from snnbench.cases.problem import Problem
 from snnbench.proof.comparison import Finding, compare_gradient
 
-PASSES = 5
-"""The fewest fresh passes of a phase, one of them on content drawn anew."""
-FEWEST_JUDGED = 3
-"""Fresh passes of a kind, and repeated passes, before the fastest of each are compared; more are run if there are
-fewer."""
-REPEATS = 3
-"""Passes on the same content after a fresh pass. The last is compared with the fresh pass: a library may answer
-honestly once or twice before it keeps answers."""
+ORDERED = 3
+"""Passes on content in another order."""
+DRAWN = 3
+"""Series of passes on content drawn anew, or single ones, of which the fastest counts."""
+SERIES_NS = 1_000_000
+"""Passes that take less run in series of LONGEST_SERIES."""
+LONGEST_SERIES = 10
+SECOND_SERIES = 5
+"""Longer passes run in such series if single ones are slow, and repetitions are several passes in a row."""
 HALF = 15
 PAIRS = 2 * HALF
 """The test decides after half of the pairs, or else after all of them."""
 LOOKED_AT = 5
-"""From so many pairs on, the test ends as soon as fresh passes take no longer on average."""
+"""From so many pairs on, the test ends as soon as drawn passes take no longer on average."""
 CHANCE = 0.001
 """The false positive rate of the test, at most, if no answer is kept."""
 CHANCE_OF_EACH = CHANCE / 2
 """That of each of its two decisions."""
 SLACK_NS = 100_000
-"""Time allowed for a waking thread and a cold cache, for a pass of any length."""
+"""Time allowed to a series for a waking thread and a cold cache."""
 FEWEST_ORDERS = 100
 """If a batch has fewer orders, an order would soon repeat, so its content is always drawn anew."""
 LARGEST_ORDERED = 10
-FIRST_DRAWN = 3
-"""The number of the first content beyond the problem's two inputs and the reversed cotangent."""
 MARGIN = 0.2
-"""Share of a repeated pass by which a fresh pass may be slower: branch prediction is worse on new content."""
+"""Share of a reported pass by which a drawn pass may be slower: branch prediction is worse on new content."""
+KEPT_MARGIN = 0.5
+"""The share from which answers are kept. A pass in a row finds all its content in the caches, and may gain a third."""
 
 Order = NDArray[np.intp]
-Pair = tuple[int, int]
-"""Nanoseconds of a fresh pass, and of a pass that repeats its content."""
+Pair = tuple[float, float]
+"""Nanoseconds of a pass on drawn content, and of a pass as reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,32 +71,40 @@ class Content:
 
 @dataclass(slots=True)
 class Contents:
-    """Content that this process has not seen, one after the other; each replaces the content before it."""
+    """Content that this process has not seen. `first` is the number of the first content drawn anew.
+
+    `first` and `seed` are secrets of the process, so that no library can know content before it comes.
+    """
 
     problem: Problem
     seed: int
+    first: int
     _orders: set[tuple[int, ...]] = field(default_factory=set)
-    _numbers: Iterator[int] | None = None
-    _last: int | None = None
+    _given: int = 0
+    _present: list[int] = field(default_factory=list)
 
-    def next(self, drawn: bool) -> Content:
-        """New content: content 0 in another order of its samples, or drawn anew if `drawn` or if orders are too few."""
+    def next(self, drawn: int) -> list[Content]:
+        """So many contents drawn anew, or with 0 one in another order of the samples, or drawn if orders are too few.
+
+        They replace those of the last call.
+        """
         batch = self.problem.case.batch
-        if self._numbers is None:
-            self._numbers = iter(range(FIRST_DRAWN, 1 << 30))
-            self._orders.add(tuple(range(batch)))
-        if self._last is not None:
-            self.problem.forget(self._last)
-        number = self._last = next(self._numbers)
+        for number in self._present:
+            self.problem.forget(number)
+        count = max(1, drawn)
+        self._present = [self.first + self._given + number for number in range(count)]
+        self._given += count
         if drawn or math.factorial(min(batch, LARGEST_ORDERED)) < FEWEST_ORDERS:
-            return Content(number, None)
+            return [Content(number, None) for number in self._present]
+        (number,) = self._present
+        self._orders.add(tuple(range(batch)))
         generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self.seed, number])))
         order = generator.permutation(batch)
         while tuple(order.tolist()) in self._orders:
             order = generator.permutation(batch)
         self._orders.add(tuple(order.tolist()))
         self.problem.arrange(number, order)
-        return Content(number, order)
+        return [Content(number, order)]
 
 
 def in_first_order(answer: Answer, order: Order) -> Answer:
@@ -173,24 +184,29 @@ def _compare_gradient(
     compare_gradient(finding, name, got, np.asarray(expected, np.float64), tolerance)
 
 
-def disagree(fresh_ns: Sequence[int], repeated_ns: float, synchronisation_ns: float) -> bool:
-    """Whether even the fastest fresh pass takes longer than a repeated pass allows.
+def series_of(pass_ns: float, passes: int) -> int:
+    """Passes on drawn content in a row, for repetitions of `passes` passes of so many nanoseconds."""
+    return min(passes, LONGEST_SERIES) if pass_ns < SERIES_NS else 1
 
-    Chance cannot make a fresh pass faster, so if answers are kept, the fastest fresh pass is slow, too.
+
+def are_slow(drawn_ns: Sequence[float], reported_ns: float, series: int, synchronisation_ns: float) -> bool:
+    """Whether a pass of even the fastest series takes longer than the reported time allows.
+
+    Chance cannot make a drawn pass faster, so if answers are kept, the fastest series is slow, too.
     """
-    allowed_ns = repeated_ns * (1 + MARGIN) + synchronisation_ns + SLACK_NS
-    return len(fresh_ns) > 0 and min(fresh_ns) > allowed_ns
+    allowed_ns = reported_ns * (1 + MARGIN) + synchronisation_ns + SLACK_NS / series
+    return min(drawn_ns) > allowed_ns
 
 
 def undecided(pairs: Sequence[Pair]) -> bool:
-    """Whether another pair is needed: there are few so far, or fresh passes may take longer on average."""
+    """Whether another pair is needed: there are few so far, or drawn passes may take longer on average."""
     if len(pairs) < LOOKED_AT:
         return True
     return len(pairs) < PAIRS and float(_excess(pairs).mean()) > 0 and not are_kept(pairs)
 
 
 def are_kept(pairs: Sequence[Pair]) -> bool:
-    """Whether fresh passes take longer than repeated passes: a sign-flip test of the mean of half or all pairs.
+    """Whether drawn passes take longer than reported passes: a sign-flip test of the mean of half or all pairs.
 
     If no answer is kept, a disturbance meets both passes of a pair equally often, so both signs of a pair are equally
     likely. The mean must be among the largest CHANCE_OF_EACH of the means over all signs.
@@ -213,12 +229,10 @@ def _signs() -> NDArray[np.float64]:
 
 
 def slowdown(pairs: Sequence[Pair]) -> float:
-    """Median ratio of a fresh pass to its repeated pass."""
-    return median(fresh_ns / repeated_ns for fresh_ns, repeated_ns in pairs)
+    """Median ratio of a pass on drawn content to a pass as reported."""
+    return median(drawn_ns / reported_ns for drawn_ns, reported_ns in pairs)
 
 
 def _excess(pairs: Sequence[Pair]) -> NDArray[np.float64]:
-    """By how much each fresh pass exceeds the time that its repeated pass allows, as a logarithm."""
-    return np.array(
-        [math.log(max(1, fresh_ns - SLACK_NS) / (repeated_ns * (1 + MARGIN))) for fresh_ns, repeated_ns in pairs]
-    )
+    """By how much each drawn pass exceeds the time that its reported pass allows, as a logarithm."""
+    return np.array([math.log(drawn_ns / (reported_ns * (1 + KEPT_MARGIN))) for drawn_ns, reported_ns in pairs])

@@ -10,24 +10,24 @@ from snnbench.cases.answer import Answer
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A phase's `run`, its `prepare` before that, and `read`, which turns the outputs into an answer."""
+    """A phase's `run`, its `prepare` before that, and `parts`: the spikes and the gradients of its outputs."""
 
     run: Callable[[Any], Any]
-    read: Callable[[Any], Answer]
+    parts: Callable[[Any], tuple[Any, Any]]
     prepare: Callable[[], Any] | None = None
 
 
 def pieces(session: Session) -> dict[str, Piece]:
     """The piece of every phase of a session."""
     return {
-        "inference": Piece(lambda _: session.inference(), lambda spikes: session.answer(spikes, None)),
-        "forward": Piece(lambda _: session.forward(), lambda kept: session.answer(session.spikes_of(kept), None)),
+        "inference": Piece(lambda _: session.inference(), lambda spikes: (spikes, None)),
+        "forward": Piece(lambda _: session.forward(), lambda kept: (session.spikes_of(kept), None)),
         "backward": Piece(
             lambda kept: (kept, session.backward(kept)),
-            lambda outputs: session.answer(session.spikes_of(outputs[0]), outputs[1]),
+            lambda outputs: (session.spikes_of(outputs[0]), outputs[1]),
             session.forward,
         ),
-        "train": Piece(lambda _: session.train(), lambda outputs: session.answer(*outputs)),
+        "train": Piece(lambda _: session.train(), lambda outputs: outputs),
     }
 
 
@@ -36,4 +36,4 @@ def answer_of(phase: str, session: Session) -> Answer:
     piece = pieces(session)[phase]
     outputs = piece.run(piece.prepare() if piece.prepare else None)
     session.synchronise(outputs)
-    return piece.read(outputs)
+    return session.answer(*piece.parts(outputs))

@@ -1,24 +1,25 @@
 """The proof of a timed phase: new content, and each answer compared with the reference or a verified answer."""
 
 import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from snnbench.backends import Session
 from snnbench.cases.answer import Answer
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import Content, Contents, Memory, compare_gradients, copied, differing, in_first_order
+from snnbench.proof.passes import Piece
 from snnbench.proof.recorded_check import RecordedCheck
 from snnbench.proof.spotcheck import SpotCheck
 
-LOOKS = 3
-"""Number of answers that are read again at first: their first reading may not take longer."""
-READINGS_AGAIN = 3
-"""Further readings of an answer. If all readings are equally slow, the first is the slowest in one look of four."""
+PLACES = 256
+"""Numbers of each array of an answer that are read when the clock stops, and again when all is read."""
+
+Places = tuple[NDArray[np.intp], ...]
 
 
 def random_seed() -> int:
@@ -30,58 +31,64 @@ def random_seed() -> int:
 class PhaseProof:
     """The answers of one phase. `check` is for content 0, `check_drawn(number)` for content drawn anew.
 
-    `spot` is the finding of the first answer to content 0, and `fresh` that of the others. `reading_ns` is the time of
-    the first reading of an answer less that of its slowest other reading, for the first `looks` answers. Copies reuse
-    memory, because new memory takes longer than the copy, and not always equally long.
+    `spot` is the finding of the first answer to content 0, and `fresh` that of the others. Copies reuse memory, because
+    new memory takes longer than the copy.
     """
 
     session: Session
-    read: Callable[[Any], Answer]
+    piece: Piece
     check: SpotCheck | RecordedCheck
     check_drawn: Callable[[int], SpotCheck | RecordedCheck]
     contents: Contents
     on_cpu: bool
     spot: Finding | None = None
     fresh: Finding = field(default_factory=Finding)
-    reading_ns: list[int] = field(default_factory=list)
-    looks: int = LOOKS
     verified: Answer | None = None
-    content: Content | None = None
-    _memory: tuple[Memory, Memory] = field(default_factory=lambda: ({}, {}))
+    _coming: list[Content] = field(default_factory=list)
+    _content: Content | None = None
+    _lacks_cotangent: bool = False
+    _memory: Memory = field(default_factory=dict)
+    _random: np.random.Generator = field(default_factory=lambda: np.random.default_rng(random_seed()))
+    _glimpse: list[tuple[Places, bytes]] = field(default_factory=list)
 
-    def prepare(self, drawn: bool) -> None:
-        """Make content that no pass has seen."""
-        self.content = self.contents.next(drawn)
-        for array in (self.contents.problem.input, self.contents.problem.cotangent):
-            array(self.content.number)
+    def prepare(self, drawn: int) -> None:
+        """Make content that no pass has seen: so many drawn anew, or content 0 in another order."""
+        self._coming = self.contents.next(drawn)
+        for content in self._coming:
+            for array in (self.contents.problem.input, self.contents.problem.cotangent):
+                array(content.number)
 
     def load(self) -> None:
-        """Put the new content in place. Raises ValueError if none was prepared."""
-        if self.content is None:
-            raise ValueError("no content was prepared")
-        self.session.load(self.content.number, self.content.number)
+        """Put the next new content in place. Raises ValueError if none was prepared.
 
-    def touch(self) -> None:
-        """Have the effect of `load` on caches and threads, and leave the content as it is.
-
-        If `load` writes into an array, a library that checks only array versions would see new content. So as many
-        bytes are copied elsewhere, by the session if it can.
+        A forward pass that prepares a backward pass finds another cotangent; `arrive` puts the right one in place.
         """
-        if self.content is None or not getattr(self.session, "loads_in_place", True):
-            return self.load()
-        problem, number = self.contents.problem, self.content.number
-        if touch := getattr(self.session, "touch", None):
-            touch(number, number)
-            return None
-        copies = [np.copy(array) for array in (problem.input(number), problem.cotangent(number))]
-        del copies
+        if not self._coming:
+            raise ValueError("no content was prepared")
+        self._content, self._lacks_cotangent = self._coming.pop(0), self.piece.prepare is not None
+        number = self._content.number
+        self.session.load(number, 0 if self._lacks_cotangent else number)
+
+    def arrive(self) -> None:
+        """Put the cotangent of new content in place, which a forward pass must not know."""
+        if self._lacks_cotangent and self._content:
+            self.session.load_cotangent(self._content.number)
+            self._lacks_cotangent = False
+
+    def glimpse(self, outputs: Any) -> None:
+        """Read some numbers of an answer, at places that no library can know, as soon as the clock has stopped."""
+        if self.on_cpu:
+            storage = self.session.storage(*self.piece.parts(outputs))
+            places = [tuple(self._random.integers(0, size, PLACES) for size in each.shape) for each in storage]
+            self._glimpse = [(where, each[where].tobytes()) for where, each in zip(places, storage, strict=True)]
 
     def keep(self, outputs: Any) -> None:
-        """Compare the answer to the new content. Raises ValueError if none was prepared."""
+        """Compare the answer to the new content. Raises ValueError if there is none."""
         answer = self._read(outputs)
-        content = self.content
+        content = self._content
         if content is None:
             raise ValueError("no content was renewed")
+        self._compare_glimpse(outputs)
         if self.fresh.complaints:
             return  # later complaints follow from the first
         if content.order is None:
@@ -112,20 +119,14 @@ class PhaseProof:
             self.fresh.rate = self.spot.rate if self.spot else self.fresh.rate
 
     def _read(self, outputs: Any) -> Answer:
-        first, again = self._memory
-        is_new = not again
-        answer, first_ns = self._copied(outputs, first)
-        if self.on_cpu and len(self.reading_ns) < self.looks:
-            again_ns = max(self._copied(outputs, again)[1] for _ in range(READINGS_AGAIN))
-            if not is_new:
-                self.reading_ns.append(first_ns - again_ns)
-        return answer
+        return copied(self.session.answer(*self.piece.parts(outputs)), self._memory)
 
-    def _copied(self, outputs: Any, memory: Memory) -> tuple[Answer, int]:
-        """A copy of the answer, and the nanoseconds that it took."""
-        started = time.perf_counter_ns()
-        answer = copied(self.read(outputs), memory)
-        return answer, time.perf_counter_ns() - started
+    def _compare_glimpse(self, outputs: Any) -> None:
+        """Complain if an answer has changed since the clock stopped."""
+        if self.on_cpu:
+            now = self.session.storage(*self.piece.parts(outputs))
+            if any(seen != array[places].tobytes() for (places, seen), array in zip(self._glimpse, now, strict=True)):
+                self.fresh.complaints.append("the answer was not done when the clock stopped: it has changed since")
 
     def _add(self, finding: Finding) -> None:
         self.fresh.compared += finding.compared

@@ -14,7 +14,7 @@ from snnbench.exits import UserError
 from snnbench.plan.cell import Cell
 from snnbench.recording import schema
 
-SCHEMA = 7
+SCHEMA = 8
 """Additions by schema. 1: first version.
 2: `peaks`, and in each phase `flops`, `least_bytes`, `floor_ns` and `times_floor`.
 3: the case's `input_kind` (earlier always "spikes"); `inference_only` and `own_rule` in an outcome; `common-` checks.

@@ -137,6 +137,8 @@ class TimingDocument(TypedDict):
     fresh_ns: NotRequired[list[Elapsed]]
     drawn_ns: NotRequired[list[Elapsed]]
     repeated_ns: NotRequired[list[Elapsed]]
+    contested_ns: NotRequired[list[Elapsed]]
+    contested_passes: NotRequired[Count]
     instructions: NotRequired[list[Count]]
     compilations: NotRequired[Count]
     contention: NotRequired[ContentionDocument]

@@ -35,6 +35,8 @@ from snnbench.worker.timed_phase import TimedPhase, busy_ns
 from snnbench.worker.turns import Turns
 
 OwnRule = Callable[[Case, str], Rule | None]
+FIRST_DRAWN = 1 << 16
+"""Numbers of content drawn anew begin here, or later: the problem's own inputs and cotangents are below."""
 CHECKED_INPUT = 1
 """The number of the input and cotangent that verification checks, after passes on number 0."""
 
@@ -194,7 +196,8 @@ class Measurement:
         with ExitStack() as stack:
             feed = stack.enter_context(fed.fed(case, session, self.announce)) if case.is_fed else None
             reply.settings |= feed.settings() if feed else {}
-            contents = Contents(self.problem, random_seed())
+            contents = Contents(self.problem, random_seed(), FIRST_DRAWN + random_seed())
+            reply.settings["first_content"] = contents.first
             layers = LinearLayers(self.request, self.backend, self.build, self.variant, self.problem)
             for number, name in enumerate(self.phases):
                 if phases:

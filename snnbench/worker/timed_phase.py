@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from functools import partial
+from statistics import median
 from typing import Any
 
 from snnbench.backends import Backend, Session
@@ -64,6 +65,7 @@ class TimedPhase:
             mark=session.mark,
             elapsed_ns=session.elapsed_ns,
             prepare=piece.prepare,
+            arrive=self._arrive,
             instructions=instructions,
             turn=self._turn,
             called=self._begin,
@@ -72,19 +74,21 @@ class TimedPhase:
         self._began = self._usage()
         self._ended: contention.Usage | None = None
         drawn = partial(checks.check_drawn, phase=name)
-        self.proof = PhaseProof(session, piece.read, checks.check(0, name), drawn, contents, self._on_cpu)
+        self.proof = PhaseProof(session, piece, checks.check(0, name), drawn, contents, self._on_cpu)
         # In another order of the batch products may round differently, and a sample may take an unpredictable path.
-        always = request.case.is_judged_by_layer
+        always = int(request.case.is_judged_by_layer)
 
-        def prepare(is_drawn: bool) -> None:
+        def prepare(drawn: int) -> None:
             with self._aside():
-                self.proof.prepare(is_drawn or always)
+                self.proof.prepare(drawn or always)
 
         def keep(outputs: Any) -> None:
+            self.proof.glimpse(outputs)
             with self._aside():
                 self.proof.keep(outputs)
 
-        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, keep, self.proof.touch)
+        self._renewal = timing.Renewal(prepare, self._settle, self.proof.load, keep)
+        self._drawn_ns: list[float] = []
         self._timing = timing.Timing()
         self._foreign: dict[str, Any] = {}
         self._energy: energy.Energy | None = None
@@ -128,9 +132,10 @@ class TimedPhase:
         self._session.load(0, 0)
         self._timing, outputs = timing.measure(self._phase, budget, self._renewal)
         self._foreign = contention.between(self._began, self._ended or self._usage())
+        self._drawn_ns = [float(each) for each in self._timing.drawn_ns]
         if outputs is not None:
             proof.keep_last(outputs)
-            self._run_fresh(fresh.PASSES + 1, 1)
+            timing.run_ordered(self._phase, self._timing, self._renewal, fresh.ORDERED)
         elif proof.spot is None:
             self._session.load(0, 0)
             proof.keep_last(timing.repeat(self._phase, 1, time.perf_counter_ns).outputs)
@@ -172,65 +177,43 @@ class TimedPhase:
             self._warm_ns = timing.repeat(self._phase, 1, time.perf_counter_ns).wall_ns
 
     def not_the_work(self) -> str | None:
-        """Why the time is not that of the work, or None: fresh passes take longer, or work outlasts the clock."""
-        measured = self._timing
-        pass_ns = trial_median(measured.repetitions_ns, measured.passes)
-        while late := afterwork.complaint(self.name, self.proof.reading_ns, pass_ns):
-            if self.proof.looks >= afterwork.MOST_LOOKS:
-                return late
-            self.proof.looks += afterwork.MORE_LOOKS
-            self._run_fresh(afterwork.MORE_LOOKS, 0)
+        """Why the time is not that of the work, or None.
+
+        If passes on drawn content take longer and no answer is kept, their time is reported.
+        """
+        measured, on_cpu = self._timing, self._on_cpu
+        reported_ns = trial_median(measured.repetitions_ns, measured.passes)
         waiting_ns = timing.synchronisation_ns(self._phase, time.perf_counter_ns)
-        repeated_ns = pass_ns
-        if measured.passes == 1:
-            self._run_repeated()
-            repeated_ns = min(measured.warmup_ns + measured.repeated_ns, default=pass_ns)
-        prepared_ns: float | None = None
-        for drawn, times in ((False, measured.fresh_ns), (True, measured.drawn_ns)):
-            if not fresh.disagree(times, repeated_ns, waiting_ns):
-                continue
-            lacking = max(0, fresh.FEWEST_JUDGED - len(times))
-            self._run_fresh(lacking, lacking * drawn)
-            prepared_ns = prepared_ns or self._prepared_ns()
-            if not fresh.disagree(times, prepared_ns, waiting_ns):
-                continue
-            pairs = list(self._pairs(drawn))
-            if fresh.are_kept(pairs):
-                kind = "drawn anew" if drawn else "in another order"
-                return (
-                    f"a pass of {self.name} takes {fresh.slowdown(pairs):.3g} times as long on content {kind} as on "
-                    "content that repeats: answers are kept"
-                )
+        series = fresh.series_of(reported_ns, measured.passes)
+        while True:
+            while len(self._drawn_ns) < fresh.DRAWN:
+                self._drawn_ns.append(self._run_drawn(series)[0])
+            if not fresh.are_slow(self._drawn_ns, reported_ns, series, waiting_ns):
+                return None
+            if series > 1 or measured.passes == 1 or not on_cpu:
+                break
+            series, self._drawn_ns = min(measured.passes, fresh.SECOND_SERIES), []
+        pairs: list[fresh.Pair] = []
+        drawn: list[timing.Repetition] = []
+        while fresh.undecided(pairs):
+            drawn_ns, passes = self._run_drawn(series)
+            pairs.append((drawn_ns, timing.run_as_reported(self._phase, measured, self._renewal)))
+            drawn += passes
+        if fresh.are_kept(pairs):
+            return (
+                f"a pass of {self.name} takes {fresh.slowdown(pairs):.3g} times as long on content drawn anew as on "
+                "content that repeats: answers are kept"
+            )
+        timing.contest(measured, drawn)
         return None
 
-    def _pairs(self, drawn: bool) -> Iterator[fresh.Pair]:
-        """Pairs of a fresh pass and a pass that repeats its content, until the test decides."""
-        pairs: list[fresh.Pair] = []
-        while fresh.undecided(pairs):
-            pairs.append(timing.run_pair(self._phase, self._timing, self._renewal, drawn, fresh.REPEATS))
-            yield pairs[-1]
+    def _run_drawn(self, passes: int) -> tuple[float, list[timing.Repetition]]:
+        """The median nanoseconds of passes on drawn content in a row, and the passes."""
+        drawn = timing.run_drawn(self._phase, self._timing, self._renewal, passes)
+        return median(each.wall_ns if each.device_ns is None else each.device_ns for each in drawn), drawn
 
-    def _prepared_ns(self) -> float:
-        """The fastest of a few passes that repeat their content, each prepared as a fresh pass is.
-
-        After the preparation threads sleep and caches are cold. Such a pass takes longer than one of many in a row.
-        """
-        before = len(self._timing.repeated_ns)
-        timing.run_repeated_as_fresh(self._phase, self._timing, self._renewal, fresh.FEWEST_JUDGED)
-        return min(self._timing.repeated_ns[before:])
-
-    def _run_fresh(self, passes: int, drawn: int) -> None:
-        timing.run_fresh(self._phase, self._timing, self._renewal, passes, drawn)
-
-    def _run_repeated(self) -> None:
-        """Repeat the content of the last pass, until there are enough repeated passes to compare fresh passes with.
-
-        The warm-up passes count. A library may keep some answers and not others, so one repeated pass tells little.
-        Long passes are not repeated beyond the warm-up.
-        """
-        lacking = fresh.FEWEST_JUDGED - len(self._timing.warmup_ns)
-        if lacking * min(self._timing.repetitions_ns) <= self._request.max_phase_ns:
-            timing.run_repeated(self._phase, self._timing, lacking)
+    def _arrive(self) -> None:
+        self.proof.arrive()
 
     def _settle(self) -> None:
         """Wait until the CPU idles, or keep a card busy: its clock may fall while the host makes and checks content."""

@@ -5,10 +5,11 @@ the warm-up passes and the repetitions are separate, and all are kept raw.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from snnbench.proof.fresh import DRAWN
 from snnbench.worker.instructions import Count, uncounted
 
 Clock = Callable[[], int]
@@ -27,10 +28,11 @@ MOST_KEPT = 64
 class Phase:
     """How to run one phase: `prepare()` outside the clock, then `run(prepared)` timed; `wait(outputs)`.
 
-    `compilations()` counts the compilations so far in this process. `mark()` is a point in the device's own time, or
-    None if the device has no clock, and `elapsed_ns(start, end)` the time between two marks. `instructions()` is the
-    number of instructions retired so far, or None. `turn()` lets another process measure the same phase, before each
-    repetition and after the last. `called()` is called after the first call, in which a framework may compile.
+    `arrive()` puts in place what the preparation must not know. `compilations()` counts the compilations so far in this
+    process. `mark()` is a point in the device's own time, or None if the device has no clock, and
+    `elapsed_ns(start, end)` the time between two marks. `instructions()` is the number of instructions retired so far,
+    or None. `turn()` lets another process measure the same phase, before each repetition and after the last. `called()`
+    is called after the first call, in which a framework may compile.
     """
 
     run: Callable[[Any], Any]
@@ -39,6 +41,7 @@ class Phase:
     mark: Callable[[], Any]
     elapsed_ns: Callable[[Any, Any], int]
     prepare: Callable[[], Any] | None = None
+    arrive: Callable[[], None] = lambda: None
     instructions: Count = uncounted
     turn: Callable[[], None] = lambda: None
     called: Callable[[], None] = lambda: None
@@ -63,10 +66,11 @@ class Timing:
     """Raw durations of one phase. A repetition is `passes` passes; divide by that for the time of one pass.
 
     `device_ns` are the same repetitions by the device's clock, if it has one, and exclude the host's overhead: never
-    compare them with a framework without such a clock. `fresh_ns` are single passes on unseen content, in another order
-    of the batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, both are the
-    repetitions. `repeated_ns` are single passes on the content of the pass before. `instructions` are the instructions
-    retired in each repetition, if they are counted.
+    compare them with a framework without such a clock. `fresh_ns` are single passes on content in another order of the
+    batch; `drawn_ns` are single passes on content drawn anew. If a repetition is a single pass, the repetitions are
+    among both. `repeated_ns` are repetitions between drawn passes, as those before. If drawn passes take longer, they
+    are the repetitions, and `contested_ns` are those before, of `contested_passes` passes each. `instructions` are the
+    instructions retired in each repetition, if they are counted.
     """
 
     first_call_ns: int = 0
@@ -78,6 +82,8 @@ class Timing:
     fresh_ns: list[int] = field(default_factory=list)
     drawn_ns: list[int] = field(default_factory=list)
     repeated_ns: list[int] = field(default_factory=list)
+    contested_ns: list[int] = field(default_factory=list)
+    contested_passes: int = 0
     instructions: list[int] = field(default_factory=list)
     compilations: int = 0
 
@@ -86,23 +92,21 @@ class Timing:
 class Renewal:
     """Steps of a phase around content that it never saw, outside the clock.
 
-    `prepare(drawn)` makes new content, drawn anew or in another order. `settle()` waits until that work is idle.
-    `load()` puts the content in place. `keep(outputs)` takes the outputs of the pass on it. `touch()` has the effect of
-    `load` on caches, and leaves the content as it is.
+    `prepare(drawn)` draws so many contents anew; with 0 it puts content 0 in another order. `settle()` waits until that
+    work is idle. `load()` puts the next content in place. `keep(outputs)` takes the outputs of the pass on it.
     """
 
-    prepare: Callable[[bool], None]
+    prepare: Callable[[int], None]
     settle: Callable[[], Any]
     load: Callable[[], None]
     keep: Callable[[Any], None]
-    touch: Callable[[], None]
 
 
 def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> tuple[Timing, Any]:
     """Time one phase; return the durations and the outputs of the last repetition.
 
-    If a repetition is a single pass, each repetition is a fresh pass, the last on content drawn anew. The outputs then
-    go to the renewal only.
+    If a repetition is a single pass, each repetition is on new content: DRAWN of them on content drawn anew, after the
+    first. The outputs then go to the renewal only.
     """
     timing = Timing()
     timing.first_call_ns = repeat(phase, 1, clock).wall_ns
@@ -116,66 +120,78 @@ def measure(phase: Phase, budget: Budget, renewal: Renewal, clock: Clock = time.
         is_spent = number + 1 >= FEWEST_REPETITIONS and spent + 2 * (spent // number) > budget.max_phase_ns
         last = number == budget.repetitions - 1 or is_spent
         phase.turn()
+        is_drawn = 0 < number <= DRAWN
         if single:
-            _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, last and number > 0, clock)
-        repetition = _counted(phase, timing, clock)
-        timing.repetitions_ns.append(repetition.wall_ns)
-        if repetition.device_ns is not None:
-            timing.device_ns.append(repetition.device_ns)
-        if repetition.instructions is not None:
-            timing.instructions.append(repetition.instructions)
+            _renewed(phase, min(timing.warmup_ns or [timing.first_call_ns]), renewal, int(is_drawn), clock)
+        repetition = _counted(phase, timing, timing.passes, clock)
+        _add(timing, repetition)
         if single:
+            (timing.drawn_ns if is_drawn else timing.fresh_ns).append(repetition.wall_ns)
             renewal.keep(repetition.outputs)
         if last:
             break
     phase.turn()
-    if single:
-        timing.fresh_ns = timing.repetitions_ns[: len(timing.repetitions_ns) - (number > 0)]
-        timing.drawn_ns = timing.repetitions_ns[len(timing.fresh_ns) :]
     return timing, None if single else repetition.outputs
 
 
-def run_fresh(
-    phase: Phase, timing: Timing, renewal: Renewal, passes: int, drawn: int, clock: Clock = time.perf_counter_ns
+def run_ordered(
+    phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = time.perf_counter_ns
 ) -> None:
-    """Time `passes` more single passes on new content, the last `drawn` of them on content drawn anew."""
-    pass_ns = min(timing.repetitions_ns) / timing.passes
-    for number in range(passes):
-        is_drawn = number >= passes - drawn
-        _renewed(phase, pass_ns, renewal, is_drawn, clock)
-        repetition = _counted(phase, timing, clock, passes=1)
-        (timing.drawn_ns if is_drawn else timing.fresh_ns).append(repetition.wall_ns)
+    """Time `passes` more single passes, each on content 0 in another order."""
+    for _ in range(passes):
+        _renewed(phase, min(timing.repetitions_ns) / timing.passes, renewal, 0, clock)
+        repetition = _counted(phase, timing, 1, clock)
+        timing.fresh_ns.append(repetition.wall_ns)
         renewal.keep(repetition.outputs)
 
 
-def run_repeated(phase: Phase, timing: Timing, passes: int, clock: Clock = time.perf_counter_ns) -> None:
-    """Time `passes` more single passes on the content of the pass before."""
-    timing.repeated_ns += [repeat(phase, 1, clock).wall_ns for _ in range(passes)]
-
-
-def run_repeated_as_fresh(
+def run_drawn(
     phase: Phase, timing: Timing, renewal: Renewal, passes: int, clock: Clock = time.perf_counter_ns
-) -> None:
-    """Time `passes` more single passes on the content of the pass before, each prepared as a fresh pass is."""
+) -> list["Repetition"]:
+    """Time `passes` more single passes in a row, each on content drawn anew; the last answer is kept.
+
+    The content is put in place between the passes, outside the clock.
+    """
+    renewal.prepare(passes)
+    _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
+    series = []
     for _ in range(passes):
-        _ready(phase, min(timing.repetitions_ns) / timing.passes, renewal, clock)
-        renewal.touch()
-        run_repeated(phase, timing, 1, clock)
+        renewal.load()
+        series.append(_counted(phase, timing, 1, clock))
+    timing.drawn_ns += [each.wall_ns for each in series]
+    renewal.keep(series[-1].outputs)
+    return series
 
 
-def run_pair(
-    phase: Phase, timing: Timing, renewal: Renewal, drawn: bool, repeats: int, clock: Clock = time.perf_counter_ns
-) -> tuple[int, int]:
-    """Time one more fresh pass and the last of `repeats` passes on its content, both after the same preparation."""
-    run_fresh(phase, timing, renewal, 1, int(drawn), clock)
-    fresh_ns = (timing.drawn_ns if drawn else timing.fresh_ns)[-1]
-    for _ in range(repeats - 1):
-        repeat(phase, 1, clock)
-    run_repeated_as_fresh(phase, timing, renewal, 1, clock)
-    return fresh_ns, timing.repeated_ns[-1]
+def run_as_reported(phase: Phase, timing: Timing, renewal: Renewal, clock: Clock = time.perf_counter_ns) -> float:
+    """Time one more repetition in the way of those before. Returns the nanoseconds of a pass."""
+    pass_ns = min(timing.repetitions_ns) / timing.passes
+    if timing.passes == 1:
+        run_ordered(phase, timing, renewal, 1, clock)
+        timing.repeated_ns.append(timing.fresh_ns[-1])
+    else:
+        _ready(phase, pass_ns, renewal, clock)
+        timing.repeated_ns.append(_counted(phase, timing, timing.passes, clock).wall_ns)
+    return timing.repeated_ns[-1] / timing.passes
 
 
-def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: bool, clock: Clock) -> None:
+def contest(timing: Timing, drawn: Sequence["Repetition"]) -> None:
+    """Make these passes on content drawn anew the repetitions."""
+    timing.contested_ns, timing.contested_passes = timing.repetitions_ns, timing.passes
+    timing.passes, timing.repetitions_ns, timing.device_ns, timing.instructions = 1, [], [], []
+    for each in drawn:
+        _add(timing, each)
+
+
+def _add(timing: Timing, repetition: "Repetition") -> None:
+    timing.repetitions_ns.append(repetition.wall_ns)
+    if repetition.device_ns is not None:
+        timing.device_ns.append(repetition.device_ns)
+    if repetition.instructions is not None:
+        timing.instructions.append(repetition.instructions)
+
+
+def _renewed(phase: Phase, pass_ns: float, renewal: Renewal, drawn: int, clock: Clock) -> None:
     """Put new content in place."""
     renewal.prepare(drawn)
     _ready(phase, pass_ns, renewal, clock)
@@ -197,10 +213,10 @@ def synchronisation_ns(phase: Phase, clock: Clock) -> float:
     return (clock() - started) / (EMPTY_SYNCHRONISATIONS // 10)
 
 
-def _counted(phase: Phase, timing: Timing, clock: Clock, passes: int = 0) -> "Repetition":
+def _counted(phase: Phase, timing: Timing, passes: int, clock: Clock) -> "Repetition":
     """Time a repetition, and count the compilations in it."""
     compiled = phase.compilations()
-    repetition = repeat(phase, passes or timing.passes, clock)
+    repetition = repeat(phase, passes, clock)
     timing.compilations += phase.compilations() - compiled
     return repetition
 
@@ -234,6 +250,7 @@ class Repetition:
 def repeat(phase: Phase, passes: int, clock: Clock) -> Repetition:
     """Time `passes` passes; the outputs are those of the last pass."""
     prepared = [phase.prepare() for _ in range(passes)] if phase.prepare else [None] * passes
+    phase.arrive()
     phase.wait(prepared)
     outputs = None
     retired = phase.instructions()

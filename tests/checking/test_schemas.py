@@ -96,8 +96,8 @@ def test_mixed_schemas_are_reported(tmp_path: Path) -> None:
     ("changes", "complaint"),
     [
         ({"passes": 2, "fresh_ns": [9] * 5, "drawn_ns": [9]}, ""),
-        ({"passes": 2, "fresh_ns": [9] * 4, "drawn_ns": [9]}, "4 fresh passes, 1 on content drawn anew, where"),
-        ({"passes": 2, "fresh_ns": [9] * 6, "drawn_ns": []}, "6 fresh passes, 0 on content drawn anew, where"),
+        ({"passes": 2, "fresh_ns": [9] * 4, "drawn_ns": [9]}, "4 fresh passes, 1 on content drawn anew, not"),
+        ({"passes": 2, "fresh_ns": [9] * 6, "drawn_ns": []}, "6 fresh passes, 0 on content drawn anew, not"),
         ({"passes": 1, "fresh_ns": [5, 6], "drawn_ns": [7, 8]}, ""),
         ({"passes": 1, "fresh_ns": [5], "drawn_ns": [7]}, "a repetition of a single pass is not among"),
         ({"passes": 1}, "malformed"),

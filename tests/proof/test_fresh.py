@@ -7,18 +7,17 @@ import pytest
 
 from snnbench.cases import reference
 from snnbench.cases.answer import Answer
-from snnbench.proof import fresh
 from snnbench.proof.comparison import Finding
 from snnbench.proof.fresh import (
-    FIRST_DRAWN,
     Contents,
     Memory,
     are_kept,
+    are_slow,
     compare_gradients,
     copied,
     differing,
-    disagree,
     in_first_order,
+    series_of,
     slowdown,
     undecided,
 )
@@ -27,7 +26,7 @@ from snnbench.workloads.linear_lif import Problem
 from tests.fakes import CASE
 
 MS = 1_000_000
-LOOKS = 1000
+FIRST = 1000
 
 
 def answer_to(problem: Problem, number: int) -> Answer:
@@ -43,32 +42,35 @@ def answer_to(problem: Problem, number: int) -> Answer:
 
 def test_content_never_repeats_and_earlier_content_is_dropped() -> None:
     problem = Problem(CASE)
-    contents = Contents(problem, seed=1)
+    contents = Contents(problem, 1, FIRST)
     seen = {problem.input(0).tobytes(), problem.input(1).tobytes()}
-    for number in range(40):
-        content = contents.next(drawn=number % 5 == 4)
-        assert content.number == FIRST_DRAWN + number and (content.order is None) == (number % 5 == 4)
-        seen.add(problem.input(content.number).tobytes())
-        cached = {which for name, which in problem._drawn if name == "input"}
-        assert cached == {0, 1, content.number}
-    assert len(seen) == 42
+    expected = FIRST
+    for drawn in [0, 0, 1, 3, 0] * 4:
+        made = contents.next(drawn)
+        numbers = [content.number for content in made]
+        assert numbers == [*range(expected, expected + max(1, drawn))]
+        assert all((content.order is None) == (drawn > 0) for content in made)
+        seen |= {problem.input(number).tobytes() for number in numbers}
+        assert {which for name, which in problem._drawn if name == "input"} == {0, 1, *numbers}
+        expected = numbers[-1] + 1
+    assert len(seen) == 2 + 4 * (3 + 1 + 3)
 
 
 @pytest.mark.parametrize(("batch", "ordered"), [(1, False), (4, False), (5, True), (64, True)])
 def test_small_batch_has_its_content_drawn(batch: int, ordered: bool) -> None:
-    content = Contents(Problem(CASE.with_(batch=batch)), seed=1).next(drawn=False)
+    (content,) = Contents(Problem(CASE.with_(batch=batch)), 1, FIRST).next(drawn=0)
     assert (content.order is not None) is ordered
 
 
 def test_order_depends_on_the_seed() -> None:
-    orders = [Contents(Problem(CASE), seed=seed).next(False).order for seed in range(8)]
+    orders = [Contents(Problem(CASE), seed, FIRST).next(0)[0].order for seed in range(8)]
     assert len({tuple(order) for order in orders if order is not None}) > 4
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_reordered_answer_equals_the_first_answer(layers: int) -> None:
     problem = Problem(CASE.with_(layers=layers))
-    content = Contents(problem, seed=3).next(drawn=False)
+    (content,) = Contents(problem, 3, FIRST).next(drawn=0)
     assert content.order is not None
     verified, answer = answer_to(problem, 0), in_first_order(answer_to(problem, content.number), content.order)
     assert SpotCheck(problem, 0, budget_ns=10**12).check(answer).message == ""
@@ -125,24 +127,34 @@ def test_copy_reuses_memory_of_the_same_shape_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("fresh_ns", "waiting_ns", "expected"),
+    ("drawn_ns", "series", "waiting_ns", "expected"),
     [
-        ([10 * MS] * 5, 0.0, False),
-        ([12 * MS + 100_000] * 5, 0.0, False),
-        ([12 * MS + 100_001] * 5, 0.0, True),
-        ([12 * MS + 100_002] * 5, 2.0, False),
-        ([10 * MS] + [90 * MS] * 4, 0.0, False),
-        ([20 * MS] + [90 * MS] * 4, 0.0, True),
-        ([], 0.0, False),
+        ([10 * MS] * 3, 1, 0.0, False),
+        ([12 * MS + 100_000] * 3, 1, 0.0, False),
+        ([12 * MS + 100_001] * 3, 1, 0.0, True),
+        ([12 * MS + 100_001] * 3, 1, 2.0, False),
+        ([12 * MS + 10_000] * 3, 10, 0.0, False),
+        ([12 * MS + 10_001] * 3, 10, 0.0, True),
+        ([10 * MS] + [90 * MS] * 2, 1, 0.0, False),
+        ([20 * MS] + [90 * MS] * 2, 1, 0.0, True),
     ],
 )
-def test_fastest_fresh_pass_may_take_a_fifth_longer(fresh_ns: list[int], waiting_ns: float, expected: bool) -> None:
-    assert disagree(fresh_ns, 10 * MS, waiting_ns) is expected
+def test_fastest_series_may_take_a_fifth_longer(
+    drawn_ns: list[float], series: int, waiting_ns: float, expected: bool
+) -> None:
+    assert are_slow(drawn_ns, 10 * MS, series, waiting_ns) is expected
 
 
-def pairs_of(ratios: list[float]) -> list[tuple[int, int]]:
-    """Pairs of a fresh and a repeated pass: 10 ms repeated, and `ratio` times the allowed time fresh."""
-    return [(round(12 * MS * ratio) + 100_000, 10 * MS) for ratio in ratios]
+@pytest.mark.parametrize(
+    ("pass_ns", "passes", "expected"), [(MS - 1, 100, 10), (MS - 1, 7, 7), (MS, 100, 1), (10, 1, 1)]
+)
+def test_short_passes_run_in_series(pass_ns: float, passes: int, expected: int) -> None:
+    assert series_of(pass_ns, passes) == expected
+
+
+def pairs_of(ratios: list[float]) -> list[tuple[float, float]]:
+    """Passes on drawn content beside reported ones of 10 ms: `ratio` times the time at which answers are kept."""
+    return [(15 * MS * ratio, 10 * MS) for ratio in ratios]
 
 
 @pytest.mark.parametrize(
@@ -175,9 +187,5 @@ def test_pairs_end_early_or_at_a_decision() -> None:
     assert not undecided(pairs_of([*unsure, *unsure]))
 
 
-def test_slowdown_is_fresh_over_repeated_time() -> None:
+def test_slowdown_is_drawn_over_reported_time() -> None:
     assert slowdown([(30 * MS, 10 * MS), (10 * MS, 10 * MS), (20 * MS, 10 * MS)]) == 2
-
-
-def test_standard_fresh_passes_suffice_for_a_judgement() -> None:
-    assert 3 <= fresh.FEWEST_JUDGED <= fresh.PASSES

@@ -49,9 +49,9 @@ class Bench:
         self.events.append("prepare")
         return f"kept {self.events.count('prepare')}"
 
-    def prepare_content(self, drawn: bool) -> None:
+    def prepare_content(self, drawn: int) -> None:
         self.now += 10**6
-        self.events.append("drawn" if drawn else "ordered")
+        self.events.append(f"drawn {drawn}" if drawn else "ordered")
 
     def settle(self) -> None:
         self.now += 10**6
@@ -61,10 +61,6 @@ class Bench:
         self.now += 10**6
         self.events.append("loaded")
 
-    def touch(self) -> None:
-        self.now += 10**6
-        self.events.append("touched")
-
     def keep(self, outputs: Any) -> None:
         self.now += 10**6
         self.answers.append(outputs)
@@ -72,7 +68,7 @@ class Bench:
 
     @property
     def renewal(self) -> Renewal:
-        return Renewal(self.prepare_content, self.settle, self.load, self.keep, self.touch)
+        return Renewal(self.prepare_content, self.settle, self.load, self.keep)
 
     def phase(self, prepared: bool = False) -> Phase:
         return Phase(
@@ -95,8 +91,8 @@ def test_first_call_warm_ups_and_repetitions_are_separate() -> None:
         warmup_ns=[100, 100],
         passes=1,
         repetitions_ns=[100] * 4,
-        fresh_ns=[100] * 3,
-        drawn_ns=[100],
+        fresh_ns=[100],
+        drawn_ns=[100] * 3,
     )
 
 
@@ -195,7 +191,8 @@ def test_phase_ends_early_but_not_before_three_repetitions(max_phase_ns: int, re
     timing, _ = bench.measure(replace(BUDGET, repetitions=20, max_phase_ns=max_phase_ns))
     assert len(timing.repetitions_ns) == repetitions
     each = ["wait", "clock", "run", "wait", "clock"]
-    assert bench.events[-14:] == ["drawn", "settled", *each, "loaded", *each, "kept"]
+    content = "drawn 1" if repetitions <= 4 else "ordered"
+    assert bench.events[-14:] == [content, "settled", *each, "loaded", *each, "kept"]
 
 
 def test_only_compilations_inside_the_clock_are_counted() -> None:

@@ -79,7 +79,6 @@ def test_printed_text_is_logged_beside_the_reply(tmp_path: Path) -> None:
         ("raise MemoryError('no room')\n" + CORRECT, "oom-host", "MemoryError: no room"),
         ("this is no Python\n" + CORRECT, "import", "AdapterError: "),
         (CORRECT.replace("BACKEND", "_BACKEND"), "import", "AdapterError: "),
-        (CORRECT.replace('"numpy"', '"own"'), "crash", "AttributeError: "),
         (altered("raise ValueError('first line\\nsecond line')"), "crash", "ValueError: first line"),
         (altered("raise ValueError"), "crash", "ValueError"),
         (altered("raise MemoryError"), "oom-host", "MemoryError"),
@@ -110,7 +109,7 @@ def test_late_exception_leaves_no_time(tmp_path: Path) -> None:
     return Network(right.forward, backward)
     """)
     reply = replied(tmp_path, source, request("time"))
-    line = source.splitlines().index("            raise ValueError(\"tired\")") + 1
+    line = source.splitlines().index('            raise ValueError("tired")') + 1
     assert reply.outcome == Outcome(status="failed", kind="crash", reason=f"ValueError: tired (fake.py:{line})")
     assert quantities(document(reply)) == []
 
@@ -142,9 +141,7 @@ def test_crash_names_the_last_statement_of_a_library(tmp_path: Path) -> None:
     package = tmp_path / "site-packages"
     package.mkdir()
     (package / "a_library.py").write_text("def call(function):\n    return function()\n")
-    source = altered(
-        f"import sys; sys.path.append({str(package)!r}); import a_library\na_library.call(right.forward)"
-    )
+    source = altered(f"import sys; sys.path.append({str(package)!r}); import a_library\na_library.call(right.forward)")
     assert replied(tmp_path, source).outcome.reason.endswith(" (a_library.py:2)")
 
 
@@ -158,15 +155,8 @@ COMPILING = (
     + """
 from snnbench.backends import numpy as driver
 
-BACKEND = "own"
-
-
-class Backend(driver.Backend):
-    compiled = 0
-
-    def compilations(self):
-        self.compiled += 1
-        return self.compiled
+compiled = []
+driver.Backend.compilations = lambda self: compiled.append(1) or len(compiled)
 """
 )
 
@@ -224,12 +214,6 @@ def test_json_printed_by_an_adapter_is_not_a_reply(tmp_path: Path) -> None:
     done = piped(tmp_path, f"print({lie!r})\n" + altered("raise ValueError('really')"), BRIEF.encode())
     reply = decode_reply(done.stdout)
     assert reply is not None and reply.outcome.reason.startswith("ValueError: really ")
-
-
-def test_single_pass_repetitions_have_repeated_passes(tmp_path: Path) -> None:
-    timing = replied(tmp_path, CORRECT, request("time", phases=("train",))).phases["train"]
-    assert timing["passes"] == 1 and len(timing["warmup_ns"]) == 1
-    assert len(timing["repeated_ns"]) >= 2
 
 
 def test_worker_runs_no_destructor_after_its_reply(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ residuals, so they are two pieces of work. Weights, input and cotangent are argu
 """
 
 import re
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
@@ -18,7 +18,7 @@ from snnbench.adapter.refusal import Unsupported
 from snnbench.backends import Build, operations
 from snnbench.backends.jax.network import Network, Weights
 from snnbench.backends.jax.operations import Operations
-from snnbench.backends.layout import Layout
+from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import Plan
 from snnbench.cases.answer import Answer, Recording
 from snnbench.cases.case import HALVES
@@ -30,8 +30,6 @@ FORMATS = ("float32", "float64")
 
 class Session:
     """A network on one problem, with its arrays on the device."""
-
-    loads_in_place = False
 
     def __init__(self, build: Build, variant: Variant, problem: Problem, device: Any) -> None:
         case = problem.case
@@ -55,16 +53,20 @@ class Session:
     def load(self, which: int, cotangent: int) -> None:
         """Make new arrays; the compiled functions take them as arguments."""
         entering = self.layout.input(self.problem.input(which))
-        upstream = self.layout.cotangent(self.problem.cotangent(cotangent))
         self.input = self._place(entering if self.unit == 1.0 else entering * np.float32(self.unit))
         if self._fired is None:
             # A state in float32 gives spikes in float32 for weights of any format, so their cotangent is float32, too.
             output = jax.eval_shape(self.network.apply, self.network.params, self.input)
             if not self.network.operations:
-                self.layout.require(output, upstream.shape)
+                self.layout.require(output, self.layout.cotangent(self.problem.cotangent(cotangent)).shape)
             self._fired = output.dtype
-        self.cotangent = self._place(upstream).astype(self._fired)
-        jax.block_until_ready((self.input, self.cotangent))
+        jax.block_until_ready(self.input)
+        self.load_cotangent(cotangent)
+
+    def load_cotangent(self, cotangent: int) -> None:
+        """Make a new array."""
+        self.cotangent = self._place(self.layout.cotangent(self.problem.cotangent(cotangent))).astype(self._fired)
+        jax.block_until_ready(self.cotangent)
 
     def compile(self, phase: str) -> None:
         """Compile ahead of the first call."""
@@ -121,7 +123,7 @@ class Session:
         if network.operations:
             return Answer(got, [_numpy(each) * scale for each, scale in network.operations.in_order(gradients[0])], [])
         pairs = network.linears(gradients[0])
-        weights = [_numpy(w.T if network.transposed else w) * network.gain for w, _ in pairs]
+        weights = [_numpy(_plain(w).T if network.transposed else w) * network.gain for w, _ in pairs]
         biases = [_numpy(b).reshape(-1) * network.gain for _, b in pairs]
         if not self._with_input:
             return Answer(got, weights, biases)
@@ -146,6 +148,10 @@ class Session:
             value, cotangent = (self._by_step(_numpy(tree[name])) for tree in (values, arrived))
             operations.put(recording, name, value, cotangent, network.scaled.get(name, 1.0))
         return recording
+
+    def storage(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
+        """The arrays' memory. Raises Incorrect."""
+        return [np.asarray(_plain(each)) for each in jax.tree.leaves((spikes, gradients))]
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
@@ -211,5 +217,18 @@ def _recorded(network: Operations, params: Any, zeros: Any, entering: jax.Array,
     return (output, values), pull(cotangent)
 
 
-def _numpy(array: jax.Array) -> Any:
+@cache
+def _type() -> type:
+    """The type of arrays; the first array starts a backend, so it is not made at import."""
+    return type(jnp.zeros(()))
+
+
+def _plain(array: Any) -> jax.Array:
+    """An array that holds its numbers. Raises Incorrect."""
+    plain: jax.Array = require_type(array, _type())
+    return plain
+
+
+def _numpy(array: Any) -> Any:
+    array = _plain(array)
     return np.asarray(array.astype(jnp.float32) if array.dtype.itemsize == 2 else array)

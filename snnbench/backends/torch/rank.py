@@ -87,6 +87,8 @@ class Rank:
         if command == wire.COMMANDS["load"]:
             wire.fill(self.connection, self.session.entering)
             wire.fill(self.connection, self.session.upstream)
+        if command == wire.COMMANDS["cotangent"]:
+            wire.fill(self.connection, self.session.upstream)
         return None
 
     def _do(self, command: bytes, number: int, content: Any) -> list[Any]:
@@ -97,6 +99,8 @@ class Rank:
                 self._new(content)
             case b"L":
                 session.put(session.entering, session.upstream)
+            case b"C":
+                session.put_cotangent(session.upstream)
             case b"I":
                 self.outputs = session.inference(), None
             case b"F":

@@ -64,6 +64,11 @@ class PartSession(Session):
         self.local.put(0, entering, cotangent)
         Session.load(self, 0, 0)
 
+    def put_cotangent(self, cotangent: NDArray[np.float32]) -> None:
+        """Copy the rank's part of the cotangent in place."""
+        self.local.put(0, self.entering, cotangent)
+        Session.load_cotangent(self, 0)
+
     def part_of_answer(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
         """The rank's spikes and, if there are gradients, the gradient of its currents."""
         answer = Session.answer(self, spikes, gradients)
@@ -109,10 +114,13 @@ class RankSession(PartSession):
         self.put(entering[self.where], upstream[self.where])
         self.synchronise(None)
 
-    def touch(self, which: int, cotangent: int) -> None:
-        """Copy as many bytes as `load` does, without the other ranks."""
-        copies = [array.copy() for array in (self.whole.input(which), self.whole.cotangent(cotangent))]
-        del copies
+    def load_cotangent(self, cotangent: int) -> None:
+        """Put the numbered cotangent in place on every rank."""
+        upstream = self.whole.cotangent(cotangent)
+        for rank, where in self.parts_of.items():
+            self.team.load_cotangent(rank, upstream[where])
+        self.put_cotangent(upstream[self.where])
+        self.synchronise(None)
 
     def inference(self) -> Any:
         """Spikes of every rank."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from snnbench.adapter.declaration import Variant
 from snnbench.adapter.refusal import Incorrect
 from snnbench.backends import Build, operations
-from snnbench.backends.layout import Layout
+from snnbench.backends.layout import Layout, require_type
 from snnbench.backends.operations import Plan
 from snnbench.backends.torch import modes
 from snnbench.backends.torch.engine import gradients_of
@@ -48,22 +48,17 @@ class Session:
         self.input = self._place(self._input(0)).requires_grad_(case.input_gradient)
         self.cotangent = self._place(layout.cotangent(problem.cotangent(0)))
         self.wanted = [*self.parameters, self.input] if case.input_gradient else self.parameters
-        self._others: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def load(self, which: int, cotangent: int) -> None:
         """Copy in place, so that a cache keyed on the tensor returns a stale answer and is caught."""
-        self._copy(which, cotangent, self.input, self.cotangent)
-
-    def touch(self, which: int, cotangent: int) -> None:
-        """All that `load` does, with other tensors: the content stays, and so do the versions of its tensors."""
-        if self._others is None:
-            self._others = torch.empty_like(self.input.detach()), torch.empty_like(self.cotangent)
-        self._copy(which, cotangent, *self._others)
-
-    def _copy(self, which: int, cotangent: int, entering: torch.Tensor, upstream: torch.Tensor) -> None:
         with torch.no_grad():
-            entering.copy_(torch.from_numpy(self._input(which)))
-            upstream.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
+            self.input.copy_(torch.from_numpy(self._input(which)))
+        self.load_cotangent(cotangent)
+
+    def load_cotangent(self, cotangent: int) -> None:
+        """Copy in place: a forward pass keeps no reference to the cotangent."""
+        with torch.no_grad():
+            self.cotangent.copy_(torch.from_numpy(self.layout.cotangent(self.problem.cotangent(cotangent))))
 
     def compile(self, phase: str) -> None:
         """PyTorch compiles nothing ahead of a call."""
@@ -132,7 +127,7 @@ class Session:
         got = self.layout.spikes(_numpy(spikes))
         if gradients is None:
             return Answer(got)
-        count = len(self.parameters)
+        gradients, count = [_plain(each) for each in gradients], len(self.parameters)
         if self.scales:
             return Answer(got, [_numpy(g) * scale for g, scale in zip(gradients, self.scales, strict=True)], [])
         weights = [_numpy(g.T if self.network.transposed else g) * self.network.gain for g in gradients[0:count:2]]
@@ -164,6 +159,10 @@ class Session:
             seen, arrived = (self._by_step(each.unflatten(0, leads)) for each in (value, gradient))
             operations.put(recording, name, seen, arrived, network.scaled.get(name, 1.0))
         return recording
+
+    def storage(self, spikes: Any, gradients: Any) -> list[NDArray[Any]]:
+        """The tensors' memory; numbers of 16 bits as integers. Raises Incorrect."""
+        return [_memory(_plain(tensor)) for tensor in (spikes, *(gradients or ()))]
 
     def spikes_of(self, saved: Any) -> Any:
         """The spikes in the result of `forward`."""
@@ -241,6 +240,19 @@ class Session:
         return torch.from_numpy(np.asarray(array)).to(self.device, self.dtype, copy=True)
 
 
-def _numpy(tensor: torch.Tensor) -> Any:
-    tensor = tensor.detach().cpu()
+def _plain(tensor: Any) -> torch.Tensor:
+    """A tensor that holds its numbers. Raises Incorrect."""
+    plain: torch.Tensor = require_type(tensor, torch.Tensor, torch.nn.Parameter).detach()
+    if plain.layout != torch.strided:
+        raise Incorrect(f"an output is a {plain.layout} tensor, expected torch.strided: return plain arrays")
+    return plain
+
+
+def _memory(tensor: torch.Tensor) -> NDArray[Any]:
+    array: NDArray[Any] = (tensor.view(torch.int16) if tensor.element_size() == 2 else tensor).numpy()
+    return array
+
+
+def _numpy(tensor: Any) -> Any:
+    tensor = _plain(tensor).cpu()
     return (tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()).numpy()

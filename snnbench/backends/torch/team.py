@@ -103,6 +103,10 @@ class Team:
         content = [np.ascontiguousarray(array) for array in arrays]
         self._send(rank, wire.numbered(wire.COMMANDS["load"]), *content)
 
+    def load_cotangent(self, rank: int, cotangent: NDArray[np.float32]) -> None:
+        """Send a rank its part of the cotangent."""
+        self._send(rank, wire.numbered(wire.COMMANDS["cotangent"]), np.ascontiguousarray(cotangent))
+
     def drop(self, number: int) -> None:
         """Have every rank forget a forward pass; there is no answer."""
         with suppress(OSError):

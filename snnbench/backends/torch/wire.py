@@ -12,6 +12,7 @@ import numpy as np
 NEW, DROP, DONE, FAILED = b"N", b"D", b".", b"!"
 COMMANDS = {
     "load": b"L",
+    "cotangent": b"C",
     "inference": b"I",
     "forward": b"F",
     "backward": b"B",

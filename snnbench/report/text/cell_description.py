@@ -16,7 +16,6 @@ from snnbench.worker.probe import WORDS
 SINGLE = {
     "fresh_ns": "on content in another order",
     "drawn_ns": "on content drawn anew",
-    "repeated_ns": "on content that repeats",
 }
 
 
@@ -81,6 +80,11 @@ def samples(record: Record) -> Iterator[str]:
             yield f"  by the device's clock: {' '.join(map(str, timing['device_ns']))}"
         if timing.get("instructions"):
             yield f"  instructions: {' '.join(map(str, timing['instructions']))}"
+        if timing.get("repeated_ns"):
+            yield f"  repetitions beside passes on new content: {' '.join(map(str, timing['repeated_ns']))}"
+        if timing.get("contested_ns"):
+            contested = " ".join(map(str, timing["contested_ns"]))
+            yield f"  before passes on new content took longer, {timing['contested_passes']} passes each: {contested}"
         for name, words in SINGLE.items():
             if timing.get(name):
                 yield f"  single passes {words}: {' '.join(map(str, timing[name]))}"

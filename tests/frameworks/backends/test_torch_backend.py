@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -72,14 +73,30 @@ def test_sessions_have_their_own_arrays() -> None:
         assert before[0] > 0 and sums(session) == before
 
 
-def test_touch_leaves_content_and_its_versions() -> None:
+def test_cotangent_may_come_after_a_forward_pass() -> None:
     path = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
     session = Session(builder(load(path)), read(path).variants["unbind"], Problem(CASE), torch.device("cpu"))
-    before, version = sums(session), (session.input._version, session.cotangent._version)
-    session.touch(1, 1)
-    assert sums(session) == before and (session.input._version, session.cotangent._version) == version
     session.load(1, 1)
-    assert sums(session) != before and (session.input._version, session.cotangent._version) != version
+    expected = session.answer(*session.train())
+    session.load(1, 0)
+    saved = session.forward()
+    session.load_cotangent(1)
+    answer = session.answer(session.spikes_of(saved), session.backward(saved))
+    assert np.array_equal(answer.weights[0], expected.weights[0])  # type: ignore[index]
+
+
+class Lazy(torch.Tensor):
+    """A tensor that may compute when it is read."""
+
+
+def test_output_of_another_type_is_incorrect() -> None:
+    path = Path(__file__).parents[3] / "adapters" / "torch-loop.py"
+    session = Session(builder(load(path)), read(path).variants["unbind"], Problem(CASE), torch.device("cpu"))
+    spikes = session.inference()
+    assert [each.shape for each in session.storage(spikes, None)] == [tuple(spikes.shape)]
+    for wrong in (spikes.as_subclass(Lazy), spikes.to_sparse(), spikes.tolist()):
+        with pytest.raises(Incorrect, match="return plain arrays"):
+            session.answer(wrong, None)
 
 
 @pytest.mark.parametrize("again", [False, True])

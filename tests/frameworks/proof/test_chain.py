@@ -16,7 +16,6 @@ from snnbench.cases.case import Case
 from snnbench.proof.chain import Chain, Link
 from snnbench.proof.comparison import Finding
 from snnbench.proof.layerwise import Layerwise
-from snnbench.proof.passes import pieces
 from snnbench.proof.spotcheck import SpotCheck
 from snnbench.workloads.linear_lif import Problem, builder
 from tests.frameworks.proof.test_layerwise import DEEP, ROOT
@@ -30,8 +29,8 @@ def chain_of(case: Case) -> Chain:
 
 
 def train(session: Any) -> Answer:
-    piece = pieces(session)["train"]
-    return piece.read(piece.run(None))
+    answer: Answer = session.answer(*session.train())
+    return answer
 
 
 def test_layers_are_linked_by_spikes_and_gradients() -> None:
