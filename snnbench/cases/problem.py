@@ -115,6 +115,12 @@ class Graph(Problem):
     def parameters(self) -> dict[str, list[Array]]:
         """The parameters of each operation that has some, float32."""
 
+    def put_parameters(self, arrays: Sequence[Array]) -> None:
+        """Make these the parameters, in the order of the operations."""
+        given = iter(arrays)
+        named = {each.name: [next(given) for _ in each.parameters] for each in self.operations()}
+        self._drawn["parameters", 0] = {name: each for name, each in named.items() if each}
+
     @abstractmethod
     def site(self, operation: Operation, current: NDArray[Any], cotangent: NDArray[Any]) -> Problem:
         """The problem of the neurons of one site by themselves.

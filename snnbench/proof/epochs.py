@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from snnbench.cases.case import Case
 from snnbench.proof.comparison import Finding, compare_gradient
+from snnbench.proof.links import compare_value
 from snnbench.proof.tolerance import gradient_tolerance
 
 Arrays = Sequence[NDArray[Any]]
@@ -81,7 +82,14 @@ def compare_steps(finding: Finding, got: Arrays, expected: Arrays, names: Sequen
     """
     tolerance = 2 * gradient_tolerance(case, summed=case.summed)
     for name, mine, other in zip(names, got, expected, strict=True):
-        compare_gradient(finding, name, mine, np.asarray(other, np.float64), tolerance)
+        if finding.correct:
+            compare_gradient(finding, name, mine, np.asarray(other, np.float64), tolerance)
+
+
+def compare_sums(finding: Finding, outputs: NDArray[Any], spikes: NDArray[Any] | None, case: Case) -> None:
+    """Compare the outputs [B, classes] of the loop's step with the sum over time of the proved ones [T, B, classes]."""
+    expected = np.zeros(0) if spikes is None else spikes.sum(0, dtype=np.float64)
+    compare_value(finding, "output of the step", outputs, expected, gradient_tolerance(case, summed=case.summed))
 
 
 def compare_cotangent(

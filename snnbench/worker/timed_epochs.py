@@ -3,11 +3,14 @@
 The content of each epoch is new to the network: every phase and repetition has an order of samples of its own. After
 the clock the same loop runs over batches that the reference reads without Tonic, in the same order and from the same
 state. Its outputs, losses and gradients or parameters must be those of the timed epoch.
+
+That shows that the loop repeats itself, not that it does the work. So one step of it, drawn at random, is judged in
+float64: from the parameters that the loop had reached, on its batch, with its outputs and its gradients.
 """
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from hashlib import sha256
 from resource import RUSAGE_CHILDREN, getrusage
@@ -35,7 +38,17 @@ KEPT_BATCHES = 8
 RESIDENT_BATCHES = 64
 """The most batches that are on the device for `compute`; a longer epoch takes them in turn."""
 REAL_BATCH = {"epoch": 3, "compute": 4}
-"""The number of the content that holds a batch of the data, for the layerwise check of each phase."""
+"""The number of the content that holds a batch of the data, for the check of a step of each phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step of an epoch: its batch, the parameters before it, its outputs [B, classes] and its gradients."""
+
+    numbers: list[int]
+    parameters: list[Any]
+    outputs: Any
+    gradients: list[NDArray[Any]]
 
 
 class TimedEpochs:
@@ -113,8 +126,10 @@ class TimedEpochs:
         yield f"content-{self.name}", content
         if self.name == LOADER:
             return
-        yield f"losses-{self.name}", self._compare_losses()
-        yield from self._findings_of_step()
+        finding, step = self._run_again()
+        yield f"losses-{self.name}", finding
+        assert step is not None, "only a wrong epoch lacks it"
+        yield from self._findings_of_step(step)
 
     def _batches_of(self, repetition: int) -> Iterable[Any]:
         order = self._order(repetition)
@@ -158,51 +173,59 @@ class TimedEpochs:
             expected, _ = self._fed.reference.batch(numbers[number])
             epochs.compare_batches(finding, number, self._in_order(_numpy(frames)), expected)
 
-    def _compare_losses(self) -> Finding:
-        """Run the same loop over the reference's batches, and compare all answers."""
+    def _run_again(self) -> tuple[Finding, Step | None]:
+        """Run the same loop over the reference's batches, and compare all answers; also one step, if all are right."""
         finding, fed = Finding(), self._fed
         fed.trainer.restart()
         loop = fed.loop(trains=True, in_process=True)
-        names = self._parameter_names
+        names, step = self._parameter_names, None
+        # Not the first of all, from the first parameters, if there is another.
+        chosen = 1 + random_seed() % max(1, len(self._epochs) * self._case.batches - 1)
         for repetition, epoch in enumerate(self._epochs):
             epochs.require_finite(finding, list(map(_numpy, epoch.losses)))
             if not finding.correct:
                 break
-            again = loop.run(fed.placed(numbers) for numbers in self._numbers_of(repetition))
-            for what, mine, other in (
-                ("outputs", epoch.outputs, again.outputs),
-                ("losses", epoch.losses, again.losses),
-            ):
+            numbers = self._numbers_of(repetition)
+            number = min(chosen, len(self._epochs) * len(numbers) - 1) - repetition * len(numbers)
+            if 0 <= number < len(numbers):
+                parts = [loop.run(map(fed.placed, numbers[:number]))]
+                parameters = fed.trainer.parameters()
+                with fed.trainer.apart() as gradients:
+                    parts.append(loop.run(map(fed.placed, numbers[number : number + 1])))
+                step = Step(numbers[number], parameters, epoch.outputs[number], gradients)
+                parts.append(loop.run(map(fed.placed, numbers[number + 1 :])))
+            else:
+                parts = [loop.run(map(fed.placed, numbers))]
+            outputs, losses = ([each for part in parts for each in getattr(part, of)] for of in ("outputs", "losses"))
+            for what, mine, other in (("outputs", epoch.outputs, outputs), ("losses", epoch.losses, losses)):
                 epochs.compare_outputs(finding, list(map(_numpy, mine)), list(map(_numpy, other)), what)
             state = [_numpy(each) for each in fed.trainer.state()]
             on_cpu = not self._case.device.startswith("cuda")
             if finding.correct:
                 epochs.compare_states(finding, self._states[repetition], state, names, self._case, on_cpu)
-        return finding
+        return finding, step
 
-    def _findings_of_step(self) -> Iterator[tuple[str, Finding]]:
-        """The layerwise check of a batch of the data, and the loop's step on that batch, from the first parameters."""
-        fed, problem = self._fed, self._checks.problem
-        numbers = self._numbers_of(0)[random_seed() % self._case.batches]
-        frames, labels = fed.reference.batch(numbers)
-        fed.trainer.restart()
-        placed, placed_labels, _ = fed.placed(numbers)
-        _, outputs = fed.trainer.backward(placed, placed_labels)
-        gradients = fed.trainer.gradients()
-        cotangent = fed.trainer.arriving(outputs, placed_labels)
-        fed.trainer.restart()
+    def _findings_of_step(self, step: Step) -> Iterator[tuple[str, Finding]]:
+        """The check of the whole network on a step's batch and parameters, and the step beside it."""
+        fed, problem, recorder = self._fed, self._checks.problem, self._checks.recorder()
+        frames, labels = fed.reference.batch(step.numbers)
+        _, placed_labels, _ = fed.placed(step.numbers)
+        cotangent = fed.trainer.arriving(step.outputs, placed_labels)
         content = REAL_BATCH[self.name]
         problem.put(content, frames, cotangent)
+        problem.put_parameters(fed.trainer.own(step.parameters))  # type: ignore[attr-defined]
+        for session in (fed.session, recorder):
+            fed.trainer.put(session, step.parameters)
         fed.session.load(content, content)
         answer = answer_of("train", fed.session)
         check = self._checks.check(content, "train")
         yield "spot-train", check.check(answer)
-        step = Finding()
-        epochs.compare_cotangent(step, cotangent, _numpy(outputs), labels)
-        step.compared += outputs.numel()
-        epochs.compare_steps(step, gradients, answer.weights or [], self._parameter_names, self._case)
-        yield "step-train", step
-
+        beside = Finding()
+        epochs.compare_cotangent(beside, cotangent, _numpy(step.outputs), labels)
+        epochs.compare_sums(beside, _numpy(step.outputs), answer.spikes, self._case)
+        beside.compared += step.outputs.numel()
+        epochs.compare_steps(beside, step.gradients, answer.weights or [], self._parameter_names, self._case)
+        yield "step-train", beside
     @cached_property
     def _parameter_names(self) -> list[str]:
         operations: Sequence[Operation] = self._checks.problem.operations()  # type: ignore[attr-defined]

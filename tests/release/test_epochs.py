@@ -10,6 +10,7 @@ from tests.managed import recorded
 
 pytestmark = pytest.mark.libraries
 
+LEARNERS = Path(__file__).parents[2] / "benchmarks" / "liars" / "learners.py"
 STRATEGIES = {"naive", "disk-cold", "disk-warm", "memory", "device-sparse"}
 LIBRARIES = {"sinabs", "torch-loop", "spikingjelly", "fused"}
 PROTOCOL = (
@@ -50,3 +51,12 @@ def test_training_lowers_the_loss(tmp_path: Path) -> None:
     for first, *_, last in losses(records):
         assert last < first
     assert checking.check(folder) == []
+
+
+def test_work_left_out_in_the_loop_only_is_found(tmp_path: Path) -> None:
+    few = ('sweep.small.libraries=["learners/*"]', "sweep.small.strategy=naive")
+    for config in ("loading", "training"):
+        settings, folder = (*PROTOCOL, *sizes("small"), *few), tmp_path / config
+        records = recorded(config, folder, *settings, adapters=[LEARNERS], only="library=learners", failing=True)
+        kinds = {record.variant: record.outcome.kind or record.outcome.verdict for record in records}
+        assert kinds == {"honest": "exact", "stateless": "incorrect", "shortened": "incorrect"}

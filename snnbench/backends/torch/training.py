@@ -4,7 +4,8 @@ The loss is the cross entropy of the outputs' sum over time. Gradients arrive in
 loop. Without an optimiser they add up, batch after batch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -34,12 +35,47 @@ class Trainer:
 
     def restart(self) -> None:
         """Set the parameters to their first values, without gradients, and the optimiser to its first state."""
-        with torch.no_grad():
-            for parameter, initial in zip(self._session.parameters, self._initial, strict=True):
-                parameter.copy_(initial)
-                parameter.grad = None
+        self.put(self._session, self._initial)
+        for parameter in self._session.parameters:
+            parameter.grad = None
         if self._steps:
             self._optimiser = self._new_optimiser(*self._steps)
+
+    def put(self, session: Any, parameters: Sequence[torch.Tensor] | None = None) -> None:
+        """Set the parameters of a session of the same network to these, or to the first ones."""
+        with torch.no_grad():
+            for mine, other in zip(session.parameters, parameters or self._initial, strict=True):
+                mine.copy_(other)
+
+    def parameters(self) -> list[torch.Tensor]:
+        """Copies of the parameters."""
+        return [parameter.detach().clone() for parameter in self._session.parameters]
+
+    def own(self, parameters: Sequence[torch.Tensor]) -> list[NDArray[np.float32]]:
+        """Parameters of the network as the harness's own."""
+        pairs = zip(parameters, self._session.scales, strict=True)
+        return [(each.cpu().double() / scale).float().numpy() for each, scale in pairs]
+
+    @contextmanager
+    def apart(self) -> Iterator[list[NDArray[Any]]]:
+        """Within it runs one step, whose gradients are in the list afterwards: those of the harness's own parameters.
+
+        They add to earlier gradients only at the end.
+        """
+        gradients: list[NDArray[Any]] = []
+        if self._optimiser:
+            hook = self._optimiser.register_step_pre_hook(lambda *_: gradients.extend(self.gradients()))
+            yield gradients
+            hook.remove()
+            return
+        before = [parameter.grad for parameter in self._session.parameters]
+        for parameter in self._session.parameters:
+            parameter.grad = None
+        yield gradients
+        gradients.extend(self.gradients())
+        for parameter, earlier in zip(self._session.parameters, before, strict=True):
+            if earlier is not None and parameter.grad is not None:
+                parameter.grad = earlier.add_(parameter.grad)
 
     def _new_optimiser(self, name: str, learning_rate: float) -> torch.optim.Optimizer:
         """The optimiser, by which the harness's own parameters learn the same whatever a library's scale of them.
@@ -97,7 +133,7 @@ class Trainer:
     def gradients(self) -> list[NDArray[Any]]:
         """The gradients in the parameters' `.grad`, of the harness's own parameters."""
         pairs = zip(self._session.parameters, self._session.scales, strict=True)
-        return [parameter.grad.detach().cpu().float().numpy() * scale for parameter, scale in pairs]
+        return [np.array(parameter.grad.detach().cpu().float()) * scale for parameter, scale in pairs]
 
     def placed(self, frames: NDArray[np.float32], labels: NDArray[np.int64]) -> tuple[torch.Tensor, torch.Tensor]:
         """Frames [T, B, channels] in the library's order, and labels [B], on the device, in PyTorch's own memory."""
