@@ -1,25 +1,27 @@
-"""A check that no liar gets a time: one run of all liars, and their outcomes.
+"""A check that no liar gains by its lies: one run of all liars, and their outcomes.
 
     python -m benchmarks lies [--set protocol.trials=1] [--only "neurons=256"] [--output FOLDER]
 
-Runs `snnbench run` with liars.toml, the adapter liars.py and these options. Prints a line for each variant and size.
-Exits with 1 if a trial of a liar has a time or `honest` lacks one. If every repetition is a single pass, two liars that
-keep little may have a time: each pass is then on new content, and takes its full time.
+Runs `snnbench run` with liars.toml, the adapter liars.py and these options. Prints a line for each variant and size,
+with the largest gain of its trials with a time: how many times as fast as `honest` it is, in its fastest phase. Exits
+with 1 if `honest` lacks a time, or if a liar gains more than GAIN.
 """
 
 import argparse
 import subprocess
 import sys
 import tempfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.outcome import show
 from snnbench.recording import reading, record
+from snnbench.worker.durations import median_ns
 
 LIARS = Path(__file__).parent / "liars"
 HONEST = "honest"
-KEEPING_LITTLE = {"kept-at-random", "kept-in-backward"}
+GAIN = 1.5
+"""A gain up to this is no gain: the slowest trial of `honest` differs from its fastest by about as much."""
 
 
 def main() -> int:
@@ -36,22 +38,26 @@ def main() -> int:
             records = reading.read(output).records
         except record.RecordingError:
             return 2  # the run printed the reason
-    outcomes: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    reasons: dict[tuple[str, int], str] = {}
+    by_name: dict[tuple[str, int], list[record.Record]] = defaultdict(list)
     for entry in records:
-        name = entry.variant, int(entry.case.neurons)
-        is_on_new_content = all(timing["passes"] == 1 for timing in entry.phases.values())
-        verdict = f"{entry.outcome.verdict}{' on new content' * (entry.variant != HONEST and is_on_new_content)}"
-        outcomes[name][str(entry.outcome.kind or verdict)] += 1
-        reasons[name] = entry.outcome.reason or ""
+        by_name[entry.variant, int(entry.case.neurons)].append(entry)
     wrong, rows = 0, []
-    for name in sorted(outcomes, key=lambda name: (name[0] != HONEST, name)):
-        expected = {"exact"} if name[0] == HONEST else {"incorrect"}
-        allowed = expected | ({"exact on new content"} if name[0] in KEEPING_LITTLE else set())
-        as_expected = set(outcomes[name]) <= allowed
+    for (variant, neurons), trials in sorted(by_name.items(), key=lambda item: (item[0][0] != HONEST, item[0])):
+        timed = [trial for trial in trials if trial.phases]
+        gain = max((_gain(trial, by_name[HONEST, neurons]) for trial in timed), default=0.0)
+        as_expected = len(timed) == len(trials) if variant == HONEST else gain <= GAIN
         wrong += not as_expected
-        counts = ", ".join(f"{count} {outcome}" for outcome, count in outcomes[name].items())
-        rows.append((f"{name[0]} N={name[1]}", "yes" if as_expected else "NO", f"{counts}; {reasons[name]}"))
-    title = f"Variants that leave out work: {len(outcomes) - wrong} of {len(outcomes)} end as they must"
-    show(title, ("variant", "as it must", "outcomes"), rows)
-    return int(wrong > 0 or not outcomes)
+        caught = f"{len(trials) - len(timed)} of {len(trials)}"
+        reason = next((trial.outcome.reason or "" for trial in trials if not trial.phases), "")
+        rows.append((f"{variant} N={neurons}", "yes" if as_expected else "NO", caught, f"{gain:.3g}", reason))
+    title = f"Variants that leave out work: {len(rows) - wrong} of {len(rows)} end as they must"
+    show(title, ("variant", "as it must", "caught", "gain", "reason"), rows)
+    return int(wrong > 0 or not rows)
+
+
+def _gain(liar: record.Record, honest: list[record.Record]) -> float:
+    """How many times as fast as the slowest trial of `honest` a trial is, in the phase where that is most."""
+    slowest = {
+        phase: max(median_ns(trial.phases[phase]) for trial in honest if trial.phases) for phase in liar.phases
+    }
+    return max(slowest[phase] / median_ns(timing) for phase, timing in liar.phases.items())

@@ -4,10 +4,12 @@
 # ///
 """A dishonest PyTorch adapter: each variant skips work in its own way, and its checked answers look right.
 
-Only the variant `honest` may get a time. `python -m benchmarks lies` checks this.
+Only the variant `honest` may get a time, or a variant that gains nothing. `python -m benchmarks lies` checks this.
 """
 
+import sys
 import threading
+import time
 
 import torch
 
@@ -29,6 +31,13 @@ VARIANTS = {
     "kept-at-random": "keeps them in two of three passes",
     "kept-in-inference": "keeps spikes where no gradient is asked for",
     "kept-in-backward": "keeps gradients only",
+    "kept-in-a-row": "keeps them if the last pass has just ended",
+    "kept-unseen": "keeps them if the names on the stack are not those of a check",
+    "kept-after-40": "keeps them once content came 40 times",
+    "kept-until-new": "keeps them until content changes for the fourth time",
+    "looks-ahead": "computes gradients in the forward pass, from the cotangent of the last backward pass",
+    "lazy-spikes": "computes spikes when they are read",
+    "late-spikes": "a thread fills in the last steps of the spikes after the pass returned",
     "silent-neurons": "four neurons are silent in one sample",
     "silent-step": "one sample is silent in one step",
     "silent-block": "64 neurons are silent",
@@ -37,6 +46,9 @@ VARIANTS = {
     "zero-weight-gradient": "the weight gradient of one neuron is zero",
     "late-weight-gradient": "a thread fills in the weight gradient after backward returned",
 }
+PAUSE_S = 0.1
+"""A longer pause since the last key was asked for shows a check: no pass takes as long."""
+CHECKS = {"run_drawn", "run_ordered", "run_as_reported"}
 EXAM_VALUES = 1 << 14
 """The exam's inputs are smaller: everything here is honest there."""
 
@@ -95,6 +107,42 @@ class Altered(torch.autograd.Function):
         return ctx.gradient(gradient.clone()), None, None
 
 
+class Ahead(torch.autograd.Function):
+    """The neuron; its gradient for the last cotangent is made in the forward pass."""
+
+    last = None
+
+    @staticmethod
+    def forward(ctx, current, neuron):
+        with torch.enable_grad():
+            ctx.entering = current.detach().requires_grad_()
+            ctx.spikes = neuron(ctx.entering)
+        ctx.ready = None
+        if Ahead.last is not None and Ahead.last.shape == current.shape:
+            ctx.ready = by_version(Ahead.last), Ahead.of(ctx, Ahead.last)
+        return ctx.spikes.detach().clone()
+
+    @staticmethod
+    def of(ctx, cotangent):
+        return torch.autograd.grad(ctx.spikes, ctx.entering, cotangent, retain_graph=True)[0]
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        Ahead.last = cotangent
+        if ctx.ready and ctx.ready[0] == by_version(cotangent):
+            return ctx.ready[1], None
+        return Ahead.of(ctx, cotangent), None
+
+
+class Lazy(torch.Tensor):
+    """Spikes that are computed when they are read."""
+
+    compute = None
+
+    def detach(self):
+        return self.compute()
+
+
 class Late(torch.autograd.Function):
     """A linear layer with a late weight gradient."""
 
@@ -129,11 +177,28 @@ def by_first_step(tensor):
 
 def cache_of(variant):
     """A variant's key of answers, the number it keeps, and when it keeps them."""
-    counts, passes = {}, [0]
+    counts, passes, ended, seen = {}, [0], [0.0], []
 
-    def repeated(key):
+    def repeated(key, times=2):
         counts[key] = counts.get(key, 0) + 1
-        return counts[key] > 2
+        return counts[key] > times
+
+    def in_a_row(key):
+        now, before = time.perf_counter(), ended[0]
+        ended[0] = now
+        return now - before < PAUSE_S
+
+    def unseen(key):
+        frame, names = sys._getframe(), set()
+        while frame:
+            names.add(frame.f_code.co_name)
+            frame = frame.f_back
+        return not names & CHECKS
+
+    def until_new(key):
+        if key[1] not in seen:
+            seen.append(key[1])
+        return len(seen) < 4
 
     def random(key):
         passes[0] += 1
@@ -147,6 +212,10 @@ def cache_of(variant):
         "kept-by-slice": (by_first_step, 2, lambda key: True),
         "kept-after-two": (by_content, 8, repeated),
         "kept-at-random": (by_content, 8, random),
+        "kept-in-a-row": (by_version, 1, in_a_row),
+        "kept-unseen": (by_version, 1, unseen),
+        "kept-after-40": (by_version, 1, lambda key: repeated(key, 40)),
+        "kept-until-new": (by_version, 1, until_new),
         "kept-in-backward": (by_content, 1, lambda key: key[0] == "gradient"),
     }.get(variant)
 
@@ -210,6 +279,18 @@ def build(case, weights, variant):
             return inference[key].clone()
         if variant == "kept-by-sample" and not torch.is_grad_enabled():
             return of_samples(x)
+        if variant == "looks-ahead":
+            return Ahead.apply(linears[0](x), neuron)
+        if variant == "lazy-spikes" and not torch.is_grad_enabled():
+            lazy = torch.empty(0).as_subclass(Lazy)
+            lazy.compute = lambda: neuron(linears[0](x))
+            return lazy
+        if variant == "late-spikes" and not torch.is_grad_enabled():
+            current, early = linears[0](x), case.time_steps * 9 // 10
+            spikes = torch.zeros_like(current)
+            spikes[:early] = neuron(current[:early])
+            threading.Thread(target=lambda: spikes.copy_(neuron(current))).start()
+            return spikes
         if variant == "late-weight-gradient":
             return neuron(Late.apply(x, linears[0].weight, linears[0].bias))
         current = torch.nn.functional.linear(on_input(x), on_weight(linears[0].weight), linears[0].bias)
